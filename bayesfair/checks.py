@@ -1,0 +1,90 @@
+"""One home for the checks that many functions share, and for how messages are worded."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bayesfair.errors import ArmError, OptionError
+
+__all__ = ["as_generator", "check_choice", "check_in_range", "check_known", "did_you_mean", "listed"]
+
+
+def listed(names: Iterable[object], limit: int = 8) -> str:
+    """Return names quoted and comma-separated, at most ``limit`` of them, the rest counted.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"], limit=2)
+    "'a', 'b' and 1 more"
+    """
+    names = [repr(str(name)) for name in names]
+    if len(names) <= limit:
+        return ", ".join(names)
+    return f"{', '.join(names[:limit])} and {len(names) - limit} more"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return `` Did you mean 'x'?`` for the closest known name, or nothing.
+
+    Examples
+    --------
+    >>> did_you_mean("nroth", ["north", "south"])
+    " Did you mean 'north'?"
+    """
+    known = list(known)
+    folded = {k.casefold(): k for k in known}
+    close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    return f" Did you mean {folded[close[0]]!r}?" if close else ""
+
+
+def check_choice(value: Any, name: str, options: Sequence[str]) -> str:
+    """Return ``value`` if it is one of ``options``, else raise naming them all."""
+    if isinstance(value, str) and value in options:
+        return value
+    hint = did_you_mean(value, options) if isinstance(value, str) else ""
+    raise OptionError(f"{name}={value!r} is not known. Options: {listed(options, 30)}.{hint}")
+
+
+def check_known(name: str, known: Sequence[str], what: str = "arm") -> int:
+    """Return the position of ``name`` in ``known``, else raise naming the closest."""
+    try:
+        return list(known).index(name)
+    except ValueError:
+        raise ArmError(
+            f"no {what} {name!r}. Known {what}s: {listed(known)}.{did_you_mean(name, known)}"
+        ) from None
+
+
+def check_in_range(
+    value: Any, name: str, low: float, high: float, *, low_open: bool = False, high_open: bool = False
+) -> float:
+    """Return ``value`` as float if it lies in the interval, else raise naming the interval."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    above = number > low if low_open else number >= low
+    below = number < high if high_open else number <= high
+    if not (above and below):
+        left, right = "(" if low_open else "[", ")" if high_open else "]"
+        raise OptionError(f"{name}={value!r} must be a number in {left}{low:g}, {high:g}{right}.")
+    return number
+
+
+def as_generator(seed: Any) -> np.random.Generator:
+    """Return a generator for an int seed (reproducible) or pass a Generator through.
+
+    Raises
+    ------
+    OptionError
+        If ``seed`` is None or of another type: a result that cannot be repeated is no audit.
+    """
+    if isinstance(seed, np.random.Generator):
+        return seed
+    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) and seed >= 0:
+        return np.random.default_rng(int(seed))
+    raise OptionError(f"seed={seed!r} must be a non-negative int or a numpy Generator.")

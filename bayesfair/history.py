@@ -1,0 +1,356 @@
+"""A logged decision history: which arm was chosen in each round, what it paid, and how it was drawn.
+
+`History` is frozen and validated once, here; everything downstream may rely on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import InitVar, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesfair.checks import listed
+from bayesfair.errors import ArmError, DataError, ProbabilityError
+from bayesfair.probabilities import Resolution, checked_rows, clipped_propensity, resolution_of
+
+__all__ = ["History"]
+
+
+def _frozen(values: NDArray[Any] | None) -> NDArray[Any] | None:
+    """Return a read-only view, so that a validated history stays valid."""
+    if values is None:
+        return None
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class History:
+    r"""A validated history of rounds: chosen arm, observed reward, selection probabilities.
+
+    Parameters
+    ----------
+    arm : (T,) array of str or int
+        Chosen arm of each round: labels, or 0-based positions in `arms`.
+    reward : (T,) array
+        Observed reward of the chosen arm, in the reward's own units; NaN = not observed.
+    selection_probability : (T, k) array, optional
+        The whole decision rule, :math:`\pi_t(i)`. Rows sum to 1; NaN = arm not on offer that round.
+    propensity : (T,) array, optional
+        Only the chosen arm's probability, :math:`\pi_t(a_t)`, in (0, 1].
+    arms : sequence of str, optional
+        Labels. Given: nothing is inferred. Otherwise the sorted labels seen, or "0".."k-1".
+    known_at : (T,) array of int, optional
+        First round (0-based) whose decision may use this reward; default the next one.
+    time : (T,) array, optional
+        Time stamps, carried for reports.
+    row : (T,) array of int, optional
+        1-based line of the source (the header is line 1), so that errors can name it.
+    known_until : (T,) array of int, optional
+        Shorthand for batches: rewards of rounds before this one are known in this round.
+        Excludes `known_at`.
+    offered : (T, k) array of bool, optional
+        Arms on offer, for logs without a whole decision rule.
+    prior_counts : (k, 2) array or mapping of label to (successes, failures), optional
+        Outcomes seen before the log begins (a log that starts mid-run).
+    source : str
+        What errors and reports call the data.
+    n_skipped : int
+        Rows left out on request while reading; carried into every report.
+    probability_tolerance : float, optional
+        How far a row may sum from 1; default max(1e-6, k 10^-d), d the decimals seen.
+    notices : tuple of str
+        What the reader of a report has to know about the data.
+
+    Raises
+    ------
+    DataError, ProbabilityError, ArmError
+        Naming round, row, value and remedy.
+
+    Notes
+    -----
+    After construction `arm` holds 0-based positions (int32), `arms` the labels. Rounds are 0-based.
+
+    Examples
+    --------
+    >>> history = History(["north", "south", "north"], [1, 0, 1], propensity=[0.5, 0.5, 0.75])
+    >>> history.arms, history.n_rounds, history.selection
+    (('north', 'south'), 3, 'chosen')
+    >>> history.before(2).counts()
+    (array([1, 1]), array([1., 0.]))
+    """
+
+    arm: NDArray[np.int32]
+    reward: NDArray[np.float64]
+    selection_probability: NDArray[np.float64] | None = None
+    propensity: NDArray[np.float64] | None = None
+    arms: tuple[str, ...] = ()
+    known_at: NDArray[np.int64] | None = None
+    time: NDArray[Any] | None = None
+    row: NDArray[np.int64] | None = None
+    known_until: InitVar[ArrayLike | None] = None
+    offered: NDArray[np.bool_] | None = None
+    prior_counts: NDArray[np.float64] | None = None
+    source: str = "memory"
+    n_skipped: int = 0
+    probability_tolerance: float | None = None
+    notices: tuple[str, ...] = ()
+    resolution: Resolution = field(default=Resolution())
+
+    def __post_init__(self, known_until: ArrayLike | None) -> None:
+        """Validate once; see the class for what may be raised."""
+        put = object.__setattr__
+        notices = list(self.notices)
+        n_rounds = len(self.arm)
+        put(self, "row", self._column("row", self.row, np.int64))
+        put(self, "time", None if self.time is None else np.asarray(self.time))
+        pi = self._matrix("selection_probability", self.selection_probability)
+        offered = None
+        if self.offered is not None:
+            offered = np.array(self.offered, dtype=bool)
+        width = pi.shape[1] if pi is not None else offered.shape[1] if offered is not None else None
+        codes, arms = self._resolve_arms(width)
+        put(self, "arm", _frozen(codes))
+        put(self, "arms", arms)
+        if offered is not None and offered.shape != (n_rounds, len(arms)):
+            raise DataError(f"offered has shape {offered.shape}, expected {(n_rounds, len(arms))}.")
+
+        reward = self._column("reward", self.reward, np.float64)
+        assert reward is not None
+        if np.isinf(reward).any():
+            t = int(np.flatnonzero(np.isinf(reward))[0])
+            raise DataError(f"reward of {self.where(t)} is {reward[t]}; it must be finite or NaN.")
+        put(self, "reward", _frozen(reward))
+
+        if pi is not None:
+            if pi.shape != (n_rounds, len(arms)):
+                raise DataError(
+                    f"selection_probability has shape {pi.shape}, expected (rounds, arms) = "
+                    f"{(n_rounds, len(arms))}."
+                )
+            if offered is not None:
+                pi = np.where(offered, pi, np.nan)
+            resolution = self.resolution.merged(
+                resolution_of(np.asarray(self.selection_probability))
+            )
+            put(self, "resolution", resolution)
+            pi, note = checked_rows(
+                pi, codes, arms, self.where, self.probability_tolerance, resolution
+            )
+            notices += [note] if note else []
+            missing = np.isnan(pi)
+            offered = ~missing if missing.any() else None
+        elif offered is not None:
+            hidden = np.flatnonzero(~offered[np.arange(n_rounds), codes])
+            if hidden.size:
+                t = int(hidden[0])
+                raise DataError(
+                    f"{self.where(t)}: the chosen arm {arms[codes[t]]!r} is not on offer; "
+                    f"correct the `offered` column or the arm."
+                )
+            offered = None if offered.all() else offered
+        put(self, "selection_probability", _frozen(pi))
+        put(self, "offered", _frozen(offered))
+
+        propensity = self._column("propensity", self.propensity, np.float64)
+        if propensity is not None:
+            put(self, "resolution", self.resolution.merged(resolution_of(propensity)))
+            propensity, note = clipped_propensity(propensity, self.where)
+            notices += [note] if note else []
+        put(self, "propensity", _frozen(propensity))
+        put(self, "known_at", _frozen(self._resolve_known_at(known_until)))
+        put(self, "prior_counts", _frozen(self._resolve_prior_counts()))
+        put(self, "notices", tuple(dict.fromkeys(notices)))
+
+    # -- what it holds -------------------------------------------------------------------------
+
+    @property
+    def n_rounds(self) -> int:
+        """Number of rounds, T."""
+        return len(self.arm)
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms, k."""
+        return len(self.arms)
+
+    @property
+    def selection(self) -> str:
+        """What was logged of the rule: ``"full"``, ``"chosen"`` or ``"none"``."""
+        if self.selection_probability is not None:
+            return "full"
+        return "none" if self.propensity is None else "chosen"
+
+    @property
+    def n_unobserved(self) -> int:
+        """Rounds whose reward was not observed."""
+        return int(np.isnan(self.reward).sum())
+
+    def counts(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return observed pulls and summed rewards per arm, ``(k,)`` each (`prior_counts` apart)."""
+        seen = ~np.isnan(self.reward)
+        pulls = np.bincount(self.arm[seen], minlength=self.n_arms)
+        total = np.bincount(self.arm[seen], weights=self.reward[seen], minlength=self.n_arms)
+        return pulls, total
+
+    def before(self, t: int) -> History:
+        """Return the rounds 0..t-1, that is :math:`h^t` without round t itself."""
+        return self.rounds(0, t)
+
+    def rounds(self, start: int, stop: int) -> History:
+        """Return the rounds start..stop-1 as a history of their own (beliefs start afresh)."""
+        cut = slice(start, stop)
+
+        def part(values: NDArray[Any] | None) -> NDArray[Any] | None:
+            return None if values is None else values[cut]
+
+        new = object.__new__(History)
+        for name in self.__dataclass_fields__:
+            if name != "known_until":
+                object.__setattr__(new, name, getattr(self, name))
+        for name in ("arm", "reward", "selection_probability", "propensity", "time", "row",
+                     "offered", "known_at"):
+            object.__setattr__(new, name, part(getattr(self, name)))
+        if start and new.known_at is not None:
+            object.__setattr__(new, "known_at", _frozen(new.known_at - start))
+        return new
+
+    def with_notices(self, *notices: str) -> History:
+        """Return a copy with further notices."""
+        new = self.rounds(0, self.n_rounds)
+        object.__setattr__(new, "notices", tuple(dict.fromkeys((*self.notices, *notices))))
+        return new
+
+    def where(self, t: int) -> str:
+        """Name a round for a message: ``round 17 (row 19 of log.csv)``."""
+        if self.row is None:
+            return f"round {t} of {self.source}"
+        return f"round {t} (row {int(self.row[t])} of {self.source})"
+
+    def __repr__(self) -> str:
+        return (
+            f"History({self.source}: {self.n_rounds} rounds, {self.n_arms} arms "
+            f"{listed(self.arms, 5)}, selection={self.selection!r}, "
+            f"{self.n_unobserved} rewards not observed)"
+        )
+
+    # -- validation ----------------------------------------------------------------------------
+
+    def _column(self, name: str, values: ArrayLike | None, dtype: type) -> NDArray[Any] | None:
+        if values is None:
+            return None
+        try:
+            column = np.array(values, dtype=dtype)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"{name} of {self.source} is not numeric: {error}.") from None
+        if column.shape != (len(self.arm),):
+            raise DataError(
+                f"{name} has shape {column.shape}, expected one value for each of the "
+                f"{len(self.arm)} rounds of `arm`."
+            )
+        return column
+
+    def _matrix(self, name: str, values: ArrayLike | None) -> NDArray[np.float64] | None:
+        if values is None:
+            return None
+        try:
+            matrix = np.array(values, dtype=np.float64, order="C")
+        except (TypeError, ValueError) as error:
+            raise DataError(f"{name} of {self.source} is not numeric: {error}.") from None
+        if matrix.ndim != 2:
+            raise DataError(f"{name} must be (rounds, arms), got shape {matrix.shape}.")
+        return matrix
+
+    def _resolve_arms(self, width: int | None) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+        given = self.arms
+        raw = np.asarray(self.arm)
+        if raw.ndim != 1:
+            raise DataError(f"arm must be one value per round, got shape {raw.shape}.")
+        if raw.dtype.kind == "f" and raw.size and np.all(raw == np.floor(raw)):
+            raw = raw.astype(np.int64)
+        integer = raw.dtype.kind in "iu" or raw.size == 0
+        if given is not None and not isinstance(given, (str, bytes)) and len(given):
+            positions = integer and all(isinstance(a, str) for a in given)
+            arms = tuple(str(a) for a in given)
+        elif integer:
+            positions = True
+            k = width if width is not None else (int(raw.max()) + 1 if raw.size else 0)
+            arms = tuple(str(i) for i in range(k))
+        else:
+            positions = False
+            arms = tuple(sorted({str(a) for a in raw.tolist()}))
+        if len(set(arms)) != len(arms):
+            twice = sorted({a for a in arms if arms.count(a) > 1})
+            raise ArmError(f"arms names {listed(twice)} more than once; each arm needs its own.")
+        if positions:
+            outside = np.flatnonzero((raw < 0) | (raw >= len(arms)))
+            if outside.size:
+                t = int(outside[0])
+                raise ArmError(
+                    f"{self.where(t)}: arm {raw[t]} is not a position 0..{len(arms) - 1} in arms "
+                    f"{listed(arms)}."
+                )
+            return raw.astype(np.int32), arms
+        lookup = {label: i for i, label in enumerate(arms)}
+        labels, inverse = np.unique(raw.astype(str), return_inverse=True)
+        codes = np.array([lookup.get(str(label), -1) for label in labels], dtype=np.int32)[inverse]
+        unknown = np.flatnonzero(codes < 0)
+        if unknown.size:
+            t = int(unknown[0])
+            others = sorted({str(raw[u]) for u in unknown[:1000]})
+            raise ArmError(
+                f"{self.where(t)}: arm {str(raw[t])!r} is not in arms {listed(arms)} "
+                f"({unknown.size} such rows: {listed(others, 3)}). Add it to `arms` or leave "
+                "`arms` out to use the labels seen."
+            )
+        return codes, arms
+
+    def _resolve_known_at(self, known_until: ArrayLike | None) -> NDArray[np.int64] | None:
+        n_rounds = self.n_rounds
+        if known_until is not None:
+            if self.known_at is not None:
+                raise DataError("give known_at or known_until, not both.")
+            until = self._column("known_until", known_until, np.int64)
+            assert until is not None
+            rounds = np.arange(n_rounds)
+            if np.any(np.diff(until) < 0) or np.any(until > rounds) or np.any(until < 0):
+                raise DataError(
+                    "known_until must not decrease, nor exceed its own round: in round t the "
+                    "rewards of rounds before known_until[t] are known."
+                )
+            return np.searchsorted(until, rounds, side="right").astype(np.int64)
+        known_at = self._column("known_at", self.known_at, np.int64)
+        if known_at is None:
+            return None
+        early = np.flatnonzero(known_at <= np.arange(n_rounds))
+        if early.size:
+            t = int(early[0])
+            raise DataError(
+                f"{self.where(t)}: known_at is {known_at[t]}, but a reward can be known at the "
+                f"earliest in the next round, {t + 1} (rounds are 0-based)."
+            )
+        return None if np.array_equal(known_at, np.arange(1, n_rounds + 1)) else known_at
+
+    def _resolve_prior_counts(self) -> NDArray[np.float64] | None:
+        given: Any = self.prior_counts
+        if given is None:
+            return None
+        if isinstance(given, Mapping):
+            unknown = [str(a) for a in given if str(a) not in self.arms]
+            if unknown:
+                raise ArmError(
+                    f"prior names {listed(unknown)}, not among the arms {listed(self.arms)}."
+                )
+            by_label = {str(a): pair for a, pair in given.items()}
+            given = [by_label.get(a, (0.0, 0.0)) for a in self.arms]
+        counts = np.array(given, dtype=np.float64)
+        if counts.shape != (self.n_arms, 2) or not np.all(counts >= 0) or np.isinf(counts).any():
+            raise DataError(
+                "prior must give (successes, failures), finite and >= 0, for arms "
+                f"{listed(self.arms)}; got shape {counts.shape}."
+            )
+        return counts

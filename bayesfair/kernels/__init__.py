@@ -1,0 +1,1 @@
+"""Arrays in, arrays out: numpy, scipy.special and numba; no labels, no input or output."""

@@ -1,0 +1,246 @@
+"""Checks of logged probabilities: the one home of their tolerances, messages and rounding.
+
+Logs are written with a few decimals or as float32. What was lost there is the *resolution*: it
+widens the tolerance of a verdict, with a notice, and never more than the log itself shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.errors import ProbabilityError
+
+__all__ = ["Resolution", "checked_rows", "clipped_propensity", "resolution_of"]
+
+_MAX_DECIMALS = 12
+# A rule that learns logs many different values. A handful of round ones (0.25; 0.95 and 0.05) is
+# how the rule was designed, not how it was rounded.
+_FEW = 20
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """How finely probabilities were logged; mergeable over the parts of a log.
+
+    Attributes
+    ----------
+    decimals : int
+        Most decimals seen, 13 if more than 12.
+    single : bool
+        Values are float32 (exactly representable in single precision, and not few decimals).
+    values : frozenset of float
+        The different values, while they are few.
+    """
+
+    decimals: int = 0
+    single: bool = True
+    values: frozenset[float] = frozenset()
+
+    def merged(self, other: Resolution) -> Resolution:
+        """Return the resolution of both parts together."""
+        return Resolution(
+            max(self.decimals, other.decimals),
+            self.single and other.single,
+            self.values if len(self.values) > _FEW else self.values | other.values,
+        )
+
+    @property
+    def row_decimals(self) -> int:
+        """Decimals used for the default tolerance of row sums."""
+        return 7 if self.single and self.decimals > 7 else self.decimals
+
+    @property
+    def unit(self) -> float:
+        """Largest error of a difference of two logged values; 0 where they are exact."""
+        if len(self.values) <= _FEW:
+            return 0.0
+        if self.single and self.decimals > 6:
+            return 2.0**-23
+        return 10.0**-self.decimals if self.decimals <= _MAX_DECIMALS else 0.0
+
+
+def resolution_of(values: NDArray[Any]) -> Resolution:
+    """Return how finely ``values`` were logged."""
+    flat = np.asarray(values).ravel()
+    single = flat.dtype == np.float32
+    flat = flat.astype(np.float64)
+    flat = flat[np.isfinite(flat)]
+    if not single:
+        single = bool(np.all(flat.astype(np.float32).astype(np.float64) == flat))
+        tested = flat
+    else:
+        # 0.1 stored as float32 is not 0.1: look at the shortest decimal form of a sample instead
+        tested = np.array([float(str(np.float32(v))) for v in flat[:2000]])
+    decimals = _decimals(tested)
+    return Resolution(decimals, single, _few_values(flat))
+
+
+def _few_values(flat: NDArray[np.float64]) -> frozenset[float]:
+    for size in (1000, flat.size):  # usually settled by the first thousand
+        distinct = np.unique(flat[:size])
+        if distinct.size > _FEW or size >= flat.size:
+            break
+    return frozenset(distinct[: _FEW + 1].tolist())
+
+
+def _decimals(flat: NDArray[np.float64]) -> int:
+    remaining = flat
+    for decimals in range(_MAX_DECIMALS + 1):
+        scaled = remaining * 10.0**decimals
+        # 1e-3 of a unit of the last place, but never finer than double precision allows
+        slack = max(1e-3 if decimals < 9 else 1e-2, 0.0)
+        off = np.abs(scaled - np.rint(scaled)) > np.minimum(
+            slack, np.maximum(np.abs(scaled) * 4e-16, 1e-12) * 4
+        )
+        remaining = remaining[off]
+        if not remaining.size:
+            return decimals
+    return _MAX_DECIMALS + 1
+
+
+def _refuse_scale(values: NDArray[np.float64], where: str, what: str) -> None:
+    """Raise for values that are no probabilities, guessing what they are instead."""
+    finite = values[np.isfinite(values)]
+    if finite.size and np.all(finite <= 0) and np.any(finite < 0):
+        low = float(finite[0])
+        raise ProbabilityError(
+            f"{where}: {what} is {low:g}, and none is above 0. These look like logarithms "
+            f"(exp({low:g}) = {np.exp(low):.4g}); take exp() before the audit."
+        )
+    if finite.size and finite.max() > 1 + 1e-6:
+        top = float(finite.max())
+        hint = "These look like percent; divide by 100." if 1.5 < top <= 100 else "Divide by the row's sum if these are scores."
+        raise ProbabilityError(
+            f"{where}: {what} is {top:g}, above 1. A probability lies in [0, 1]. {hint}"
+        )
+    raise ProbabilityError(
+        f"{where}: {what} is {float(finite.min()):g}, below 0. A probability lies in [0, 1]; "
+        "correct the log, nothing is clipped."
+    )
+
+
+def checked_rows(
+    pi: NDArray[np.float64],
+    arm: NDArray[np.int32],
+    arms: Sequence[str],
+    where: Callable[[int], str],
+    tolerance: float | None,
+    resolution: Resolution,
+) -> tuple[NDArray[np.float64], str | None]:
+    """Return selection probabilities whose rows sum to 1, with a notice if some were rescaled.
+
+    Parameters
+    ----------
+    pi : (T, k) array
+        Logged probabilities; NaN = arm not on offer.
+    arm : (T,) array of int
+        Chosen arm per round.
+    arms : sequence of str
+        Labels.
+    where : callable
+        Names a round for messages.
+    tolerance : float or None
+        Allowed distance of a row sum from 1; None = max(1e-6, k 10^-d).
+    resolution : Resolution
+        How finely the values were logged.
+
+    Returns
+    -------
+    pi : (T, k) array
+        Rows that sum to 1 over the arms on offer.
+    notice : str or None
+        How many rows were rescaled, and by how much at most.
+
+    Raises
+    ------
+    ProbabilityError
+        Naming the first row that is no distribution, or that excludes the chosen arm.
+    """
+    n_rounds, k = pi.shape
+    if not n_rounds:
+        return pi, None
+    bad = (pi < 0) | (pi > 1 + 1e-6)
+    if bad.any():
+        t = int(np.flatnonzero(bad.any(axis=1))[0])
+        i = int(np.flatnonzero(bad[t])[0])
+        everything = pi if np.nanmax(pi) <= 0 else pi[t, i : i + 1]
+        _refuse_scale(everything, where(t), f"the probability of arm {arms[i]!r}")
+    chosen = pi[np.arange(n_rounds), arm]
+    absent = np.flatnonzero(np.isnan(chosen))
+    if absent.size:
+        t = int(absent[0])
+        raise ProbabilityError(
+            f"{where(t)}: the probability of the chosen arm {arms[arm[t]]!r} is missing (NaN). "
+            "NaN means that the arm was not on offer; fill in its probability or correct the arm."
+        )
+    if tolerance is None:
+        tolerance = max(1e-6, k * 10.0**-resolution.row_decimals)
+    sums = np.nansum(pi, axis=1)
+    off = np.abs(sums - 1)
+    wrong = np.flatnonzero(off > tolerance * (1 + 1e-9))
+    if wrong.size:
+        t = int(wrong[0])
+        shown = ", ".join(f"{a} {p:.6g}" for a, p in list(zip(arms, pi[t], strict=True))[:6])
+        raise ProbabilityError(
+            f"selection probabilities of {where(t)} sum to {sums[t]:.6g}, expected 1 (tolerance "
+            f"{tolerance:.1g}; {wrong.size} such rows). Arms: {shown}{', ...' if k > 6 else ''}. "
+            "If these are scores, normalise them first; if arms are not on offer, leave them empty."
+        )
+    never = np.flatnonzero(chosen <= 0)
+    if never.size:
+        t = int(never[0])
+        raise ProbabilityError(
+            f"{where(t)}: arm {arms[arm[t]]!r} was chosen although its logged probability is 0 "
+            f"({never.size} such rows). The log and the rule disagree; check that the columns "
+            "belong to these arms and to the state before the choice."
+        )
+    rescaled = off > 1e-12
+    if not rescaled.any():
+        return pi, None
+    pi = pi / sums[:, None]
+    largest = float(off.max())
+    if largest <= 1e-9:  # rounding of double-precision sums: nothing worth a notice
+        return pi, None
+    return pi, (
+        f"{int((off > 1e-9).sum())} rows of selection probabilities did not sum to 1 exactly "
+        f"(largest difference {largest:.1e}) and were rescaled."
+    )
+
+
+def clipped_propensity(
+    propensity: NDArray[np.float64], where: Callable[[int], str]
+) -> tuple[NDArray[np.float64], str | None]:
+    """Return propensities of the chosen arms in (0, 1]; values up to 1 + 1e-6 are set to 1.
+
+    Raises
+    ------
+    ProbabilityError
+        Naming the first value that is missing, not positive, or above 1.
+    """
+    bad = ~((propensity > 0) & (propensity <= 1 + 1e-6))
+    if bad.any():
+        t = int(np.flatnonzero(bad)[0])
+        value = propensity[t]
+        if np.isnan(value):
+            raise ProbabilityError(
+                f"{where(t)}: the propensity of the chosen arm is missing (NaN, {int(bad.sum())} "
+                "such rows). Fill it in, or leave `propensity` out to audit without it."
+            )
+        if value == 0:
+            raise ProbabilityError(
+                f"{where(t)}: the propensity of the chosen arm is 0, yet it was chosen "
+                f"({int(bad.sum())} such rows). Correct the log."
+            )
+        everything = propensity if np.nanmax(propensity) <= 0 else propensity[t : t + 1]
+        _refuse_scale(everything, where(t), "the propensity")
+    over = propensity > 1
+    if not over.any():
+        return propensity, None
+    return np.minimum(propensity, 1.0), (
+        f"{int(over.sum())} propensities lay above 1 by at most 1e-6 and were set to 1."
+    )

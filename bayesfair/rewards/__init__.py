@@ -1,0 +1,1 @@
+"""Reward distributions of k arms at once, one family per file."""
