@@ -1,1 +1,9 @@
-"""bayesfair.readers."""
+"""Read logs and comparisons from files and data frames; the only place that knows their formats.
+
+Importing this package loads neither pyarrow nor a data frame library.
+"""
+
+from bayesfair.readers.history import read_history
+from bayesfair.readers.scan import HistoryScan, scan_history
+
+__all__ = ["HistoryScan", "read_history", "scan_history"]

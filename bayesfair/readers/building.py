@@ -1,0 +1,314 @@
+"""From arrays to a `History`: order, missing rewards, delays; what was done is said in notices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.checks import check_choice
+from bayesfair.errors import DataError, OptionError, ProbabilityError
+from bayesfair.history import History
+from bayesfair.probabilities import Resolution
+from bayesfair.readers.columns import Layout
+from bayesfair.readers.rounds import Rounds
+
+__all__ = ["Builder", "Tally", "grouped_by_arm", "in_order", "parse_missing"]
+
+
+def parse_missing(value: Any) -> str | float:
+    """Return one of the words, or the number that stands for a missing reward.
+
+    Examples
+    --------
+    >>> parse_missing("drop"), parse_missing("0"), parse_missing(0.5)
+    ('drop', 0.0, 0.5)
+    """
+    if not isinstance(value, bool):
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if math.isfinite(number):
+            return number
+    return check_choice(value, "missing", ("error", "unobserved", "drop", "a number"))
+
+
+@dataclass
+class Tally:
+    """What was missing so far, by arm; carried through the parts of a scan."""
+
+    by_arm: NDArray[np.int64]
+    no_arm: int = 0
+
+    @property
+    def total(self) -> int:
+        """Rows with a missing reward or arm."""
+        return int(self.by_arm.sum()) + self.no_arm
+
+    def notice(self, missing: str | float, arms: Sequence[str]) -> str | None:
+        """Return what was done with them, counted by arm."""
+        if not self.total:
+            return None
+        counts = [f"{a!r} {n}" for a, n in zip(arms, self.by_arm, strict=True) if n]
+        if self.no_arm:
+            counts.append(f"no arm {self.no_arm}")
+        by_arm = ", ".join(counts[:8]) + (f" and {len(counts) - 8} more" if len(counts) > 8 else "")
+        done = {
+            "unobserved": "these rounds count in every fairness number, beliefs are not updated",
+            "drop": "these rows were left out",
+        }.get(str(missing), f"read as reward {missing}")
+        return f"{self.total} rewards are missing (by arm: {by_arm}): {done} (missing={missing!r})."
+
+
+def in_order(rounds: Rounds, column: str) -> tuple[Rounds, str | None]:
+    """Return the rounds sorted stably, with a notice if rows moved or share their place."""
+    order = rounds.order
+    assert order is not None
+    notes = []
+    if np.any(order[1:] < order[:-1]):
+        index = np.argsort(order, kind="stable")
+        moved = int(np.count_nonzero(index != np.arange(len(index))))
+        rounds = rounds.take(index)
+        order = order[index]
+        notes.append(f"rounds were sorted by {column!r}: {moved} of {len(index)} rows moved")
+    ties = int(np.count_nonzero(order[1:] == order[:-1]))
+    if ties:
+        notes.append(
+            f"{ties} rows have the same {column!r} as the row before them and keep the order of "
+            "the source"
+        )
+    return rounds, "; ".join(notes) + "." if notes else None
+
+
+def grouped_by_arm(arm: NDArray[np.int32]) -> str | None:
+    """Return a notice if all rounds of each arm stand together, as no decisions do."""
+    changes = int(np.count_nonzero(arm[1:] != arm[:-1]))
+    n_arms = len(np.unique(arm))
+    if n_arms < 2 or changes != n_arms - 1 or len(arm) < 4 * n_arms:
+        return None
+    return (
+        "rows are sorted by arm and no order column was used: beliefs before a round depend on the "
+        "order of decisions. If this is not it, name the column that is, with order=..."
+    )
+
+
+@dataclass(frozen=True)
+class Builder:
+    """Make histories from rounds of one source.
+
+    Attributes
+    ----------
+    layout : Layout
+        Columns by part.
+    source : str
+        What messages and reports call the source.
+    missing : str or float
+        What to do with a missing reward.
+    known_kind : str or None
+        Kind of the `known_at` column.
+    tolerance : float or None
+        Of row sums.
+    prior : mapping, array or None
+        Outcomes before the log.
+    """
+
+    layout: Layout
+    source: str
+    missing: str | float
+    known_kind: str | None = None
+    tolerance: float | None = None
+    prior: Any = None
+
+    def place(self, rounds: Rounds, at: int, column: str) -> str:
+        """Name a row and a column."""
+        return f"row {int(rounds.row[at])} of {self.source}, column {column!r}"
+
+    def history(
+        self,
+        rounds: Rounds,
+        arms: tuple[str, ...],
+        *,
+        tally: Tally | None = None,
+        offset: int = 0,
+        resolution: Resolution | None = None,
+        notices: Sequence[str] = (),
+    ) -> History:
+        """Return the validated history of rounds that are in their order.
+
+        Parameters
+        ----------
+        rounds : Rounds
+            In order; `arm` numbers positions in `arms`.
+        arms : tuple of str
+            Labels.
+        tally : Tally, optional
+            Where missing values are counted.
+        offset : int
+            Rounds before this part, which `known_at` counts as well.
+        resolution : Resolution, optional
+            How finely the parts before were logged.
+        notices : sequence of str
+            What is known of the source already.
+
+        Raises
+        ------
+        DataError, ProbabilityError
+            Naming row, column, value and remedy.
+        """
+        tally = tally or Tally(np.zeros(len(arms), dtype=np.int64))
+        before = tally.total
+        known_at = self._known_rounds(rounds, offset)
+        rounds, kept = self.settled(rounds, tally)
+        known_until = rounds.known_until
+        if kept is not None:  # round numbers of the source count the rows that were left out
+            counted = np.concatenate([[0], np.cumsum(kept)])
+            if known_at is not None:
+                known_at = counted[np.minimum(known_at, len(kept))][kept]
+            if known_until is not None:
+                known_until = counted[np.clip(known_until.astype(np.int64), 0, len(kept))]
+        if not len(rounds):
+            raise DataError(
+                f"{self.source} has no rounds left: {tally.total} rows were left out (missing="
+                "'drop'). Check the column that holds the rewards."
+            )
+        try:
+            history = History(
+                rounds.arm,
+                rounds.reward,
+                selection_probability=rounds.pi,
+                propensity=rounds.propensity,
+                arms=arms,
+                known_at=known_at,
+                known_until=known_until,
+                time=rounds.order,
+                row=rounds.row,
+                offered=rounds.offered,
+                prior_counts=self.prior,
+                source=self.source,
+                n_skipped=tally.total - before if self.missing == "drop" else 0,
+                probability_tolerance=self.tolerance,
+                notices=tuple(notices),
+                resolution=resolution or Resolution(),
+            )
+        except ProbabilityError as error:
+            raise ProbabilityError(f"{error}{self._columns_of(str(error))}") from None
+        self._agreement(history)
+        return history
+
+    def _columns_of(self, message: str) -> str:
+        """Name the column that a message about an arm's probability means."""
+        layout = self.layout
+        if not layout.probabilities:
+            return f" (column {layout.propensity!r})" if layout.propensity else ""
+        named = [c for label, c in layout.probabilities.items() if f"arm {label!r}" in message]
+        return f" (column {named[0]!r})" if named else f" (columns {layout.pattern!r})"
+
+    def _agreement(self, history: History) -> None:
+        """Where both were asked for, the propensity must be the chosen arm's probability."""
+        pi, propensity = history.selection_probability, history.propensity
+        if pi is None or propensity is None:
+            return
+        chosen = pi[np.arange(history.n_rounds), history.arm]
+        apart = np.abs(chosen - propensity)
+        wrong = np.flatnonzero(apart > max(1e-6, 2 * history.resolution.unit))
+        if wrong.size:
+            t = int(wrong[0])
+            arm = history.arms[history.arm[t]]
+            raise ProbabilityError(
+                f"{history.where(t)}, column {self.layout.propensity!r}: the propensity is "
+                f"{propensity[t]:g}, but column {self.layout.probabilities[arm]!r} of the chosen "
+                f"arm says {chosen[t]:g} ({wrong.size} such rows). Correct one, or pass "
+                "propensity=False."
+            )
+
+    def settled(self, rounds: Rounds, tally: Tally) -> tuple[Rounds, NDArray[np.bool_] | None]:
+        """Treat missing arms and rewards as asked; return what was kept, if not all was."""
+        no_arm = rounds.arm < 0
+        no_reward = np.isnan(rounds.reward)
+        if no_arm.any():
+            if self.missing != "drop":
+                at = int(np.flatnonzero(no_arm)[0])
+                raise DataError(
+                    f"{self.place(rounds, at, self.layout.arm)}: the arm is empty "
+                    f"({int(no_arm.sum())} such rows). Fill it in, or pass missing='drop' to leave "
+                    "such rows out."
+                )
+            tally.no_arm += int(no_arm.sum())
+        gone = no_reward & ~no_arm
+        if gone.any():
+            counts = np.bincount(rounds.arm[gone], minlength=len(tally.by_arm))
+            if self.missing == "error":
+                at = int(np.flatnonzero(gone)[0])
+                raise DataError(
+                    f"{self.place(rounds, at, self.layout.reward)}: the reward is missing "
+                    f"({int(gone.sum())} such rows). Pass missing='unobserved' to keep such rounds "
+                    "without learning from them, missing='drop' to leave them out, or a number."
+                )
+            tally.by_arm += counts
+        if self.missing == "drop" and (no_arm | no_reward).any():
+            kept = ~(no_arm | no_reward)
+            return rounds.take(kept), kept
+        if isinstance(self.missing, float) and gone.any():
+            filled = np.where(gone, self.missing, rounds.reward)
+            return replace(rounds, reward=filled), None
+        return rounds, None
+
+    def _known_rounds(self, rounds: Rounds, offset: int) -> NDArray[np.int64] | None:
+        """Return the first round that may use each reward."""
+        known, column = rounds.known_at, self.layout.known_at
+        if known is None or column is None:
+            return None
+        n_rounds = len(rounds)
+        never = np.isnan(known) if known.dtype.kind == "f" else np.isnat(known)
+        open_ = np.flatnonzero(never & ~np.isnan(rounds.reward))
+        if open_.size:
+            at = int(open_[0])
+            raise DataError(
+                f"{self.place(rounds, at, column)}: missing, but the reward is there "
+                f"({open_.size} such rows). Say since when it is known, or remove the reward if it "
+                "was never known."
+            )
+        if known.dtype.kind == "f":
+            odd = np.flatnonzero((known != np.floor(known)) & ~never)
+            if odd.size:
+                at = int(odd[0])
+                raise DataError(
+                    f"{self.place(rounds, at, column)}: {known[at]:g} is not a round number "
+                    "(0-based, in the order of the rounds), and the order is no time that it could "
+                    "be compared with."
+                )
+            # one beyond the end = never used within this log
+            found = np.where(never, n_rounds + offset, known).astype(np.int64) - offset
+            early = np.flatnonzero(found <= np.arange(n_rounds))
+            if early.size:
+                at = int(early[0])
+                raise DataError(
+                    f"{self.place(rounds, at, column)}: {known[at]:g} is not after its own round, "
+                    f"{at + offset}. A reward can be known at the earliest in the next round "
+                    "(rounds are counted from 0)."
+                )
+            return found
+        assert rounds.order is not None
+        early = np.flatnonzero(known < rounds.order)
+        if early.size:
+            at = int(early[0])
+            raise DataError(
+                f"{self.place(rounds, at, column)}: {known[at]} lies before the round itself, "
+                f"{rounds.order[at]} ({early.size} such rows). A reward cannot be known before the "
+                "choice; check the two columns."
+            )
+        found = np.searchsorted(rounds.order, known, side="left")
+        found[never] = n_rounds
+        return np.maximum(found, np.arange(1, n_rounds + 1)).astype(np.int64)
+
+
+def check_decimal(decimal: str) -> str:
+    """Return the decimal sign, "." or ","."""
+    if decimal not in (".", ","):
+        raise OptionError(f"decimal={decimal!r} is not known. Options: '.', ','.")
+    return decimal

@@ -1,0 +1,97 @@
+"""Data frames in memory, of whatever library, through narwhals: none of them is imported here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bayesfair.errors import DataError
+from bayesfair.readers.headers import column_names
+
+__all__ = ["Frame", "open_frame"]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A data frame seen through narwhals.
+
+    Attributes
+    ----------
+    native : object
+        The narwhals frame, eager or lazy.
+    header : tuple of str
+        Column names, trimmed.
+    raw : dict
+        Trimmed name -> name as it stands in the frame.
+    n_rows : int or None
+        None for a lazy frame.
+    """
+
+    native: Any
+    header: tuple[str, ...]
+    raw: dict[str, str]
+    n_rows: int | None
+    name: str = "data frame"
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield record batches of the columns."""
+        yield from self.table(columns).to_batches(max_chunksize=1 << 16)
+
+    def table(self, columns: Sequence[str]) -> Any:
+        """Return the columns as an Arrow table; columns of Python objects become text."""
+        import narwhals as nw
+        import pyarrow as pa
+
+        frame = self.native.select([self.raw[c] for c in columns])
+        if isinstance(frame, nw.LazyFrame):
+            frame = frame.collect("pyarrow")
+        arrays = [_arrow(frame.get_column(self.raw[c]), c) for c in columns]
+        return pa.table(arrays, names=list(columns))
+
+
+def open_frame(source: Any) -> Frame | None:
+    """Return the frame, or None if ``source`` is no data frame.
+
+    Raises
+    ------
+    DataError
+        If two columns have the same name.
+    """
+    import narwhals as nw
+    import pyarrow as pa
+
+    if isinstance(source, pa.RecordBatch):
+        source = pa.Table.from_batches([source])
+    try:
+        frame = nw.from_native(source)
+    except TypeError:
+        return None
+    except nw.exceptions.DuplicateError as error:
+        raise DataError(f"data frame names a column more than once: {error}") from error
+    lazy = isinstance(frame, nw.LazyFrame)
+    names = frame.collect_schema().names() if lazy else frame.columns
+    header = column_names([str(name) for name in names], "data frame")
+    raw = dict(zip(header, names, strict=True))
+    return Frame(frame, header, raw, None if lazy else len(frame))
+
+
+def _arrow(series: Any, column: str) -> Any:
+    import narwhals as nw
+    import pyarrow as pa
+
+    if series.dtype != nw.Object:
+        array = series.to_arrow()
+        return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+    # A column of Python objects may mix types (True, "no", 0; times with and without zone). Arrow
+    # would convert some of them silently; as text each value stays what it says.
+    missing = series.is_null().to_list()
+    values = [None if gone else v for v, gone in zip(series.to_list(), missing, strict=True)]
+    if any(isinstance(v, (list, tuple)) for v in values):
+        try:
+            return pa.chunked_array([pa.array(values)])
+        except pa.ArrowException as error:
+            raise DataError(f"column {column!r} of data frame mixes lists and others.") from error
+    return pa.chunked_array(
+        [pa.array([None if v is None else str(v) for v in values], pa.string())]
+    )

@@ -1,0 +1,276 @@
+"""Read a logged decision history from a file or a data frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bayesfair.errors import DataError, OptionError
+from bayesfair.history import History
+from bayesfair.labels import clean_label
+from bayesfair.readers.building import (
+    Builder,
+    Tally,
+    check_decimal,
+    grouped_by_arm,
+    in_order,
+    parse_missing,
+)
+from bayesfair.readers.columns import Layout, Option, resolve_layout
+from bayesfair.readers.rounds import Converter, Rounds, concatenated
+from bayesfair.readers.tables import open_source
+
+__all__ = ["discovery_notice", "known_arms", "read_history"]
+
+
+def read_history(
+    source: Any,
+    *,
+    arm: str = "arm",
+    reward: str = "reward",
+    propensity: Option = None,
+    probabilities: Option = None,
+    order: Option = None,
+    by: str | None = None,
+    arms: Sequence[Any] | str | None = None,
+    offered: str | None = None,
+    offered_delimiter: str = "|",
+    known_at: str | None = None,
+    known_until: str | None = None,
+    prior: Any = None,
+    missing: str | float = "error",
+    rewards: Mapping[Any, float] | None = None,
+    delimiter: str | None = None,
+    decimal: str = ".",
+    probability_tolerance: float | None = None,
+) -> History | dict[str, History]:
+    r"""Read which arm was chosen in each round, what it paid, and how it was drawn.
+
+    One rule for columns: an option names a column that must exist; None stands for the default
+    name, which is used if it is there (`propensity`, `p_{arm}`, `timestamp`); False or "" means not
+    to use it. Where the probabilities of all arms are there, a `propensity` column found by itself
+    is not used.
+
+    Parameters
+    ----------
+    source : path or data frame
+        Delimited text (delimiter detected or refused; gzip, bz2, xz, zstd, lz4), Parquet (one file,
+        a folder, a glob), or a frame of pandas, Polars, Arrow or DuckDB.
+    arm, reward : str
+        Columns of the choice and its reward. Labels are text: "001" and "NA" stay what they are,
+        the empty field is missing; surrounding blanks and the encoding of letters do not make a
+        difference. Rewards are 0/1, true/false, yes/no or numbers.
+    propensity : str, optional
+        Column of :math:`\pi_t(a_t)`, in (0, 1].
+    probabilities : str, optional
+        Pattern of the columns of :math:`\pi_t(i)`, with ``{arm}`` in the place of the label; rows
+        sum to 1, an empty field says that the arm was not on offer.
+    order : str, optional
+        Column that orders the rounds: numbers, or times (all with a zone or all without; text in
+        ISO 8601). Rounds are sorted stably, with a notice. Without it rows are in order as they
+        stand.
+    by : str, optional
+        Column that splits the log into histories of their own.
+    arms : sequence or "by_group", optional
+        Labels in the order to be used. None = those of the `probabilities` (or `offered`) columns,
+        else those seen, sorted as text, with a notice. With `by`, all histories share the arms,
+        unless "by_group".
+    offered : str, optional
+        Arms on offer: a pattern with ``{arm}`` for columns of 0/1, or one column that lists labels
+        in each row, as an Arrow list or separated by `offered_delimiter`.
+    offered_delimiter : str
+        Separates the labels in such a list.
+    known_at : str, optional
+        Column with the first round that may use the reward (0-based, in the order of the rounds;
+        with `by`, of the group), or, where `order` is a time, the time at which the reward became
+        known: rounds at that time or later may use it. Default: the next round.
+    known_until : str, optional
+        Column with the number of rounds whose rewards are known in this round (batches).
+    prior : mapping or array, optional
+        Label -> (successes, failures) before the log begins; with `by`, group -> such a mapping.
+    missing : "error", "unobserved", "drop" or number
+        What a missing reward means: refuse; the round counts but nothing is learned; leave the row
+        out; this number. Counted by arm in a notice.
+    rewards : mapping, optional
+        Words (or numbers) -> rewards.
+    delimiter : str, optional
+        Of text files, one character or "tab"; None = detected.
+    decimal : str
+        Decimal sign of text, "." or ",".
+    probability_tolerance : float, optional
+        How far a row of probabilities may sum from 1; default max(1e-6, k 10^-d), d the decimals
+        seen.
+
+    Returns
+    -------
+    History or dict of str to History
+        A dict, sorted by the group's label, if `by` is given.
+
+    Raises
+    ------
+    DataError, ProbabilityError, ArmError
+        Naming row, column, value and remedy. Rows are counted from 1, the header of a text file
+        being row 1; a record with line breaks inside quotes is one row, empty lines are none.
+    OptionError
+        If an option has a value that is not allowed.
+
+    See Also
+    --------
+    scan_history : the same in constant memory.
+
+    Examples
+    --------
+    >>> from bayesfair import examples
+    >>> history = read_history(examples.path("ecmo"))
+    >>> history.arms, history.n_rounds, history.selection
+    (('ECMO', 'conventional'), 12, 'full')
+    >>> history.selection_probability[11].tolist()
+    [0.9230769230769231, 0.07692307692307693]
+    """
+    check_decimal(decimal)
+    missing = parse_missing(missing)
+    by_group = isinstance(arms, str)
+    if by_group and (arms != "by_group" or not by):
+        raise OptionError(
+            f'arms={arms!r} must be a list of labels, or "by_group" together with by=.'
+        )
+    given = None if by_group else known_arms(arms)
+    if by and prior is not None and not isinstance(prior, Mapping):
+        raise OptionError("prior together with by= must be a mapping of group to prior.")
+    opened = open_source(source, delimiter=delimiter, wanted=[arm, reward])
+    layout = resolve_layout(
+        opened.header, opened.name, arm=arm, reward=reward, propensity=propensity,
+        probabilities=probabilities, order=order, by=by, offered=offered, known_at=known_at,
+        known_until=known_until, arms=given,
+    )  # fmt: skip
+    fixed = given if given is not None else layout.arms_from_columns
+    converter = Converter(
+        layout, opened.name, fixed, decimal=decimal, mapping=rewards,
+        offered_delimiter=offered_delimiter,
+    )  # fmt: skip
+    rounds = _everything(opened, converter)
+    labels = converter.book.labels
+    notices = [*opened.notices, *layout.notices]
+    if fixed is None:
+        rounds = _sorted_labels(rounds, converter)
+        labels = converter.book.labels
+        notices.append(discovery_notice(len(labels)))
+    notices += converter.book.notices() + converter.groups.notices()
+    builder = Builder(
+        layout, opened.name, missing, converter.known_kind, probability_tolerance, prior
+    )
+    if layout.by is None:
+        return _history(rounds, labels, builder, notices)
+    names = converter.groups.labels
+    if prior is not None and (unknown := [str(g) for g in prior if str(g) not in names]):
+        raise OptionError(
+            f"prior names group {unknown[0]!r}, which column {layout.by!r} does not have."
+        )
+    assert rounds.group is not None
+    index = np.argsort(rounds.group, kind="stable")
+    ends = np.bincount(rounds.group, minlength=len(names)).astype(np.int64).cumsum()
+    found = {}
+    for name, rows in sorted(zip(names, np.split(index, ends[:-1]), strict=True)):
+        own = replace(
+            builder,
+            source=f"{opened.name}, {layout.by}={name}",
+            prior=None if prior is None else {str(g): p for g, p in prior.items()}.get(name),
+        )
+        part = rounds.take(rows)
+        found[name] = (
+            _history(*_own_arms(part, labels, own), notices)
+            if by_group
+            else _history(part, labels, own, notices)
+        )
+    return found
+
+
+def known_arms(arms: Sequence[Any] | str | None) -> tuple[str, ...] | None:
+    """Return the labels that a caller gives, cleaned as those of the log are."""
+    if arms is None:
+        return None
+    if isinstance(arms, str):
+        raise OptionError(f"arms={arms!r} must be a list of labels.")
+    labels = tuple(clean_label(str(a)) for a in arms)
+    if not labels:
+        raise OptionError("arms is empty; leave it out to use the labels seen.")
+    return labels
+
+
+def discovery_notice(n_arms: int) -> str:
+    """Say that the set of arms was taken from the log itself."""
+    return (
+        f"the {n_arms} arms are those seen in the log, which looks ahead: an arm that first "
+        "appears late, or never, is not known beforehand. Pass arms=... to fix them."
+    )
+
+
+def _everything(opened: Any, converter: Converter) -> Rounds:
+    parts, row = [], opened.first_row
+    for table in opened.tables(converter.layout.columns):
+        if table.num_rows:
+            parts.append(converter.convert(table, row))
+            row += table.num_rows
+    if not parts:
+        header = " but the header" if opened.first_row == 2 else ""
+        raise DataError(f"{opened.name} has no rows{header}; there is nothing to audit.")
+    k = len(converter.book.labels)
+    wide = [
+        p
+        if p.offered is None
+        else replace(p, offered=np.pad(p.offered, ((0, 0), (0, k - p.offered.shape[1]))))
+        for p in parts
+    ]
+    return concatenated(wide)
+
+
+def _sorted_labels(rounds: Rounds, converter: Converter) -> Rounds:
+    """Renumber discovered labels in the order of their text."""
+    new = np.append(converter.book.sort(), np.int32(-1))  # -1, a missing arm, stays -1
+    offered = None
+    if rounds.offered is not None:
+        offered = np.ascontiguousarray(rounds.offered[:, np.argsort(new[:-1])])
+    return replace(rounds, arm=new[rounds.arm], offered=offered)
+
+
+def _own_arms(
+    rounds: Rounds, labels: tuple[str, ...], builder: Builder
+) -> tuple[Rounds, tuple[str, ...], Builder]:
+    """Keep the arms that a group chose or had on offer."""
+    present = np.bincount(rounds.arm[rounds.arm >= 0], minlength=len(labels)) > 0
+    if rounds.pi is not None:
+        present |= ~np.isnan(rounds.pi).all(axis=0)
+    if rounds.offered is not None:
+        present |= rounds.offered.any(axis=0)
+    new = np.append(np.cumsum(present) - 1, -1).astype(np.int32)
+    kept = tuple(label for label, here in zip(labels, present, strict=True) if here)
+    probabilities: dict[str, str] = builder.layout.probabilities
+    layout: Layout = replace(
+        builder.layout, probabilities={a: probabilities[a] for a in kept if a in probabilities}
+    )
+    part = replace(
+        rounds,
+        arm=new[rounds.arm],
+        pi=None if rounds.pi is None else np.ascontiguousarray(rounds.pi[:, present]),
+        offered=None
+        if rounds.offered is None
+        else np.ascontiguousarray(rounds.offered[:, present]),
+    )
+    return part, kept, replace(builder, layout=layout)
+
+
+def _history(
+    rounds: Rounds, arms: tuple[str, ...], builder: Builder, notices: Sequence[str]
+) -> History:
+    found = list(notices)
+    note = grouped_by_arm(rounds.arm)
+    if builder.layout.order is not None:
+        rounds, note = in_order(rounds, builder.layout.order)
+    found += [note] if note else []
+    tally = Tally(np.zeros(len(arms), dtype=np.int64))
+    history = builder.history(rounds, arms, tally=tally, notices=found)
+    note = tally.notice(builder.missing, arms)
+    return history.with_notices(note) if note else history

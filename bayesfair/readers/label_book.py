@@ -1,0 +1,187 @@
+"""Labels are text: what each spelling means, which spellings are one, which only look alike.
+
+Blanks around a label and the two Unicode encodings of one letter (NFC) are the only differences
+that are removed, with a notice where this merges two spellings. Case is never changed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.checks import did_you_mean, listed
+from bayesfair.errors import ArmError, DataError
+from bayesfair.labels import clean_label
+
+__all__ = ["LabelBook", "same_but_case", "text_of"]
+
+
+def text_of(value: Any) -> str | None:
+    """Return the text of a stored value, None where it is missing.
+
+    Whole floats lose their ".0": a frame's integer column with a gap arrives as floats.
+
+    Examples
+    --------
+    >>> [text_of(v) for v in ("001", 7, 7.0, 0.5, True, None, float("nan"))]
+    ['001', '7', '7', '0.5', 'True', None, None]
+    """
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="replace")
+    return str(value)
+
+
+def same_but_case(labels: Iterable[str], what: str = "label") -> str | None:
+    """Return a notice about labels that differ in case only, which are kept apart."""
+    folded: dict[str, list[str]] = {}
+    for label in labels:
+        folded.setdefault(label.casefold(), []).append(label)
+    alike = [group for group in folded.values() if len(group) > 1]
+    if not alike:
+        return None
+    shown = "; ".join(listed(group) for group in alike[:3])
+    more = f" and {len(alike) - 3} more such groups" if len(alike) > 3 else ""
+    return (
+        f"{what}s that differ only in case were kept apart: {shown}{more}. If they are the same, "
+        "give them one spelling in the source."
+    )
+
+
+class LabelBook:
+    """Number labels in the order in which they are met, and remember how they were spelt.
+
+    Parameters
+    ----------
+    what : str
+        What messages call a label: "arm", "item", "group".
+    known : iterable of str, optional
+        The only labels allowed; None = every label met is one.
+    refuse : callable, optional
+        Words the remedy for a label that is not known: takes it, returns a sentence.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        known: Iterable[str] | None = None,
+        refuse: Callable[[str], str] | None = None,
+    ) -> None:
+        self.what = what
+        self.open = known is None
+        self.codes: dict[str, int] = {}
+        self._raw: dict[str, int] = {}
+        self._spellings: dict[str, dict[str, None]] = {}
+        self._refuse = refuse
+        for label in map(clean_label, known or ()):
+            if label in self.codes:
+                raise ArmError(
+                    f"{what}s names {label!r} more than once; each {what} needs its own label."
+                )
+            self.codes[label] = len(self.codes)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels by number."""
+        return tuple(self.codes)
+
+    def code(self, raw: str | None) -> int:
+        """Return the number of one spelling; -1 if it is missing, -2 if it is not known."""
+        if raw is None:
+            return -1
+        found = self._raw.get(raw)
+        if found is None:
+            label = clean_label(raw)
+            if not label:
+                found = -1
+            elif label in self.codes or self.open:
+                found = self.codes.setdefault(label, len(self.codes))
+                self._spellings.setdefault(label, {})[raw] = None
+            else:
+                return -2
+            self._raw[raw] = found
+        return found
+
+    def encode(self, column: Any, where: Callable[[int], str]) -> NDArray[np.int32]:
+        """Return the number of each row's label, -1 where it is missing.
+
+        Parameters
+        ----------
+        column : pyarrow.ChunkedArray
+            Labels of any simple type.
+        where : callable
+            Names the row at a position of the column, with the column.
+
+        Raises
+        ------
+        ArmError
+            If a label is not among the known ones.
+        DataError
+            If the column holds lists or records.
+        """
+        import pyarrow as pa
+
+        kind = column.type
+        if pa.types.is_nested(kind):
+            raise DataError(f"{where(0)}: {self.what}s must be simple values, not {kind}.")
+        if not pa.types.is_dictionary(kind):
+            column = column.dictionary_encode()
+        out = np.empty(len(column), dtype=np.int32)
+        start = 0
+        for chunk in column.chunks:
+            numbers = [self.code(text_of(v)) for v in chunk.dictionary.to_pylist()]
+            lookup = np.array([*numbers, -1], dtype=np.int32)
+            indices = chunk.indices
+            if indices.null_count:
+                indices = indices.fill_null(len(numbers))
+            stop = start + len(chunk)
+            lookup.take(indices.to_numpy(zero_copy_only=False), out=out[start:stop], mode="clip")
+            start = stop
+        unknown = np.flatnonzero(out == -2)
+        if unknown.size:
+            first = column[int(unknown[0])].as_py()
+            others = {text_of(column[int(u)].as_py()) for u in unknown[:1000]}
+            raise ArmError(self._unknown(where(int(unknown[0])), str(text_of(first)), others))
+        return out
+
+    def _unknown(self, place: str, raw: str, others: set[str | None]) -> str:
+        label = clean_label(raw)
+        remedy = self._refuse(label) if self._refuse else f"Add it to {self.what}s=..."
+        count = f" ({len(others)} such labels: {listed(sorted(map(str, others)), 3)})"
+        return (
+            f"{place}: {self.what} {label!r} is not among the {self.what}s {listed(self.codes)}"
+            f"{count if len(others) > 1 else ''}.{did_you_mean(label, self.codes)} {remedy}"
+        )
+
+    def sort(self) -> NDArray[np.int32]:
+        """Renumber the labels in the order of their text; return new number by old number."""
+        ordered = sorted(self.codes)
+        rank = {label: i for i, label in enumerate(ordered)}
+        new = np.array([rank[label] for label in self.codes], dtype=np.int32)
+        self.codes = rank
+        self._raw = {raw: (int(new[c]) if c >= 0 else c) for raw, c in self._raw.items()}
+        return new
+
+    def notices(self) -> list[str]:
+        """Return what was merged, and what looks alike but was not."""
+        found = []
+        merged = {a: list(raws) for a, raws in self._spellings.items() if len(raws) > 1}
+        if merged:
+            shown = "; ".join(
+                f"{', '.join(ascii(raw) for raw in raws)} read as {label!r}"
+                for label, raws in list(merged.items())[:3]
+            )
+            more = f" and {len(merged) - 3} more" if len(merged) > 3 else ""
+            found.append(
+                f"spellings of one {self.what} were merged, differing in surrounding blanks or in "
+                f"the encoding of their letters only: {shown}{more}."
+            )
+        alike = same_but_case(self.codes, self.what)
+        return found + ([alike] if alike else [])

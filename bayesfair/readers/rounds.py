@@ -1,0 +1,260 @@
+"""From columns to arrays: the same conversion for a whole table and for every chunk of a scan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.checks import listed
+from bayesfair.errors import DataError
+from bayesfair.readers.columns import Layout
+from bayesfair.readers.label_book import LabelBook, text_of
+from bayesfair.readers.times import NUMBER, mixed, order_values
+from bayesfair.readers.values import matrix, numbers, rewards, truths
+
+__all__ = ["Converter", "Rounds", "concatenated"]
+
+Where = Callable[[int], str]
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """Columns of rounds as arrays, not yet checked against each other.
+
+    Attributes
+    ----------
+    arm : (n,) array of int32
+        Number of the label; -1 = missing.
+    reward : (n,) array
+        NaN = missing.
+    row : (n,) array of int64
+        Row of the source.
+    pi, offered : (n, k) arrays or None
+    propensity, order, group, known_at, known_until : (n,) arrays or None
+    """
+
+    arm: NDArray[np.int32]
+    reward: NDArray[np.float64]
+    row: NDArray[np.int64]
+    pi: NDArray[np.float64] | None = None
+    propensity: NDArray[np.float64] | None = None
+    order: NDArray[Any] | None = None
+    group: NDArray[np.int32] | None = None
+    offered: NDArray[np.bool_] | None = None
+    known_at: NDArray[Any] | None = None
+    known_until: NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.arm)
+
+    def take(self, index: Any) -> Rounds:
+        """Return the rounds at these positions."""
+        present: dict[str, Any] = {
+            f.name: v[index] for f in fields(self) if (v := getattr(self, f.name)) is not None
+        }
+        return replace(self, **present)
+
+
+def concatenated(parts: Sequence[Rounds]) -> Rounds:
+    """Return the parts as one, in their order."""
+    if len(parts) == 1:
+        return parts[0]
+    columns: dict[str, list[Any]] = {
+        f.name: [getattr(p, f.name) for p in parts] for f in fields(Rounds)
+    }
+    return Rounds(**{n: None if v[0] is None else np.concatenate(v) for n, v in columns.items()})
+
+
+class Converter:
+    """Convert tables of one source, one after the other.
+
+    Parameters
+    ----------
+    layout : Layout
+        Which column plays which part.
+    source : str
+        What messages call the source.
+    arms : sequence of str or None
+        The arms, if they are known before a row is read.
+    decimal : str
+        Decimal sign of text.
+    mapping : mapping, optional
+        Rewards by their word.
+    offered_delimiter : str
+        What separates the labels in a column that lists the arms on offer.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        source: str,
+        arms: Sequence[str] | None,
+        *,
+        decimal: str = ".",
+        mapping: Mapping[Any, float] | None = None,
+        offered_delimiter: str = "|",
+    ) -> None:
+        self.layout = layout
+        self.source = source
+        self.decimal = decimal
+        self.mapping = mapping
+        self.offered_delimiter = offered_delimiter
+        self.book = LabelBook("arm", arms, self._remedy)
+        self.groups = LabelBook("group")
+        self.order_kind: str | None = None
+        self.known_kind: str | None = None
+        self._first_order: dict[str, Any] = {}
+
+    def _remedy(self, label: str) -> str:
+        layout = self.layout
+        if layout.probabilities:
+            column = layout.pattern.replace("{arm}", label)
+            return (
+                f"The source has no column {column!r} with its probability: add it, or correct the "
+                "label. If the columns hold something else, name the right pattern with "
+                "probabilities=... or pass probabilities=False."
+            )
+        return "Add it to arms=..., or leave arms out to use the labels seen."
+
+    def where(self, column: str, row0: int) -> Where:
+        """Return what names a position of a column that starts at row `row0`."""
+        return lambda at: f"row {row0 + at} of {self.source}, column {column!r}"
+
+    def convert(self, table: Any, row0: int) -> Rounds:
+        """Return the rounds of a table whose first record is row `row0`.
+
+        Raises
+        ------
+        DataError
+            Naming the first row, column and value that cannot be used.
+        """
+        layout, decimal = self.layout, self.decimal
+
+        def column(name: str) -> tuple[Any, Where]:
+            found = table.column(name)
+            return found, self.where(name, row0)
+
+        def optional(name: str | None) -> NDArray[np.float64] | None:
+            return None if name is None else numbers(*column(name), decimal=decimal)
+
+        arm = self.book.encode(*column(layout.arm))
+        pi = None
+        if layout.probabilities:
+            pairs = [column(name) for name in layout.probabilities.values()]
+            pi = matrix([c for c, _ in pairs], [w for _, w in pairs], decimal=decimal)
+        order, kind = None, None
+        if layout.order is not None and table.num_rows:
+            order, kind = order_values(*column(layout.order), decimal=decimal)
+            self._one_kind(kind, self.where(layout.order, row0)(0), order[0])
+        known_at: NDArray[Any] | None = None
+        if layout.known_at is not None:
+            known_at = self._known_at(*column(layout.known_at))
+        group = None
+        if layout.by is not None:
+            values, where = column(layout.by)
+            group = self.groups.encode(values, where)
+            gone = np.flatnonzero(group < 0)
+            if gone.size:
+                raise DataError(
+                    f"{where(int(gone[0]))}: the group is empty ({gone.size} such rows). Fill it "
+                    "in or remove the row."
+                )
+        return Rounds(
+            arm=arm,
+            reward=rewards(*column(layout.reward), decimal=decimal, mapping=self.mapping),
+            row=np.arange(row0, row0 + table.num_rows, dtype=np.int64),
+            pi=pi,
+            propensity=optional(layout.propensity),
+            order=order,
+            group=group,
+            offered=self._offered(column),
+            known_at=known_at,
+            known_until=optional(layout.known_until),
+        )
+
+    def _one_kind(self, kind: str, here: str, value: Any) -> None:
+        """Refuse a source whose later parts are ordered by another kind of value."""
+        if self.order_kind is None:
+            self.order_kind = kind
+            self._first_order = {"there": here, "first": value, "first_kind": kind}
+        elif kind != self.order_kind:
+            raise mixed(here=here, value=value, kind=kind, **self._first_order)
+
+    def _known_at(self, values: Any, where: Where) -> NDArray[Any]:
+        """Return round numbers, or times where the order is one; NaN, NaT = never known."""
+        if self.order_kind in (None, NUMBER):
+            self.known_kind = NUMBER
+            return numbers(values, where, decimal=self.decimal)
+        import pyarrow as pa
+
+        values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
+        here = ~np.asarray(values.is_null().to_numpy(zero_copy_only=False))
+        rows = np.flatnonzero(here)
+        if not rows.size:
+            never = np.nan if self.known_kind == NUMBER else np.datetime64("NaT", "us")
+            return np.full(len(here), never)
+        seen = pa.chunked_array([values.filter(pa.array(here))])
+        found, kind = order_values(seen, lambda at: where(int(rows[at])), decimal=self.decimal)
+        if self.known_kind not in (None, kind):
+            raise DataError(
+                f"{where(int(rows[0]))}: holds a {kind}, the rows before a {self.known_kind}."
+            )
+        self.known_kind = kind
+        if kind == NUMBER:
+            out: NDArray[Any] = np.full(len(here), np.nan)
+        elif kind != self.order_kind:
+            raise mixed(here=where(int(rows[0])), value=found[0], kind=kind, **self._first_order)
+        else:
+            out = np.full(len(here), np.datetime64("NaT"), dtype=found.dtype)
+        out[here] = found
+        return out
+
+    # -- arms on offer ---------------------------------------------------------------------------
+
+    def _offered(self, column: Callable[[str], tuple[Any, Where]]) -> NDArray[np.bool_] | None:
+        layout = self.layout
+        if layout.offered:
+            marks = [truths(*column(name)) for name in layout.offered.values()]
+            return np.ascontiguousarray(np.array(marks, dtype=bool).T)
+        if layout.offered_list is None:
+            return None
+        values, where = column(layout.offered_list)
+        return self.collect_offered(values, where)
+
+    def collect_offered(self, values: Any, where: Where) -> NDArray[np.bool_]:
+        """Read rows such as ``a|b|c`` or Arrow lists; each different list is looked up once."""
+        lists: dict[Any, int] = {}
+        codes: list[list[int]] = []
+        which = np.empty(len(values), dtype=np.int64)
+        for at, value in enumerate(values.to_pylist()):
+            key = tuple(map(text_of, value)) if isinstance(value, list) else value
+            if key not in lists:
+                lists[key] = len(codes)
+                codes.append(self._codes(key, where, at))
+            which[at] = lists[key]
+        masks = np.zeros((len(codes), len(self.book.labels)), dtype=bool)
+        for mask, present in zip(masks, codes, strict=True):
+            mask[present] = True
+        return masks[which]
+
+    def _codes(self, key: Any, where: Where, at: int) -> list[int]:
+        if not isinstance(key, tuple):
+            key = () if key is None else tuple(str(key).split(self.offered_delimiter))
+        codes = [c for label in key if (c := self.book.code(label)) != -1]
+        if not codes:
+            raise DataError(
+                f"{where(at)}: no arm is on offer. List the labels, separated by "
+                f"{self.offered_delimiter!r}."
+            )
+        if min(codes) < 0:
+            label = next(x for x in key if self.book.code(x) == -2)
+            raise DataError(
+                f"{where(at)}: {label!r} is not among the arms {listed(self.book.labels)}. Labels "
+                f"are separated by {self.offered_delimiter!r} (offered_delimiter); add the arm to "
+                "arms=... or correct it."
+            )
+        return codes

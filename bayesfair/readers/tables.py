@@ -1,0 +1,281 @@
+"""Open a source of rows, be it delimited text, Parquet or a data frame.
+
+Every source gives the same: a header, record batches in constant memory, and whole tables. Rows are
+numbered as a reader of the source would: from 1, the header of a text file being row 1.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import unquote
+
+from bayesfair.checks import did_you_mean, listed
+from bayesfair.errors import DataError, OptionError
+from bayesfair.readers.delimited import compression_of, open_delimited
+from bayesfair.readers.frames import open_frame
+from bayesfair.readers.headers import column_names
+
+__all__ = ["Part", "Source", "open_source"]
+
+_TEXT_SUFFIXES = {".csv", ".tsv", ".txt"}
+
+
+class Part(Protocol):
+    """One file or frame whose columns can be read, in whole or batch by batch."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def header(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def n_rows(self) -> int | None: ...  # noqa: D102
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]: ...  # noqa: D102
+    def table(self, columns: Sequence[str]) -> Any: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Source:
+    """A named sequence of parts with the same columns.
+
+    Attributes
+    ----------
+    name : str
+        What errors and reports call it.
+    header : tuple of str
+        Column names of the first part, trimmed.
+    first_row : int
+        Number of the first record: 2 after the header of a text file, else 1.
+    parts : tuple of Part
+        Files in the order of their names, or one frame.
+    notices : tuple of str
+        What a reader of a report has to know about the source.
+    """
+
+    name: str
+    header: tuple[str, ...]
+    first_row: int
+    parts: tuple[Part, ...]
+    notices: tuple[str, ...] = ()
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of records if the source knows it without being read."""
+        counts = [part.n_rows for part in self.parts]
+        return None if None in counts else sum(n for n in counts if n is not None)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield Arrow record batches of the columns, part by part."""
+        for part in self.parts:
+            self._check(part, columns)
+            yield from part.batches(columns)
+
+    def tables(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield one Arrow table of the columns per part."""
+        for part in self.parts:
+            self._check(part, columns)
+            yield part.table(columns)
+
+    def _check(self, part: Part, columns: Sequence[str]) -> None:
+        if part is self.parts[0]:
+            return
+        lost = [c for c in columns if c not in part.header]
+        if lost:
+            raise DataError(
+                f"{part.name} has no column {lost[0]!r}, which {self.parts[0].name} has. All files "
+                f"of one log need the same columns; it has {listed(part.header)}."
+            )
+
+
+def open_source(source: Any, *, delimiter: str | None = None, wanted: Sequence[str] = ()) -> Source:
+    """Open a path, folder, glob or data frame without reading its rows.
+
+    Parameters
+    ----------
+    source : path or data frame
+        Delimited text (also compressed), Parquet (a file, a folder, a glob), or an eager or lazy
+        frame of pandas, Polars, Arrow or DuckDB.
+    delimiter : str, optional
+        Of text files; None = detected.
+    wanted : sequence of str
+        Column names that settle an ambiguous delimiter.
+
+    Raises
+    ------
+    DataError
+        If there is no such file, or it is empty, truncated, or of another kind.
+    OptionError
+        If `source` is neither a path nor a data frame.
+    """
+    if not isinstance(source, (str, os.PathLike)):
+        frame = open_frame(source)
+        if frame is None:
+            raise OptionError(
+                f"source must be a path or a data frame (pandas, Polars, Arrow, DuckDB), got "
+                f"{type(source).__name__}."
+            )
+        return Source(frame.name, frame.header, 1, (frame,))
+    text = os.fspath(source)
+    files, base = _files(text)
+    parts = tuple(_part(file, base, delimiter, wanted) for file in files)
+    name = Path(text).name or text
+    first_row = 1 if isinstance(parts[0], _Parquet) else 2
+    notices: tuple[str, ...] = ()
+    if len(parts) > 1:
+        notices = (
+            f"{len(parts)} files were read as one log, in the order of their names: "
+            f"{listed([p.name for p in (parts[0], parts[-1])])} are the first and the last; rows "
+            "are counted through all of them.",
+        )
+    return Source(name, parts[0].header, first_row, parts, notices)
+
+
+def _natural(path: Path) -> list[Any]:
+    """Sort part-2 before part-10."""
+    return [int(x) if x.isdigit() else x for x in re.split(r"(\d+)", str(path))]
+
+
+def _is_log(path: Path, base: Path | None = None) -> bool:
+    """Leave out what tools write beside the data: `_SUCCESS`, `_delta_log/`, `.part.crc`."""
+    names = path.relative_to(base).parts if base else path.parts[-1:]
+    return path.is_file() and not any(name.startswith((".", "_")) for name in names)
+
+
+def _kind(path: Path) -> str:
+    suffixes = {s.lower() for s in path.suffixes}
+    if suffixes & {".parquet", ".pq"}:
+        return "Parquet"
+    return "text" if suffixes & _TEXT_SUFFIXES else ""
+
+
+def _files(text: str) -> tuple[list[Path], Path | None]:
+    path = Path(text).expanduser()
+    if path.is_file():
+        return [path], None
+    if path.is_dir():
+        inside = [p for p in path.rglob("*") if _is_log(p, path) and _kind(p)]
+        kinds = {_kind(p) for p in inside}
+        if not inside:
+            raise DataError(f"folder {text!r} holds no Parquet or CSV files.")
+        if len(kinds) > 1:
+            raise DataError(
+                f"folder {text!r} holds both Parquet and text files; name one kind, for example "
+                f"{os.path.join(text, '*.parquet')!r}."
+            )
+        return sorted(inside, key=_natural), path
+    if glob.has_magic(text):
+        found = [Path(p) for p in glob.glob(str(path), recursive=True)]
+        found = [p for p in found if _is_log(p)]
+        if not found:
+            raise DataError(f"no file matches {text!r}.")
+        return sorted(found, key=_natural), None
+    near = path.parent if path.parent.is_dir() else Path()
+    known = [p.name for p in near.iterdir()] if path.parent.is_dir() else []
+    raise DataError(
+        f"no such file: {text!r}.{did_you_mean(path.name, known)} Give a CSV or Parquet file, a "
+        "folder of them, or a glob."
+    )
+
+
+def _part(path: Path, base: Path | None, delimiter: str | None, wanted: Sequence[str]) -> Part:
+    try:
+        with path.open("rb") as file:
+            head = file.read(8)
+    except OSError as error:
+        raise DataError(f"{path.name} cannot be opened: {error.strerror}.") from error
+    if not head:
+        raise DataError(f"{path.name} is empty (0 bytes); expected a header and at least one row.")
+    if head.startswith(b"PAR1"):
+        return _open_parquet(path, base)
+    if _kind(path) == "Parquet" and compression_of(head) is None:
+        raise DataError(
+            f"{path.name} is called Parquet but does not start as one; check what wrote it, or "
+            "rename it if it is text."
+        )
+    if head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+        raise DataError(
+            f"{path.name} is not text but a spreadsheet or zip archive; export the log as CSV or "
+            "Parquet."
+        )
+    return open_delimited(path, path.name, delimiter=delimiter, wanted=wanted)
+
+
+@dataclass(frozen=True)
+class _Parquet:
+    """One Parquet file, with the constant columns that its folder names give (`day=2024-01-05`)."""
+
+    path: Path
+    name: str
+    header: tuple[str, ...]
+    raw: dict[str, str]
+    constants: dict[str, str | None]
+    n_rows: int
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        stored = [self.raw[c] for c in columns if c in self.raw]
+        try:
+            with pq.ParquetFile(self.path) as file:
+                # a quarter of the usual chunk: what is decoded at once stays in the cache
+                for batch in file.iter_batches(batch_size=1 << 16, columns=stored):
+                    yield pa.record_batch(self._arrays(batch, columns), names=list(columns))
+        except (pa.ArrowException, OSError) as error:
+            raise self._damaged(error) from error
+
+    def table(self, columns: Sequence[str]) -> Any:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        stored = [self.raw[c] for c in columns if c in self.raw]
+        try:
+            with pq.ParquetFile(self.path) as file:
+                table = file.read(columns=stored)
+        except (pa.ArrowException, OSError) as error:
+            raise self._damaged(error) from error
+        return pa.table(self._arrays(table, columns), names=list(columns))
+
+    def _arrays(self, rows: Any, columns: Sequence[str]) -> list[Any]:
+        import pyarrow as pa
+
+        return [
+            rows.column(self.raw[c])
+            if c in self.raw
+            else pa.repeat(pa.scalar(self.constants[c], pa.string()), rows.num_rows)
+            for c in columns
+        ]
+
+    def _damaged(self, error: Exception) -> DataError:
+        return DataError(
+            f"{self.name} is damaged and cannot be read to its end ({str(error)[:200]}); copy it "
+            "again or write it anew."
+        )
+
+
+def _open_parquet(path: Path, base: Path | None) -> _Parquet:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            names, n_rows = file.schema_arrow.names, file.metadata.num_rows
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(
+            f"{path.name} starts as Parquet, but its end is missing or damaged: the file is "
+            f"truncated ({str(error)[:120]}). Copy it again or write it anew."
+        ) from error
+    constants: dict[str, str | None] = {}
+    for folder in path.relative_to(base).parent.parts if base else ():
+        key, equal, value = folder.partition("=")
+        if equal and key not in names:
+            missing = value == "__HIVE_DEFAULT_PARTITION__"
+            constants[key] = None if missing else unquote(value)
+    header = column_names((*names, *constants), path.name)
+    raw = dict(zip(header, names, strict=False))
+    return _Parquet(path, path.name, header, raw, constants, n_rows)

@@ -1,0 +1,158 @@
+"""What orders the rounds: numbers, time stamps with or without zone, or their text.
+
+One column has one kind. Times with and without a zone cannot be compared, so a column that mixes
+them is refused; with zones, times are compared as instants (UTC).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.errors import DataError
+from bayesfair.readers.values import simple
+
+__all__ = ["KINDS", "NUMBER", "mixed", "order_values"]
+
+NUMBER, NAIVE, AWARE = "number", "time without zone", "time with zone"
+KINDS = (NUMBER, NAIVE, AWARE)
+_ISO = re.compile(
+    r"\d{4}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d+)?)?)?)?(?P<zone>Z|[+-]\d\d(:?\d\d)?)?"
+)
+_LOOSE_ZONE = re.compile(r"\s*(UTC|GMT|Z)$")
+
+Where = Callable[[int], str]
+
+
+def order_values(column: Any, where: Where, *, decimal: str = ".") -> tuple[NDArray[Any], str]:
+    """Return comparable values and their kind.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray
+        Numbers, dates, time stamps, or text that is one of these (ISO 8601 for times).
+    where : callable
+        Names the row at a position of the column, with the column.
+    decimal : str
+        Decimal sign of text.
+
+    Returns
+    -------
+    values : (rows,) array
+        Numbers, or datetime64 (in UTC where zones are given).
+    kind : str
+        One of `KINDS`.
+
+    Raises
+    ------
+    DataError
+        Naming the first row that is missing, unreadable, or of another kind than the rows before.
+    """
+    import pyarrow as pa
+
+    column = simple(column)
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _from_text(column, where, decimal)
+    if column.null_count:
+        raise _missing(where, int(np.flatnonzero(column.is_null().to_numpy())[0]))
+    if pa.types.is_timestamp(kind):
+        return column.to_numpy(), AWARE if kind.tz else NAIVE
+    if pa.types.is_date(kind):
+        return column.cast(pa.timestamp("ms")).to_numpy(), NAIVE
+    if pa.types.is_decimal(kind):
+        column = column.cast(pa.float64())
+    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        raise DataError(
+            f"{where(0)}: expected numbers or time stamps to order by, but the column holds {kind}."
+        )
+    values = column.to_numpy()
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise _missing(where, int(np.flatnonzero(~np.isfinite(values))[0]))
+    return values, NUMBER
+
+
+def _missing(where: Where, at: int) -> DataError:
+    return DataError(
+        f"{where(at)}: the order is missing. Every round needs its place; fill it in, remove the "
+        "row, or pass order=False to take the rows as they stand."
+    )
+
+
+def _from_text(column: Any, where: Where, decimal: str) -> tuple[NDArray[Any], str]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.null_count:
+        raise _missing(where, int(np.flatnonzero(column.is_null().to_numpy())[0]))
+    text = column if decimal == "." else pc.replace_substring(column, decimal, ".")
+    attempts = [(column, pa.int64(), NUMBER), (text, pa.float64(), NUMBER)]
+    attempts += [
+        (column, pa.timestamp(unit, zone), AWARE if zone else NAIVE)
+        for unit in ("us", "ns")
+        for zone in (None, "UTC")
+    ]
+    for values, target, kind in attempts:
+        try:
+            found = values.cast(target).to_numpy()
+        except pa.ArrowInvalid:
+            continue
+        if kind != NUMBER or np.isfinite(found).all():
+            return found, kind
+    cleaned = [_LOOSE_ZONE.sub("Z", t.strip()) for t in column.to_pylist()]
+    cleaned = [re.sub(r"\s+(?=[+-]\d\d(:?\d\d)?$)", "", t) for t in cleaned]
+    tidy = pa.chunked_array([pa.array(cleaned, pa.large_string())])
+    if cleaned != column.to_pylist():
+        return _from_text(tidy, where, decimal)
+    raise _unreadable(cleaned, where, decimal)
+
+
+def _kind_of(text: str, decimal: str) -> str | None:
+    match = _ISO.fullmatch(text)
+    if match:
+        return AWARE if match.group("zone") else NAIVE
+    try:
+        return NUMBER if np.isfinite(float(text.replace(decimal, "."))) else None
+    except ValueError:
+        return None
+
+
+def _unreadable(texts: list[str], where: Where, decimal: str) -> DataError:
+    first = None
+    for at, text in enumerate(texts):
+        kind = _kind_of(text, decimal)
+        if not text or text.casefold() in {"nan", "na", "null", "none", "nat"}:
+            return _missing(where, at)
+        if kind is None:
+            return DataError(
+                f"{where(at)}: {text!r} is neither a number nor an ISO time. Write times as "
+                "2024-01-05 10:00:00 (add +01:00 or Z for a zone)."
+            )
+        first = first or (at, text, kind)
+        if kind != first[2]:
+            return mixed(
+                here=where(at),
+                value=text,
+                kind=kind,
+                there=where(first[0]),
+                first=first[1],
+                first_kind=first[2],
+            )
+    return DataError(
+        f"{where(0)}: {texts[0]!r} and the rows below it cannot be read as times; check for days "
+        "or hours that do not exist. Write times as 2024-01-05 10:00:00."
+    )
+
+
+def mixed(
+    *, here: str, value: Any, kind: str, there: str, first: Any, first_kind: str
+) -> DataError:
+    """Return the error for a column that holds two kinds of order."""
+    return DataError(
+        f"{here}: {value!s:.40} is a {kind}, but {first!s:.40} ({there}) is a {first_kind}; the "
+        "two cannot be ordered. Write all rows in one way, times all with a zone or all without."
+    )

@@ -1,0 +1,249 @@
+"""Columns of numbers and rewards: converted whole, refused by row, column and value.
+
+Nothing is guessed: "False" is not a number that happens to be true, and "0,5" is a number only
+where the decimal sign is said to be a comma.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.checks import listed
+from bayesfair.errors import DataError, OptionError
+from bayesfair.readers.label_book import text_of
+
+__all__ = ["matrix", "numbers", "rewards", "simple", "truths"]
+
+# What programs write for "no number". Labels are never read this way.
+_ABSENT = {"", "na", "n/a", "nan", "null", "none"}
+_WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+_REAL = "reward values are 0/1, True/False, yes/no or numbers"
+
+Where = Callable[[int], str]
+
+
+def simple(column: Any) -> Any:
+    """Return a column with its dictionary, view or binary encoding undone."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column, kind = column.cast(kind.value_type), kind.value_type
+    if pa.types.is_string_view(kind) or pa.types.is_large_binary(kind):
+        return column.cast(pa.large_string())
+    return column.cast(pa.string()) if pa.types.is_binary(kind) else column
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def numbers(column: Any, where: Where, *, decimal: str = ".") -> NDArray[np.float64]:
+    """Return a column as floats, NaN where it is missing.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray
+        Numbers or their text.
+    where : callable
+        Names the row at a position of the column, with the column.
+    decimal : str
+        Decimal sign of text.
+
+    Raises
+    ------
+    DataError
+        Naming the first value that is no number.
+    """
+    return np.asarray(_floats(column, where, decimal).to_numpy(), dtype=np.float64)
+
+
+def _floats(column: Any, where: Where, decimal: str) -> Any:
+    """Return a column as Arrow numbers (floats, or integers as stored)."""
+    import pyarrow as pa
+
+    column = simple(column)
+    kind = column.type
+    if pa.types.is_floating(kind) or pa.types.is_integer(kind):
+        return column if kind != pa.float16() else column.cast(pa.float32())
+    if pa.types.is_null(kind) or pa.types.is_decimal(kind):
+        return column.cast(pa.float64())
+    if not _is_text(kind):
+        raise DataError(f"{where(0)}: expected numbers, but the column holds {kind}.")
+    if decimal == ".":
+        try:
+            return column.cast(pa.float64())
+        except pa.ArrowInvalid:
+            pass  # blanks, words for "missing", or no number: look at each value
+    return _parsed(column, lambda text: _number(text, decimal), where, _not_a_number)
+
+
+def _number(text: str, decimal: str) -> float | None:
+    text = text.strip()
+    if text.casefold() in _ABSENT:
+        return math.nan
+    if decimal != ".":
+        if "." in text:
+            return None
+        text = text.replace(decimal, ".")
+    try:
+        return None if "_" in text else float(text)
+    except ValueError:
+        return None
+
+
+def _not_a_number(value: str) -> str:
+    if _number(value, ",") is not None:
+        return f'{value!r} is not a number. If the comma is the decimal sign, pass decimal=",".'
+    return f"{value!r} is not a number. Correct it, or leave the field empty if it is missing."
+
+
+def _parsed(
+    column: Any,
+    parse: Callable[[str], float | None],
+    where: Where,
+    explain: Callable[[str], str],
+) -> Any:
+    """Parse each different value once; refuse the first row whose value has no meaning."""
+    import pyarrow as pa
+
+    encoded = column.dictionary_encode().unify_dictionaries()
+    if not encoded.num_chunks:
+        return pa.chunked_array([pa.array([], pa.float64())])
+    texts = [text_of(v) for v in encoded.chunk(0).dictionary.to_pylist()]
+    values = [math.nan if text is None else parse(text) for text in texts]
+    wrong = [i for i, v in enumerate(values) if v is None]
+    pieces = []
+    for chunk in encoded.chunks:
+        lookup = np.array([math.nan if v is None else v for v in values] + [math.nan])
+        index = chunk.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
+        pieces.append(lookup[index])
+    if wrong:
+        indices = np.concatenate(
+            [
+                c.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
+                for c in encoded.chunks
+            ]
+        )
+        rows = np.flatnonzero(np.isin(indices, wrong))
+        first = str(texts[int(indices[rows[0]])])
+        bad = [str(texts[i]) for i in wrong]
+        count = f" ({rows.size} such rows: {listed(bad, 3)})" if rows.size > 1 else ""
+        raise DataError(f"{where(int(rows[0]))}: {explain(first)}{count}")
+    return pa.chunked_array([pa.array(piece) for piece in pieces])
+
+
+def rewards(
+    column: Any,
+    where: Where,
+    *,
+    decimal: str = ".",
+    mapping: Mapping[Any, float] | None = None,
+) -> NDArray[np.float64]:
+    """Return rewards as floats, NaN where there is none.
+
+    Booleans and the words true/false, yes/no (in any case) are 1/0, numbers are themselves; any
+    other word needs a `mapping`.
+
+    Raises
+    ------
+    DataError
+        Naming the first value that has no meaning.
+    """
+    import pyarrow as pa
+
+    column = simple(column)
+    kind = column.type
+    if mapping is None:
+        if pa.types.is_boolean(kind):
+            return np.asarray(column.cast(pa.uint8()).to_numpy(), dtype=np.float64)
+        if not _is_text(kind):
+            return numbers(column, where, decimal=decimal)
+        if decimal == ".":
+            try:
+                return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
+            except pa.ArrowInvalid:
+                pass
+    meaning = _meanings(mapping)
+
+    def parse(text: str) -> float | None:
+        word = text.strip()
+        if word in meaning:
+            return meaning[word]
+        number = _number(word, decimal)
+        if number is not None:
+            return meaning.get(_key(number), number)
+        return _WORDS.get(word.casefold())
+
+    def explain(value: str) -> str:
+        if decimal == "." and _number(value, ",") is not None:
+            return _not_a_number(value)
+        return (
+            f"{value!r} is not a reward: {_REAL}. Say what it is worth with "
+            f"rewards={{{value!r}: ...}}, or correct it."
+        )
+
+    found = _parsed(column, parse, where, explain).to_numpy()
+    return np.asarray(found, dtype=np.float64)
+
+
+def _key(number: float) -> str:
+    return f"number {number!r}"
+
+
+def _meanings(mapping: Mapping[Any, float] | None) -> dict[str, float]:
+    meaning = {}
+    for word, value in (mapping or {}).items():
+        try:
+            worth = float(value)
+        except (TypeError, ValueError):
+            raise OptionError(f"rewards: {word!r} maps to {value!r}, which is no number.") from None
+        text = str(word).strip()
+        meaning[text] = worth
+        number = _number(text, ".")
+        if number is not None and not math.isnan(number):
+            meaning[_key(number)] = worth
+    return meaning
+
+
+def truths(column: Any, where: Where) -> NDArray[np.bool_]:
+    """Return a column of yes/no marks as booleans; missing is no.
+
+    Raises
+    ------
+    DataError
+        Naming the first value that is not 0/1, true/false or yes/no.
+    """
+    values = np.nan_to_num(rewards(column, where), nan=0.0)
+    odd = np.flatnonzero((values != 0) & (values != 1))
+    if odd.size:
+        raise DataError(
+            f"{where(int(odd[0]))}: {values[odd[0]]:g} does not say whether the arm is on offer; "
+            "use 1 or 0, true or false, yes or no."
+        )
+    return np.asarray(values == 1, dtype=np.bool_)
+
+
+def matrix(
+    columns: Sequence[Any], where: Sequence[Where], *, decimal: str = "."
+) -> NDArray[np.float64]:
+    """Return columns side by side: ``(rows, columns)`` in C order, NaN where missing.
+
+    Filled in blocks of rows, so that every cache line of the result is written once.
+    """
+    arrays = [_floats(c, w, decimal).to_numpy() for c, w in zip(columns, where, strict=True)]
+    n_rows, k = len(arrays[0]), len(arrays)
+    out = np.empty((n_rows, k))
+    block = max(64, (1 << 15) // k)
+    for start in range(0, n_rows, block):
+        stop = min(start + block, n_rows)
+        for j, values in enumerate(arrays):
+            out[start:stop, j] = values[start:stop]
+    return out
