@@ -1,1 +1,8 @@
 """Reward distributions of k arms at once, one family per file."""
+
+from bayesfair.rewards.base import Rewards
+from bayesfair.rewards.bernoulli import Bernoulli
+from bayesfair.rewards.empirical import Empirical
+from bayesfair.rewards.finite import Finite
+
+__all__ = ["Bernoulli", "Empirical", "Finite", "Rewards"]

@@ -1,0 +1,206 @@
+"""What all reward families share: labels, batches, validation of parameters, indexing."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesfair.checks import as_generator, check_choice, listed
+from bayesfair.errors import ArmError, DataError, OptionError
+from bayesfair.kernels.divergences import DIVERGENCES
+
+__all__ = ["FloatArray", "Rewards"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rewards(ABC):
+    """Reward distributions of k independent arms, for one or many rounds (or draws) at once.
+
+    Parameters of a family have shape ``(..., arm)``: the last axis is the arm, leading axes are
+    a batch. Families are frozen; results are plain arrays, labelled ones come from
+    `bayesfair.best_arm_probability` and its kin.
+
+    Parameters
+    ----------
+    arms : sequence of str, keyword
+        Labels of the k arms; default "0".."k-1".
+    """
+
+    arms: tuple[str, ...] = field(default=(), kw_only=True)
+
+    # Names of the fields with shape (..., arm); what `rewards[index]` cuts.
+    _parameters: ClassVar[tuple[str, ...]] = ()
+
+    # -- shape ---------------------------------------------------------------------------------
+
+    @property
+    def _main(self) -> FloatArray:
+        """The first parameter, which has the full shape (..., arm)."""
+        value: FloatArray = getattr(self, self._parameters[0])
+        return value
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms, k."""
+        return int(self._main.shape[-1])
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """Shape of the leading axes; () for one set of arms."""
+        return self._main.shape[:-1]
+
+    def __getitem__(self, index: Any) -> Self:
+        """Return part of the batch, ``rewards[t]`` or ``rewards[start:stop]``."""
+        if not self.batch_shape:
+            raise OptionError(
+                f"this {type(self).__name__} has no batch to take [{index!r}] from; it holds one "
+                f"set of {self.n_arms} arms."
+            )
+        new = object.__new__(type(self))
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
+            if name in self._parameters and value is not None:
+                value = value[index]
+            object.__setattr__(new, name, value)
+        return new
+
+    def __repr__(self) -> str:
+        batch = f", batch {self.batch_shape}" if self.batch_shape else ""
+        return f"{type(self).__name__}({self.n_arms} arms {listed(self.arms, 5)}{batch})"
+
+    # -- what every family answers -------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def support_note(self) -> str:
+        """What rewards the family can hold, in words, for messages."""
+
+    @abstractmethod
+    def best_arm_probability(self, *, offered: ArrayLike | None = None) -> FloatArray:
+        """Return P(arm has the highest realised reward), ``(..., arm)``, ties split evenly.
+
+        Parameters
+        ----------
+        offered : (..., k) array of bool, optional
+            Arms on offer; the others take no part and get NaN.
+        """
+
+    @abstractmethod
+    def log_prob(self, reward: ArrayLike) -> FloatArray:
+        """Return the log density or mass at `reward` (broadcast to ``(..., arm)``).
+
+        ``-inf`` for a reward that the law excludes; NaN for NaN.
+        """
+
+    @abstractmethod
+    def _sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+        """Return draws of the given full shape."""
+
+    @abstractmethod
+    def _divergence(self, name: str) -> FloatArray:
+        """Return the pairwise divergence; `name` has been checked."""
+
+    def sample(self, n_draws: int | None = None, *, seed: Any) -> FloatArray:
+        """Return realised rewards: ``(..., arm)``, or ``(n_draws, ..., arm)``.
+
+        Parameters
+        ----------
+        n_draws : int, optional
+            How many independent draws; default one, without a leading axis.
+        seed : int or numpy Generator
+            Required: a result that cannot be repeated is no audit.
+        """
+        lead = () if n_draws is None else (int(n_draws),)
+        return self._sample((*lead, *self.batch_shape, self.n_arms), as_generator(seed))
+
+    def divergence(self, name: str = "total_variation") -> FloatArray:
+        """Return D(r_i || r_j) for all ordered pairs, ``(..., arm, arm_other)``.
+
+        Parameters
+        ----------
+        name : str
+            total_variation, kl (nats), hellinger (unsquared), chi2, jensen_shannon (at most
+            ln 2) or wasserstein (in reward units). The class lists the infinite cases.
+        """
+        return self._divergence(check_choice(name, "divergence", DIVERGENCES))
+
+    # -- validation, used by the families -------------------------------------------------------
+
+    def _store(self, **parameters: Any) -> None:
+        """Broadcast, freeze and store parameters of shape (..., arm); resolve the labels."""
+        arrays = {}
+        for name, value in parameters.items():
+            try:
+                arrays[name] = np.array(value, dtype=np.float64)
+            except (TypeError, ValueError) as error:
+                raise DataError(f"{type(self).__name__}: {name} is not numeric: {error}.") from None
+        try:
+            shape = np.broadcast_shapes(*(a.shape for a in arrays.values()))
+        except ValueError:
+            shapes = ", ".join(f"{n} {a.shape}" for n, a in arrays.items())
+            raise DataError(
+                f"{type(self).__name__}: parameters do not broadcast: {shapes}. "
+                "The last axis is the arm."
+            ) from None
+        if len(shape) == 0 or shape[-1] == 0:
+            raise DataError(
+                f"{type(self).__name__}: {' and '.join(arrays)} must have at least one axis, the "
+                f"last being the arm; got shape {shape}. Write [value] for a single arm."
+            )
+        self._put_arms(shape[-1])
+        for name, array in arrays.items():
+            full = np.ascontiguousarray(np.broadcast_to(array, shape))
+            full.flags.writeable = False
+            object.__setattr__(self, name, full)
+
+    def _put_arms(self, k: int) -> None:
+        given: Any = self.arms
+        if isinstance(given, (str, bytes)):
+            given = (given,)
+        arms = tuple(str(a) for a in given) if given is not None else ()
+        arms = arms or tuple(str(i) for i in range(k))
+        if len(arms) != k:
+            raise ArmError(
+                f"{type(self).__name__}: {len(arms)} labels {listed(arms)} for {k} arms "
+                "(the last axis of the parameters)."
+            )
+        if len(set(arms)) != k:
+            twice = sorted({a for a in arms if arms.count(a) > 1})
+            raise ArmError(f"{type(self).__name__}: arms names {listed(twice)} more than once.")
+        object.__setattr__(self, "arms", arms)
+
+    def _require(self, name: str, good: NDArray[np.bool_], rule: str) -> None:
+        """Raise naming the first arm whose parameter breaks `rule`; `good` has shape (..., arm)."""
+        if good.all():
+            return
+        index = tuple(int(i) for i in np.argwhere(~good)[0])
+        where = f" (batch index {index[:-1]})" if len(index) > 1 else ""
+        value = getattr(self, name)[index]
+        raise DataError(
+            f"{type(self).__name__}: {name} of arm {self.arms[index[-1]]!r}{where} is {value:g}; "
+            f"{rule}"
+        )
+
+    def _offered(self, offered: ArrayLike | None) -> NDArray[np.bool_] | None:
+        """Return the mask with the full shape, or None where all arms are on offer."""
+        if offered is None:
+            return None
+        mask = np.asarray(offered, dtype=bool)
+        try:
+            mask = np.broadcast_to(mask, (*self.batch_shape, self.n_arms))
+        except ValueError:
+            raise DataError(
+                f"offered has shape {mask.shape}, expected {(*self.batch_shape, self.n_arms)}."
+            ) from None
+        return None if mask.all() else mask
+
+
+def as_float(value: ArrayLike) -> FloatArray:
+    """Return an array of float64."""
+    return np.asarray(value, dtype=np.float64)
