@@ -17,6 +17,7 @@ from bayesfair.kernels.divergences import (
     DIVERGENCES,
     SYMMETRIC,
     bernoulli_divergence,
+    decision_divergence_maxima,
     worst_pair_general,
 )
 from bayesfair.rewards import Bernoulli, Empirical, Finite
@@ -171,6 +172,20 @@ def test_different_divergences_and_orders():
                 )
                 if decision in SYMMETRIC and reward in SYMMETRIC:
                     assert i < j
+
+
+@pytest.mark.parametrize("name", DIVERGENCES)
+def test_maxima_over_rounds(name):
+    rng = np.random.default_rng(4)
+    pi = rng.dirichlet(np.ones(4) / 2, size=30)
+    pi[::3, 1] = pi[1::3, 3] = pi[2::3, 3] = np.nan  # arms 1 and 3 never together
+    largest = decision_divergence_maxima(pi, name)
+    for i in range(4):
+        for j in range(4):
+            both = ~np.isnan(pi[:, i]) & ~np.isnan(pi[:, j])
+            rounds = bernoulli_divergence(pi[both][:, [i, j]], name)[:, 0, 1]
+            expected = 0 if i == j else rounds.max(initial=-np.inf)
+            assert largest[i, j] == pytest.approx(expected, rel=1e-14)
 
 
 def test_arms_not_on_offer_are_left_out():

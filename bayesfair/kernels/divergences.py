@@ -15,6 +15,7 @@ __all__ = [
     "DIVERGENCES",
     "SYMMETRIC",
     "bernoulli_divergence",
+    "decision_divergence_maxima",
     "divergence_code",
     "finite_divergence",
     "worst_pair_general",
@@ -183,6 +184,47 @@ def finite_divergence(
     out = np.empty((*batch, k, k))
     rows = np.ascontiguousarray(pmf, dtype=np.float64).reshape(-1, k, n_levels)
     _finite_rows(rows, np.diff(support), divergence_code(name), out.reshape(-1, k, k))
+    return out
+
+
+@numba.njit(cache=True, nogil=True)
+def _maxima(pi, code, out):  # type: ignore[no-untyped-def]
+    n_rounds, k = pi.shape
+    ordered = code in (KL, CHI2)
+    for t in range(n_rounds):
+        for i in range(k):
+            for j in range(k):
+                if i == j or (j < i and not ordered):
+                    continue
+                if np.isnan(pi[t, i]) or np.isnan(pi[t, j]):
+                    continue
+                out[i, j] = max(out[i, j], bernoulli_pair(pi[t, i], pi[t, j], code))
+    for i in range(k):
+        out[i, i] = 0.0
+        for j in range(i):
+            if not ordered:
+                out[i, j] = out[j, i]
+
+
+def decision_divergence_maxima(pi: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+    r"""Return :math:`G_{ij} = \max_t D(\pi_t(i)\|\pi_t(j))`, decisions as Bernoulli laws.
+
+    Parameters
+    ----------
+    pi : (T, k) array
+        Selection probabilities; NaN = not on offer.
+    name : str
+        One of `DIVERGENCES`.
+
+    Returns
+    -------
+    (k, k) array
+        Zero diagonal; symmetric except for kl and chi2; -inf where two arms were never on offer
+        together. Merges by the maximum.
+    """
+    k = pi.shape[1]
+    out = np.full((k, k), -np.inf)
+    _maxima(np.ascontiguousarray(pi, dtype=np.float64), divergence_code(name), out)
     return out
 
 
