@@ -81,13 +81,13 @@ def prior_table(
         given = {str(arm): row for arm, row in prior.items()}
         rows = [_row(given.get(arm, DEFAULT_PRIOR[family]), width, names, arm) for arm in arms]
         table = np.array(rows, dtype=np.float64).reshape(k, width)
-    elif np.ndim(DEFAULT_PRIOR[family] if prior is None else prior) < 2:  # noqa: PLR2004
+    elif np.ndim(DEFAULT_PRIOR[family] if prior is None else prior) < 2:
         row = _row(DEFAULT_PRIOR[family] if prior is None else prior, width, names, "every arm")
         table = np.tile(row, (k, 1))
     else:
         if len(prior) != k:
             raise OptionError(
-                f"prior has {len(prior)} rows, expected one for each of the {k} arms {listed(arms)}."
+                f"prior has {len(prior)} rows, expected one per arm for {k} arms {listed(arms)}."
             )
         rows = [_row(row, width, names, arm) for row, arm in zip(prior, arms, strict=True)]
         table = np.array(rows, dtype=np.float64).reshape(k, width)

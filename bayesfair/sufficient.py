@@ -95,14 +95,14 @@ def earlier_counts(history: History, family: str, *, whole: bool) -> NDArray[np.
         return np.zeros((history.n_arms, 2))
     if family != "bernoulli":
         raise OptionError(
-            f"earlier outcomes are given as (successes, failures), which the {family} family cannot "
-            "use; give prior= to the fit instead."
+            f"earlier outcomes are given as (successes, failures), which the {family} family "
+            "cannot use; give prior= to the fit instead."
         )
     if whole and np.any(counts != np.rint(counts)):
         i = int(np.flatnonzero((counts != np.rint(counts)).any(axis=1))[0])
         raise OptionError(
-            f"earlier outcomes of arm {history.arms[i]!r} are {counts[i].tolist()}; this model needs "
-            "whole numbers of successes and failures."
+            f"earlier outcomes of arm {history.arms[i]!r} are {counts[i].tolist()}; this model "
+            "needs whole numbers of successes and failures."
         )
     return np.asarray(counts)
 
@@ -159,7 +159,7 @@ def count_totals(history: History) -> tuple[NDArray[np.int64], NDArray[np.int64]
 def moments(
     history: History,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return pulls, mean reward and sum of squared deviations per arm (0 where an arm is unseen)."""
+    """Return pulls, mean reward and sum of squared deviations per arm (0 where unseen)."""
     pulls, total = history.counts()
     mean = total / np.maximum(pulls, 1)
     seen = ~np.isnan(history.reward)

@@ -31,6 +31,10 @@ from bayesfair.sufficient import binned_counts, earlier_counts, time_bins
 
 READS = ("theta",)
 FAMILY = "bernoulli"
+PRIOR = (
+    "logit theta is a random walk over bins with steps Normal(0, tau), tau ~ HalfNormal({drift:g}), "
+    "first bin Logistic(0, 1)"
+)
 
 
 def build(
@@ -58,3 +62,9 @@ def build(
         observed = pm.Data("observed_successes", successes, dims=("bin", "arm"))
         pm.Binomial("successes", n=n, logit_p=logit, observed=observed, dims=("bin", "arm"))
     return model
+
+
+def log_prior(draws: Any, *, drift: float = 0.5, n_bins: int = 10, bin_start: Any = None) -> Any:
+    """Return the log density of (tau, first bin), up to a constant; what power scaling scales."""
+    first = np.abs(draws["first"])
+    return (-first - 2 * np.log1p(np.exp(-first))).sum("arm") - 0.5 * (draws["tau"] / drift) ** 2

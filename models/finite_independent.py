@@ -30,7 +30,7 @@ FAMILY = "finite"
 
 
 def build(history: History, *, prior: Any = None, support: Any = None) -> pm.Model:
-    """Return the unsampled model; ``prior``: concentration(s), ``support``: levels of the reward."""
+    """Return the unsampled model; ``prior``: concentration(s), ``support``: all reward levels."""
     levels, counts = level_counts(history, support)
     if len(levels) == 1:
         raise DataError(

@@ -14,9 +14,10 @@ central 95 % (-4.30, 4.30). That suits rewards of order one; for others give ``p
 units or rescale the rewards, else the prior's scale shrinks or inflates what few rounds say.
 
 Geometry. Sampled are the variance (its logarithm) and offset_i, where
-mean_i = c_i + sd_i offset_i / w_i^(1/2) with constants c_i = (kappa_i m_i + n_i average_i) / w_i and
-w_i = kappa_i + n_i; its prior, Normal((m_i - c_i) w_i^(1/2) / sd_i, (w_i / kappa_i)^(1/2)), gives
-mean_i the prior above whatever the constants. So neither few nor many rounds leave a funnel or a
+mean_i = c_i + sd_i offset_i / w_i^(1/2) with constants w_i = kappa_i + n_i and
+c_i = (kappa_i m_i + n_i average_i) / w_i; its prior,
+Normal((m_i - c_i) w_i^(1/2) / sd_i, (w_i / kappa_i)^(1/2)), gives mean_i the prior above whatever
+the constants. So neither few nor many rounds leave a funnel or a
 needle to explore.
 
 Contract. Read downstream: ``mean`` and ``sd``, in reward units. Independent over arms; the
@@ -40,7 +41,7 @@ FAMILY = "normal"
 
 
 def build(history: History, *, prior: Any = None) -> pm.Model:
-    """Return the unsampled model; ``prior``: (mean, kappa, shape, scale), all arms, per arm, label."""
+    """Return the unsampled model; ``prior``: (mean, kappa, shape, scale), common or per arm."""
     pulls, average, squares = moments(history)
     table = prior_table(prior, FAMILY, history.arms)
     weight = table[:, 1] + pulls
