@@ -1,0 +1,458 @@
+r"""The subjective audit of a Beta-Bernoulli log, round by round, at full speed and exactly.
+
+Before round t the beliefs are Beta(alpha + successes, beta + failures) from the rewards known by
+then. From their posterior predictive means m: P* of every round, the fairness regret, the largest
+excess \|pi_i - pi_j\| - eps1 \|m_i - m_j\| over rounds and pairs for a grid of eps1, violating
+rounds for a ladder of tolerances.
+
+A log may be run in parts: the `StreamState` that a part returns starts the next one. Within a part
+fixed blocks of rounds each start from exact counts, so one thread and two give identical numbers,
+and parts give those of the whole but for the order of summation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesfair.kernels.pairs import PAIR_TIE, worst_pair, worst_pairs
+from bayesfair.kernels.quadrature import n_tie_nodes, unit_nodes
+from bayesfair.kernels.stream_wide import run_wide
+
+__all__ = ["TOLERANCES", "StreamResult", "StreamState", "start_state", "stream_bernoulli"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+TOLERANCES = (1e-9, 1e-8, 1e-7, 2.0**-23, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+"""Violating rounds are counted for each of these: the log's resolution is known only at its end."""
+
+_BLOCK = 8192
+
+
+class StreamState(NamedTuple):
+    """Where a part of a log ended: all that the next part needs.
+
+    Attributes
+    ----------
+    alpha, beta : (k,) array
+        Beta parameters before the next round.
+    pending_at : (n,) array of int
+        Rewards seen but not yet known: first round that may use them, counted from the next
+        part's first round, >= 1.
+    pending_arm, pending_reward : (n,) array
+        Their arms and values.
+    last_pi : (k,) array
+        Selection probabilities of the last round; NaN = not on offer or not logged.
+    changed : bool
+        Whether the beliefs before the next round differ from those before the last one.
+    """
+
+    alpha: Floats
+    beta: Floats
+    pending_at: Ints
+    pending_arm: NDArray[np.int32]
+    pending_reward: Floats
+    last_pi: Floats
+    changed: bool
+
+
+class StreamResult(NamedTuple):
+    """What one part of a log amounts to; k arms, T rounds, E values of eps1.
+
+    Attributes
+    ----------
+    state : StreamState
+        Start of the next part.
+    frontier : (E,) array
+        Largest excess over rounds and pairs, cut at 0, for each eps1 of the grid.
+    worst_excess : float
+        Largest excess at the asked eps1 with its sign; -inf where there is no pair or no pi.
+    worst_round : int
+        First round (from this part's start) within 1e-12 of it; -1 where there is none.
+    worst_pair : (int, int)
+        First pair of that round in arm order; the arm chosen more often comes first.
+    n_violating : (len(TOLERANCES),) array of int
+        Rounds whose excess at the asked eps1 is above eps2 + tolerance.
+    regret : (T,) array
+        sum_i max(P*_i - pi_i, 0) over the arms on offer; empty without pi.
+    p_best_chosen : (T,) array
+        P* of the chosen arm.
+    p_best_sum, pi_sum, pi_var_sum : (k,) array
+        Sums over rounds of P*, pi and pi (1 - pi).
+    plays, n_offered : (k,) array of int
+        Rounds in which the arm was chosen, was on offer.
+    all_zero_sum : float
+        Sum over rounds of prod(1 - m): how much of P* is the tie of all-zero rewards.
+    max_pi_sum : float
+        Sum over rounds of the largest pi.
+    n_still, n_moved : int
+        Rounds with the beliefs (and arms on offer) of the round before; those among them in which
+        pi moved by more than 1e-9.
+    smallest_eps2 : (T,) array or None
+        Largest excess of each round cut at 0 (`want_rounds` with pi).
+    pair : (T, 2) array of int or None
+        Worst pair of each round, as `worst_pair`; -1, -1 where there is none.
+    p_best : (T, k) array or None
+        P* of each round (`want_rounds`); NaN = not on offer.
+    """
+
+    state: StreamState
+    frontier: Floats
+    worst_excess: float
+    worst_round: int
+    worst_pair: tuple[int, int]
+    n_violating: Ints
+    regret: Floats
+    p_best_chosen: Floats
+    p_best_sum: Floats
+    pi_sum: Floats
+    pi_var_sum: Floats
+    plays: Ints
+    n_offered: Ints
+    all_zero_sum: float
+    max_pi_sum: float
+    n_still: int
+    n_moved: int
+    smallest_eps2: Floats | None
+    pair: Ints | None
+    p_best: Floats | None
+
+
+class _Updates(NamedTuple):
+    """Rewards in the order in which they become known."""
+
+    until: Ints  # (T + 1,): how many are known before round t; empty: the first t
+    at: Ints  # first round that may use it; empty as `until`
+    arm: NDArray[np.int32]
+    reward: Floats
+    n_known: int  # before the next part
+    n_before_last: int  # before the last round of this part
+
+
+def start_state(alpha: ArrayLike, beta: ArrayLike) -> StreamState:
+    """Return the state before the first round of a log, for Beta(alpha, beta) per arm.
+
+    Parameters
+    ----------
+    alpha, beta : (k,) array
+        Prior Beta parameters, > 0.
+    """
+    a, b = np.array(alpha, dtype=np.float64), np.array(beta, dtype=np.float64)
+    if a.ndim != 1 or a.shape != b.shape or not (np.all(a > 0) and np.all(b > 0)):
+        raise ValueError(f"alpha {a} and beta {b} must be positive, one value per arm.")
+    nothing = np.empty(0, np.int64)
+    return StreamState(
+        a, b, nothing, nothing.astype(np.int32), np.empty(0), np.full(a.size, np.nan), True
+    )
+
+
+def stream_bernoulli(
+    arm: NDArray[np.int32],
+    reward: Floats,
+    pi: Floats | None,
+    *,
+    state: StreamState,
+    eps1_grid: ArrayLike,
+    eps1_index: int,
+    eps2: float,
+    offered: NDArray[np.bool_] | None = None,
+    known_at: Ints | None = None,
+    want_rounds: bool = False,
+    threads: int = 1,
+) -> StreamResult:
+    """Audit one contiguous part of a log against Beta-Bernoulli beliefs.
+
+    Parameters
+    ----------
+    arm : (T,) array of int32
+        Chosen arm of each round, 0..k-1.
+    reward : (T,) array
+        0, 1, or NaN = not observed.
+    pi : (T, k) array or None
+        Selection probabilities; NaN = not on offer. Row or column order, both without a copy. None:
+        only P*, plays and the numbers that follow from them.
+    state : StreamState
+        Of the part before, or `start_state`.
+    eps1_grid : (E,) array
+        Ascending, >= 0.
+    eps1_index : int
+        Position of the asked eps1 in the grid.
+    eps2 : float
+        Allowed excess, for counting violating rounds.
+    offered : (T, k) array of bool, optional
+        Arms on offer; needed where `pi` is None and arms come and go.
+    known_at : (T,) array of int, optional
+        First round that may use the reward, counted from this part's first round; default the next.
+    want_rounds : bool
+        Also return `smallest_eps2`, `pair` and `p_best` of every round.
+    threads : int
+        Blocks of rounds are shared among this many threads; the numbers do not depend on it.
+
+    Returns
+    -------
+    StreamResult
+
+    Examples
+    --------
+    >>> result = stream_bernoulli(
+    ...     np.array([0, 1, 0], np.int32), np.array([1.0, 0.0, 1.0]), np.full((3, 2), 0.5),
+    ...     state=start_state([0.5, 0.5], [0.5, 0.5]), eps1_grid=[0.0, 2.0], eps1_index=1, eps2=0.0,
+    ... )
+    >>> result.state.alpha, result.state.beta
+    (array([2.5, 0.5]), array([0.5, 1.5]))
+    >>> result.regret.round(4)
+    array([0.  , 0.125, 0.25 ])
+    """
+    grid = np.ascontiguousarray(eps1_grid, dtype=np.float64)
+    if grid.ndim != 1 or not np.all(np.diff(grid) > 0) or not np.all(grid >= 0):
+        raise ValueError(f"eps1_grid {grid} must ascend from 0 or more.")
+    arm = np.ascontiguousarray(arm, dtype=np.int32)
+    reward = np.ascontiguousarray(reward, dtype=np.float64)
+    n_rounds, k = arm.size, state.alpha.size
+    if not n_rounds:
+        return _nothing(state, grid.size, pi is not None, want_rounds)
+    flat, stride = _flat(pi, n_rounds, k)
+    updates = _updates(arm, reward, known_at, state)
+    blocks = _Blocks(n_rounds, k, grid.size, pi is not None, want_rounds)
+    workers = max(1, min(threads, blocks.n))
+    counts = _block_counts(blocks.n, updates, k, workers)
+    nodes, weights = unit_nodes(n_tie_nodes(k))
+    mask = np.empty((0, k), bool) if offered is None else np.ascontiguousarray(offered, dtype=bool)
+    inputs: tuple[Any, ...] = (
+        _fixed(arm), flat, stride, _fixed(mask),
+        _fixed(updates.until), _fixed(updates.arm), _fixed(updates.reward), counts,
+        state.changed, _fixed(state.last_pi), _fixed(state.alpha), _fixed(state.beta),
+        nodes, weights, _fixed(grid), eps1_index, _fixed(eps2 + np.array(TOLERANCES)),
+    )  # fmt: skip
+
+    def run(which: Ints) -> None:
+        run_wide(which, _BLOCK, n_rounds, *inputs, *blocks.outputs())
+
+    _share(run, blocks.n, workers)
+
+    worst, at = -np.inf, -1
+    for b in range(blocks.n):
+        if blocks.totals[b, 2] > worst + PAIR_TIE:
+            worst, at = float(blocks.totals[b, 2]), b
+    worst_round, pair = -1, (-1, -1)
+    if at >= 0 and pi is not None:
+        worst_round = int(blocks.marks[at, 2])
+        row = _on_offer(pi, offered, slice(worst_round, worst_round + 1))
+        _, *found = worst_pair(row, blocks.worst_mean[at : at + 1], float(grid[eps1_index]))
+        pair = (found[0], found[1])
+    eps2_rounds = pair_rounds = None
+    if want_rounds and pi is not None:
+        eps2_rounds, pair_rounds = _pairs_of_rounds(
+            pi, offered, updates, counts, state, float(grid[eps1_index])
+        )
+    sums = blocks.sums.sum(axis=0)
+    tallies, marks = blocks.tallies.sum(axis=0), blocks.marks.sum(axis=0)
+    return StreamResult(
+        state=_end_state(pi, offered, updates, counts[-1], state, n_rounds),
+        frontier=blocks.frontier.max(axis=0),
+        worst_excess=worst,
+        worst_round=worst_round,
+        worst_pair=pair,
+        n_violating=marks[3:],
+        regret=blocks.regret,
+        p_best_chosen=blocks.p_chosen,
+        p_best_sum=sums[0],
+        pi_sum=sums[1],
+        pi_var_sum=sums[2],
+        plays=tallies[0],
+        n_offered=tallies[1],
+        all_zero_sum=float(blocks.totals[:, 0].sum()),
+        max_pi_sum=float(blocks.totals[:, 1].sum()),
+        n_still=int(marks[0]),
+        n_moved=int(marks[1]),
+        smallest_eps2=eps2_rounds,
+        pair=pair_rounds,
+        p_best=blocks.p_rows if want_rounds else None,
+    )
+
+
+class _Blocks:
+    """What the kernels write: one entry per block, or per round."""
+
+    def __init__(self, n_rounds: int, k: int, n_grid: int, has_pi: bool, rows: bool) -> None:
+        self.n = n = -(-n_rounds // _BLOCK)
+        self.frontier = np.zeros((n, n_grid))
+        self.worst_mean = np.zeros((n, k))  # m in the block's worst round
+        self.sums = np.zeros((n, 3, k))  # P*, pi, pi (1 - pi)
+        self.tallies = np.zeros((n, 2, k), np.int64)  # plays, rounds on offer
+        self.totals = np.zeros((n, 3))  # prod(1 - m), max pi, worst excess
+        # rounds with old beliefs, of them with a new rule, worst round, violating rounds
+        self.marks = np.zeros((n, 3 + len(TOLERANCES)), np.int64)
+        self.regret = np.empty(n_rounds if has_pi else 0)
+        self.p_chosen = np.empty(n_rounds)
+        self.p_rows = np.empty((n_rounds if rows else 0, k))
+
+    def outputs(self) -> tuple[NDArray[Any], ...]:
+        """Return the arrays in the order in which the kernels take them."""
+        return (self.frontier, self.worst_mean, self.sums, self.tallies, self.totals, self.marks,
+                self.regret, self.p_chosen, self.p_rows)  # fmt: skip
+
+
+def _nothing(state: StreamState, n_grid: int, has_pi: bool, rows: bool) -> StreamResult:
+    """Return the result of a part without rounds."""
+    k = state.alpha.size
+    zeros, none, counts = np.zeros(k), np.empty(0), np.zeros(k, np.int64)
+    return StreamResult(
+        state, np.zeros(n_grid), -np.inf, -1, (-1, -1), np.zeros(len(TOLERANCES), np.int64),
+        none, none, zeros, zeros, zeros, counts, counts, 0.0, 0.0, 0, 0,
+        none if rows and has_pi else None, np.empty((0, 2), np.int64) if rows and has_pi else None,
+        np.empty((0, k)) if rows else None,
+    )  # fmt: skip
+
+
+def _share(run: Callable[[Ints], None], n_blocks: int, workers: int) -> None:
+    """Run all blocks, a few at a time where several threads share them."""
+    if workers == 1:
+        run(np.arange(n_blocks))
+        return
+    # several shares per thread: cores are not always equally free
+    shares = np.array_split(np.arange(n_blocks), min(n_blocks, 8 * workers))
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(run, shares))
+
+
+def _fixed(values: NDArray[Any]) -> NDArray[Any]:
+    """Return a read-only view: one compiled version serves frozen and ordinary arrays."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
+def _flat(pi: Floats | None, n_rounds: int, k: int) -> tuple[Floats, tuple[int, int]]:
+    """Return pi as one line of memory and its strides by round and arm, copied only if it must."""
+    if pi is None:
+        return _fixed(np.empty(0)), (0, 0)
+    pi = np.asarray(pi, dtype=np.float64)
+    if pi.shape != (n_rounds, k):
+        raise ValueError(f"pi has shape {pi.shape}, expected {(n_rounds, k)}.")
+    if pi.flags.f_contiguous and not pi.flags.c_contiguous:
+        return _fixed(pi.T.reshape(-1)), (1, n_rounds)
+    return _fixed(np.ascontiguousarray(pi).reshape(-1)), (k, 1)
+
+
+def _on_offer(pi: Floats, offered: NDArray[np.bool_] | None, rounds: slice) -> Floats:
+    """Return rows of pi with NaN where an arm is not on offer."""
+    rows = np.ascontiguousarray(pi[rounds], dtype=np.float64)
+    return rows if offered is None else np.where(offered[rounds], rows, np.nan)
+
+
+def _updates(
+    arm: NDArray[np.int32], reward: Floats, known_at: Ints | None, state: StreamState
+) -> _Updates:
+    """Return the rewards in the order in which they become known."""
+    n_rounds = arm.size
+    if known_at is None and not state.pending_at.size:
+        return _Updates(
+            np.empty(0, np.int64), np.empty(0, np.int64), arm, reward, n_rounds, n_rounds - 1
+        )
+    own = np.arange(1, n_rounds + 1) if known_at is None else np.asarray(known_at, np.int64)
+    if np.any(own <= np.arange(n_rounds)):
+        raise ValueError("known_at must be later than its own round.")
+    at = np.concatenate([state.pending_at, own])
+    arms = np.concatenate([state.pending_arm, arm])
+    rewards = np.concatenate([state.pending_reward, reward])
+    order = np.argsort(at, kind="stable")
+    until = np.searchsorted(at[order], np.arange(n_rounds + 1), side="right").astype(np.int64)
+    return _Updates(until, at[order], arms[order], rewards[order], int(until[-1]), int(until[-2]))
+
+
+def _end_state(
+    pi: Floats | None,
+    offered: NDArray[np.bool_] | None,
+    updates: _Updates,
+    counts: Floats,
+    state: StreamState,
+    n_rounds: int,
+) -> StreamState:
+    """Return the state after this part's last round."""
+    fresh = updates.reward[updates.n_before_last : updates.n_known]
+    waiting = np.flatnonzero(~np.isnan(updates.reward[updates.n_known :])) + updates.n_known
+    pending_at = updates.at[waiting] - n_rounds if waiting.size else np.empty(0, np.int64)
+    last = np.full(state.alpha.size, np.nan)
+    if pi is not None:
+        last = _on_offer(pi, offered, slice(n_rounds - 1, n_rounds))[0].copy()
+    return StreamState(
+        state.alpha + counts[0],
+        state.beta + (counts[1] - counts[0]),
+        pending_at,
+        updates.arm[waiting],
+        updates.reward[waiting],
+        last,
+        bool(np.any(~np.isnan(fresh))),
+    )
+
+
+@numba.njit(cache=True, nogil=True)
+def _count(blocks, bounds, arm, reward, counts):  # type: ignore[no-untyped-def]
+    """Count successes and observations of the updates of each block."""
+    for b in blocks:
+        for event in range(bounds[b], bounds[b + 1]):
+            won = reward[event]
+            if not np.isnan(won):
+                counts[b + 1, 0, arm[event]] += won
+                counts[b + 1, 1, arm[event]] += 1.0
+
+
+def _block_counts(n_blocks: int, updates: _Updates, k: int, workers: int) -> Floats:
+    """Return successes and observations known before each block and at the end, (n + 1, 2, k)."""
+    starts = np.arange(n_blocks + 1) * _BLOCK
+    if updates.until.size:
+        bounds = updates.until[np.minimum(starts, updates.until.size - 1)]
+    else:
+        bounds = np.minimum(starts, updates.n_known)
+    counts = np.zeros((n_blocks + 1, 2, k))
+
+    def run(which: Ints) -> None:
+        _count(which, bounds, _fixed(updates.arm), _fixed(updates.reward), counts)
+
+    _share(run, n_blocks, workers)
+    return np.cumsum(counts, axis=0)
+
+
+@numba.njit(cache=True, nogil=True)
+def _means(start, stop, until, arm, reward, won, seen, alpha, beta, means):  # type: ignore[no-untyped-def]
+    """Write the posterior predictive means before each round of a block."""
+    k = alpha.shape[0]
+    for t in range(start, stop):
+        if t > start:
+            done = until[t - 1] if until.shape[0] else t - 1
+            due = until[t] if until.shape[0] else t
+            for event in range(done, due):
+                if not np.isnan(reward[event]):
+                    won[arm[event]] += reward[event]
+                    seen[arm[event]] += 1.0
+        for i in range(k):
+            means[t - start, i] = (alpha[i] + won[i]) / (alpha[i] + beta[i] + seen[i])
+
+
+def _pairs_of_rounds(
+    pi: Floats,
+    offered: NDArray[np.bool_] | None,
+    updates: _Updates,
+    counts: Floats,
+    state: StreamState,
+    eps1: float,
+) -> tuple[Floats, Ints]:
+    """Return every round's smallest eps2 and worst pair."""
+    n_rounds, k = pi.shape
+    excess, pair = np.empty(n_rounds), np.empty((n_rounds, 2), np.int64)
+    means = np.empty((min(_BLOCK, n_rounds), k))
+    for b, start in enumerate(range(0, n_rounds, _BLOCK)):
+        stop = min(start + _BLOCK, n_rounds)
+        _means(start, stop, _fixed(updates.until), _fixed(updates.arm), _fixed(updates.reward),
+               counts[b, 0].copy(), counts[b, 1].copy(), _fixed(state.alpha), _fixed(state.beta),
+               means)  # fmt: skip
+        rows = _on_offer(pi, offered, slice(start, stop))
+        excess[start:stop], pair[start:stop] = worst_pairs(rows, means[: stop - start], eps1)
+    return np.maximum(excess, 0.0), pair
