@@ -1,0 +1,114 @@
+"""Posteriors: `fit` chooses the cheapest certified method; what did not converge is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bayesfair.errors import OptionError
+from bayesfair.history import History
+from bayesfair.inference.posterior import bin_starts, rewards_from_posterior
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["bin_starts", "fit", "rewards_from_posterior"]
+
+
+def fit(
+    data: Any,
+    *,
+    model: Any = None,
+    method: str = "auto",
+    family: str = "auto",
+    prior: Any = None,
+    prior_sd: float = 1.0,
+    draws: int = 4000,
+    seed: Any,
+    allow_unconverged: bool = False,
+    cores: int | None = None,
+    progress: bool = False,
+    **options: Any,
+) -> xr.DataTree:
+    r"""Return the posterior of a model given a decision history, or comparisons.
+
+    Parameters
+    ----------
+    data : History or Comparisons
+        Histories give the arms' reward parameters, comparisons the items' worths.
+    model : str, module or callable, optional
+        A shipped model's name, or your own ``build(history) -> pymc.Model`` that declares `READS`.
+        Default: by reward family; ``plackett_luce`` for rankings, ``bradley_terry`` for duels.
+    method : {"auto", "conjugate", "laplace", "nuts"}
+        ``"auto"``: closed form if there is one; for comparisons a Laplace fit if its importance
+        weights certify it; otherwise NUTS.
+    family : {"auto", "bernoulli", "finite", "poisson", "normal"}
+        Reward family of a history; ``"auto"`` goes by the rewards and says so in the attributes.
+    prior : sequence, array or mapping, optional
+        Conjugate prior, for all arms, one row per arm, or by label (others keep the default):
+        (alpha, beta) = (1/2, 1/2); concentration 1/2; (shape, rate) = (1/2, 1/2);
+        (mean, kappa, shape, scale) = (0, 1, 1, 1), the last in reward units.
+    prior_sd : float
+        Prior standard deviation of each log-worth; comparisons only.
+    draws : int
+        Posterior draws over all four chains.
+    seed : int or numpy Generator
+        Required. The same int gives the same draws, whatever `cores`.
+    allow_unconverged : bool
+        Return draws that would be refused.
+    cores : int, optional
+        Threads that sample; default all. No process is spawned, so scripts need no main guard.
+    progress : bool
+        Show progress of the sampler on stderr.
+    **options
+        Options of the model's `build`, such as ``n_bins`` or ``support``.
+
+    Returns
+    -------
+    xarray.DataTree
+        ArviZ 1.x form, labelled. Root attributes: model, method, family, prior, reads, seed,
+        draws, bayesfair (version), notices (JSON).
+
+    Raises
+    ------
+    ConvergenceError
+        R-hat above 1.01, bulk or tail effective sample size below 400, or divergences, after a
+        second attempt with smaller steps; carries the tree.
+    OptionError, DataError
+        Naming the option or the round, and the remedy.
+
+    Notes
+    -----
+    Rewards that were not observed are left out. Outcomes from before the log (`prior_counts` of the
+    history) count as data. Closed-form draws never import PyMC.
+
+    Examples
+    --------
+    >>> history = History(["a", "b", "a"], [1, 0, 1], arms=["a", "b"])
+    >>> posterior = fit(history, seed=1)
+    >>> posterior["posterior"]["theta"].dims, posterior.attrs["prior"]
+    (('chain', 'draw', 'arm'), 'theta ~ Beta(0.5, 0.5), every arm, independent')
+    """
+    shared: dict[str, Any] = {
+        "model": model, "method": method, "draws": draws, "seed": seed,
+        "allow_unconverged": allow_unconverged, "cores": cores, "progress": progress,
+    }  # fmt: skip
+    if isinstance(data, History):
+        if prior_sd != 1.0:
+            raise OptionError(
+                f"prior_sd={prior_sd!r} belongs to comparisons; for a history give prior=."
+            )
+        from bayesfair.inference.arms import fit_history
+
+        return fit_history(data, family=family, prior=prior, **shared, **options)
+    if type(data).__name__ == "Comparisons":
+        if prior is not None or family != "auto":
+            name = "prior" if prior is not None else "family"
+            raise OptionError(f"{name}= belongs to histories; for comparisons give prior_sd=.")
+        from bayesfair.inference.comparisons import fit_comparisons
+
+        tree: xr.DataTree = fit_comparisons(data, prior_sd=prior_sd, **shared, **options)
+        return tree
+    raise OptionError(
+        f"fit needs a History or Comparisons, got {type(data).__name__}. Read a log with "
+        "bayesfair.read_history, comparisons with bayesfair.read_comparisons."
+    )

@@ -1,0 +1,208 @@
+"""Posterior of the arms of a history: closed form, or NUTS on the PyMC model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesfair.checks import as_generator, check_choice, check_in_range, listed
+from bayesfair.errors import ConvergenceError, OptionError
+from bayesfair.history import History
+from bayesfair.inference.conjugate import fit_conjugate
+from bayesfair.inference.contract import (
+    ARM_MODELS,
+    CLOSED_FORM,
+    FAMILY_READS,
+    Contract,
+    check_reads,
+    contract_of,
+)
+from bayesfair.inference.posterior import bin_starts
+from bayesfair.inference.tree import N_CHAINS, make_tree, seed_label
+from bayesfair.priors import describe_prior, prior_table
+from bayesfair.sufficient import choose_family, reward_cells
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["fit_history", "resolve_model", "total_draws"]
+
+# Cells are kept with the fit for `loo` and `prior_sensitivity`; continuous rewards have too many.
+_MAX_CELLS = 20_000
+
+
+def total_draws(draws: Any) -> int:
+    """Return the number of draws, rounded up to a multiple of the number of chains."""
+    number = check_in_range(draws, "draws", N_CHAINS, 10_000_000)
+    if number != int(number):
+        raise OptionError(f"draws={draws!r} must be a whole number, the total over all chains.")
+    return -(-int(number) // N_CHAINS) * N_CHAINS
+
+
+def resolve_model(
+    history: History, model: Any, family: str
+) -> tuple[Any, str | None, tuple[str, ...]]:
+    """Return (model, its reward family if known without importing it, notices)."""
+    check_choice(family, "family", ("auto", *CLOSED_FORM))
+    notices: tuple[str, ...] = ()
+    if isinstance(model, str):
+        check_choice(model, "model", tuple(ARM_MODELS))
+        if family not in ("auto", ARM_MODELS[model]):
+            raise OptionError(
+                f"model={model!r} has rewards of family {ARM_MODELS[model]!r}, not {family!r}; "
+                "leave family out or choose another model."
+            )
+        return model, ARM_MODELS[model], notices
+    if model is not None:
+        return model, None if family == "auto" else family, notices
+    if family == "auto":
+        family, why = choose_family(history)
+        if family != "bernoulli":
+            notices = (why,)
+    return CLOSED_FORM[family], family, notices
+
+
+def fit_history(
+    history: History,
+    *,
+    model: Any = None,
+    method: str = "auto",
+    family: str = "auto",
+    prior: Any = None,
+    draws: int = 4000,
+    seed: Any,
+    allow_unconverged: bool = False,
+    cores: int | None = None,
+    progress: bool = False,
+    **options: Any,
+) -> xr.DataTree:
+    """Return the posterior of the arms' parameters; see `bayesfair.fit`."""
+    if not history.n_arms:
+        raise OptionError(f"{history.source} has no arms, so there is nothing to fit.")
+    check_choice(method, "method", ("auto", "conjugate", "nuts"))
+    rng = as_generator(seed)
+    n_draws = total_draws(draws)
+    model, known, notices = resolve_model(history, model, family)
+    closed = isinstance(model, str) and model in CLOSED_FORM.values()
+    if method == "conjugate" and not closed:
+        raise OptionError(
+            f"method='conjugate' needs a model with a closed form: {listed(CLOSED_FORM.values())}; "
+            f"for model={model!r} use method='nuts'."
+        )
+    if prior is not None:
+        options["prior"] = prior
+    if closed and method != "nuts":
+        assert known is not None
+        name, reads, chosen = str(model), FAMILY_READS[known], known
+        tree = fit_conjugate(history, known, draws=n_draws, rng=rng, **options)
+        extra: dict[str, Any] = {"method": "conjugate"}
+    else:
+        contract = contract_of(model)
+        if known is not None and contract.family != known:
+            raise OptionError(
+                f"model {contract.name!r} has rewards of family {contract.family!r}, not {known!r}."
+            )
+        name, reads, chosen = contract.name, contract.reads, contract.family
+        tree, found = _fit_nuts(
+            history, contract, contract.checked(options), draws=n_draws,
+            seed=int(rng.integers(2**31)), cores=cores, progress=progress,
+        )  # fmt: skip
+        extra = {
+            "method": "nuts",
+            "rhat_max": found["rhat_max"],
+            "ess_min": found["ess_min"],
+            "divergences": found["divergences"],
+        }
+    tree.attrs.update(
+        make_tree(
+            {},
+            {
+                "model": name,
+                "family": chosen,
+                "reads": ",".join(reads),
+                "seed": seed_label(seed),
+                "draws": n_draws,
+                "n_rounds": history.n_rounds,
+                "model_options": options,
+                "notices": list(notices),
+                **extra,
+            },
+        ).attrs
+    )
+    _attach_cells(tree, history)
+    if extra["method"] == "nuts" and not allow_unconverged:
+        from bayesfair.inference.nuts import refusal
+
+        reason = refusal(found)
+        if reason:
+            raise ConvergenceError(f"{name}: {reason}", tree)
+    return tree
+
+
+def _fit_nuts(
+    history: History,
+    contract: Contract,
+    options: dict[str, Any],
+    *,
+    draws: int,
+    seed: int,
+    cores: int | None,
+    progress: bool,
+) -> tuple[xr.DataTree, dict[str, Any]]:
+    from bayesfair.inference.nuts import CompiledModel
+
+    model = contract.build(history, **options)
+    check_reads(contract, model, history.arms)
+    tree, found = CompiledModel(model).fit(draws=draws, seed=seed, cores=cores, progress=progress)
+    groups = {name: child.to_dataset() for name, child in tree.children.items()}
+    # labels as text: object columns cannot be stored
+    for name, group in groups.items():
+        for dim in group.coords:
+            if group[dim].dtype.kind == "O":
+                groups[name] = groups[name].assign_coords({dim: group[dim].values.astype(str)})
+    groups["sample_stats"] = groups["sample_stats"][
+        [v for v in groups["sample_stats"].data_vars if groups["sample_stats"][v].dtype.kind != "O"]
+    ]
+    groups.update(_data_groups(model))
+    prior = contract.describe(options)
+    if contract.name in CLOSED_FORM.values():
+        levels = groups["posterior"].sizes.get("level")
+        table = prior_table(options.get("prior"), contract.family, history.arms, levels)
+        prior = describe_prior(table, contract.family, history.arms)
+    return make_tree(groups, {"prior": prior}), found
+
+
+def _data_groups(model: Any) -> dict[str, xr.Dataset]:
+    """Return observed and constant data of a PyMC model, labelled."""
+    import xarray as xr
+
+    def dataset(values: dict[str, Any]) -> xr.Dataset:
+        variables: dict[str, Any] = {}
+        coords: dict[str, Any] = {}
+        for name, given in values.items():
+            dims = model.named_vars_to_dims.get(name)
+            value = np.asarray(given)
+            if dims is None or len(dims) != value.ndim:
+                dims = [f"{name}_dim_{axis}" for axis in range(value.ndim)]
+            variables[name] = (list(dims), value)
+            coords |= {
+                d: np.asarray(model.coords[d]) for d in dims if model.coords.get(d) is not None
+            }
+        return xr.Dataset(variables, coords=coords)
+
+    observed = {v.name: model.rvs_to_values[v].eval() for v in model.observed_RVs}
+    constants = {v.name: v.get_value() for v in model.data_vars}
+    return {"observed_data": dataset(observed), "constant_data": dataset(constants)}
+
+
+def _attach_cells(tree: xr.DataTree, history: History) -> None:
+    """Keep the distinct rewards with their multiplicities, if they are few."""
+    import xarray as xr
+
+    cells = reward_cells(history, bin_starts(tree))
+    if len(cells["arm"]) <= _MAX_CELLS:
+        names = ("arm", "reward", "bin", "count")
+        # not `arm`: that is a dimension with labels in the other groups
+        stored = {f"cell_{name}": ("cell", cells[name]) for name in names}
+        tree["reward_cells"] = xr.DataTree(xr.Dataset(stored))

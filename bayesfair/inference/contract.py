@@ -1,0 +1,203 @@
+"""What a model of the arms promises: its name, its `build`, the variables to read, its rewards."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from bayesfair.checks import check_choice, did_you_mean, listed
+from bayesfair.errors import OptionError
+
+__all__ = ["ARM_MODELS", "CLOSED_FORM", "FAMILY_READS", "Contract", "check_reads", "contract_of"]
+
+#: Shipped models of the arms and their reward families.
+ARM_MODELS: dict[str, str] = {
+    "bernoulli_independent": "bernoulli",
+    "bernoulli_hierarchical": "bernoulli",
+    "bernoulli_drifting": "bernoulli",
+    "finite_independent": "finite",
+    "poisson_independent": "poisson",
+    "normal_independent": "normal",
+}
+
+#: The model of each family whose posterior has a closed form.
+CLOSED_FORM: dict[str, str] = {
+    "bernoulli": "bernoulli_independent",
+    "finite": "finite_independent",
+    "poisson": "poisson_independent",
+    "normal": "normal_independent",
+}
+
+#: The variables that give the reward distribution of each arm, per family.
+FAMILY_READS: dict[str, tuple[str, ...]] = {
+    "bernoulli": ("theta",),
+    "finite": ("probability",),
+    "poisson": ("rate",),
+    "normal": ("mean", "sd"),
+}
+
+_HOW = (
+    'Declare beside build: READS = ("theta",) for 0/1 rewards, ("probability",) for finite ones, '
+    '("rate",) for counts, ("mean", "sd") for normal rewards.'
+)
+
+
+@dataclass(frozen=True)
+class Contract:
+    """A model of the arms, resolved.
+
+    Attributes
+    ----------
+    name : str
+        Shipped name, or module and name of a build function.
+    build : callable
+        ``build(history, **options)`` returns an unsampled ``pymc.Model``.
+    reads : tuple of str
+        Variables that downstream functions may rely on.
+    family : str
+        Reward family.
+    prior : str
+        The prior in one line; may hold ``{option}`` fields.
+    log_prior : callable or None
+        Log density of the top-level prior at posterior draws.
+    """
+
+    name: str
+    build: Callable[..., Any]
+    reads: tuple[str, ...]
+    family: str
+    prior: str
+    log_prior: Callable[..., Any] | None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Keyword options of `build` and their defaults."""
+        parameters = list(inspect.signature(self.build).parameters.values())[1:]
+        return {p.name: p.default for p in parameters if p.kind is not p.VAR_KEYWORD}
+
+    def checked(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return `options`, refusing those that `build` does not take."""
+        parameters = list(inspect.signature(self.build).parameters.values())[1:]
+        if any(p.kind is p.VAR_KEYWORD for p in parameters):
+            return dict(options)
+        unknown = [name for name in options if name not in self.options]
+        if unknown:
+            known = list(self.options)
+            raise OptionError(
+                f"model {self.name!r} has no option {unknown[0]!r}. Options: "
+                f"{listed(known) if known else 'none'}.{did_you_mean(unknown[0], known)}"
+            )
+        return dict(options)
+
+    def describe(self, options: Mapping[str, Any]) -> str:
+        """Return the prior in one line, with the values of the options in it."""
+        try:
+            return self.prior.format(**{**self.options, **options})
+        except (KeyError, IndexError, ValueError):
+            return self.prior
+
+
+def contract_of(model: Any) -> Contract:
+    """Return the contract of a shipped model's name, a build function or a module with one.
+
+    Raises
+    ------
+    OptionError
+        If the name is unknown, the object is no build function, or it declares no `READS`.
+    """
+    if isinstance(model, str):
+        name = check_choice(model, "model", tuple(ARM_MODELS))
+        source: Any = importlib.import_module(f"bayesfair.models.{name}")
+        build = source.build
+    elif isinstance(model, ModuleType):
+        name, source = model.__name__, model
+        build = getattr(model, "build", None)
+    else:
+        build = source = model
+        name = f"{getattr(model, '__module__', '?')}.{getattr(model, '__qualname__', 'build')}"
+    if not callable(build) or hasattr(build, "free_RVs"):
+        raise OptionError(
+            f"model={model!r} must be a shipped model's name ({listed(ARM_MODELS)}), or a function "
+            "build(history) that returns an unsampled pymc.Model (not the model itself)."
+        )
+    reads = _declared(source, build, "READS")
+    if reads is None:
+        raise OptionError(f"model {name!r} declares no READS. {_found(source, build)} {_HOW}")
+    reads = (reads,) if isinstance(reads, str) else tuple(str(read) for read in reads)
+    family = _declared(source, build, "FAMILY")
+    if family is None:
+        matching = [f for f, needed in FAMILY_READS.items() if set(needed) <= set(reads)]
+        if not matching:
+            raise OptionError(
+                f"model {name!r} declares READS {listed(reads)}, which are no reward parameters. "
+                f"{_HOW}"
+            )
+        family = matching[0]
+    family = check_choice(family, f"FAMILY of model {name!r}", tuple(FAMILY_READS))
+    lacking = [read for read in FAMILY_READS[family] if read not in reads]
+    if lacking:
+        raise OptionError(
+            f"model {name!r} has rewards of family {family!r} but does not declare "
+            f"{listed(lacking)} in READS; it declares {listed(reads)}."
+        )
+    prior = _declared(source, build, "PRIOR") or f"as written in {name}"
+    return Contract(name, build, reads, family, str(prior), _declared(source, build, "log_prior"))
+
+
+def _declared(source: Any, build: Any, name: str) -> Any:
+    """Look beside the build function: on itself, then in the module that defines it."""
+    for place in (source, build):
+        value = getattr(place, name, None)
+        if value is not None:
+            return value
+    inner = inspect.unwrap(getattr(build, "func", build))  # functools.partial, decorators
+    return getattr(inner, "__globals__", {}).get(name)
+
+
+def _found(source: Any, build: Any) -> str:
+    names = [n for n in getattr(inspect.unwrap(build), "__globals__", vars(source)) if n.isupper()]
+    return (
+        f"Found beside it: {listed(sorted(names))}." if names else "Nothing is declared beside it."
+    )
+
+
+def check_reads(contract: Contract, model: Any, arms: tuple[str, ...]) -> None:
+    """Raise unless the built model has the declared variables with the dim `arm` in order.
+
+    Raises
+    ------
+    OptionError
+        Naming the variable, the dims found and the dims needed.
+    """
+    if not hasattr(model, "free_RVs"):
+        raise OptionError(
+            f"model {contract.name!r}: build returned {type(model).__name__}, expected an "
+            "unsampled pymc.Model."
+        )
+    variables = [v.name for v in (*model.free_RVs, *model.deterministics)]
+    for read in contract.reads:
+        if read not in variables:
+            raise OptionError(
+                f"model {contract.name!r} declares READS {listed(contract.reads)} but has no "
+                f"variable {read!r}. Found: {listed(variables)}.{did_you_mean(read, variables)}"
+            )
+    for read in FAMILY_READS[contract.family]:
+        dims = tuple(model.named_vars_to_dims.get(read) or ())
+        allowed = [("arm",), ("bin", "arm")]
+        if contract.family == "finite":
+            allowed = [(*shape, "level") for shape in allowed]
+        if dims not in allowed:
+            raise OptionError(
+                f"model {contract.name!r}: {read!r} has dims {dims}, expected one of "
+                f"{', '.join(map(str, allowed))}. Give it dims=... and coords with these names."
+            )
+    labels = tuple(str(arm) for arm in model.coords["arm"])
+    if labels != arms:
+        raise OptionError(
+            f"model {contract.name!r}: coordinate 'arm' is {listed(labels)}, expected the arms of "
+            f"the history in order: {listed(arms)}."
+        )

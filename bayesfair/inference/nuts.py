@@ -1,0 +1,270 @@
+"""NUTS on a PyMC model, and the refusal of what did not converge.
+
+Compiling a model takes seconds, sampling it a fraction of one: a model is compiled once and its
+data containers (`pymc.Data`) swapped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesfair.errors import ConvergenceError, OptionError
+from bayesfair.inference.tree import N_CHAINS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["ESS_LIMIT", "R_HAT_LIMIT", "CompiledModel", "data_of", "diagnose", "refusal"]
+
+#: Largest R-hat and smallest effective sample size (bulk and tail) of a fit that is accepted.
+R_HAT_LIMIT = 1.01
+ESS_LIMIT = 400
+
+# Small models: careful steps cost little. The second setting is tried if the first is refused.
+_SETTINGS = ({"tune": 1000, "target_accept": 0.95}, {"tune": 2000, "target_accept": 0.995})
+
+
+def data_of(model: Any) -> dict[str, Any]:
+    """Return the current values of the model's data containers."""
+    return {v.name: np.asarray(v.get_value()) for v in model.data_vars}
+
+
+class CompiledModel:
+    """A PyMC model compiled once.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        Unsampled; what may change between fits sits in `pymc.Data` containers.
+    """
+
+    def __init__(self, model: Any) -> None:
+        if not model.free_RVs:
+            raise OptionError("the model has no free variable, so there is nothing to sample.")
+        self.model = model
+        discrete = [v.name for v in model.free_RVs if v.dtype.startswith(("int", "uint", "bool"))]
+        # nutpie runs its chains in threads: no process is spawned, no main guard needed
+        self._compiled: Any = None
+        if not discrete and find_spec("nutpie") is not None:
+            import nutpie
+
+            self._compiled = nutpie.compile_pymc_model(model)
+
+    def sample(
+        self,
+        *,
+        draws: int,
+        tune: int,
+        target_accept: float,
+        seed: int,
+        chains: int = N_CHAINS,
+        cores: int | None = None,
+        progress: bool = False,
+        data: Mapping[str, Any] | None = None,
+    ) -> xr.DataTree:
+        """Return a tree with the groups posterior and sample_stats; `draws`, `tune` per chain."""
+        if self._compiled is None:
+            return self._sample_pymc(
+                draws=draws,
+                tune=tune,
+                target_accept=target_accept,
+                seed=seed,
+                chains=chains,
+                cores=cores,
+                progress=progress,
+                data=data,
+            )
+        import nutpie
+
+        compiled = self._compiled
+        if data:
+            used = {variable.name for variable in compiled.shared_var_keys}
+            compiled = compiled.with_data(**{n: v for n, v in data.items() if n in used})
+        try:
+            tree: xr.DataTree = nutpie.sample(
+                compiled,
+                draws=draws,
+                tune=tune,
+                chains=chains,
+                seed=seed,
+                save_warmup=False,
+                cores=None if cores is None else max(1, int(cores)),
+                target_accept=target_accept,
+                progress_bar=progress,
+            )
+        except RuntimeError as error:
+            raise ConvergenceError(
+                f"the sampler could not start or stopped: {error}. Check that the model's density "
+                "is finite where its priors put their mass, and that no observed value is "
+                "impossible under it."
+            ) from error
+        return tree
+
+    def _sample_pymc(
+        self,
+        *,
+        draws: int,
+        tune: int,
+        target_accept: float,
+        seed: int,
+        chains: int,
+        cores: int | None,
+        progress: bool,
+        data: Mapping[str, Any] | None,
+    ) -> xr.DataTree:
+        import pymc as pm
+
+        # one process unless asked: spawned ones would run an unguarded script again
+        with self.model:
+            if data:
+                pm.set_data(dict(data))
+            tree: xr.DataTree = pm.sample(
+                draws=draws,
+                tune=tune,
+                chains=chains,
+                cores=cores or 1,
+                random_seed=seed,
+                progressbar=progress,
+                quiet=not progress,
+                compute_convergence_checks=False,
+                nuts={"target_accept": target_accept},
+            )
+        return tree
+
+    def fit(
+        self,
+        *,
+        draws: int,
+        seed: int,
+        cores: int | None = None,
+        progress: bool = False,
+        data: Mapping[str, Any] | None = None,
+    ) -> tuple[xr.DataTree, dict[str, Any]]:
+        """Sample, and once more with smaller steps if the draws are refused.
+
+        Parameters
+        ----------
+        draws : int
+            Draws kept, over all chains.
+        seed : int
+            Reproducible, whatever `cores`.
+        data : mapping, optional
+            New values of data containers.
+
+        Returns
+        -------
+        tree : xarray.DataTree
+            Groups posterior and sample_stats.
+        diagnostics : dict
+            See `diagnose`.
+        """
+        per_chain = draws // N_CHAINS
+        for attempt, settings in enumerate(_SETTINGS):
+            thin = attempt + 1
+            tree = self.sample(
+                draws=per_chain * thin,
+                seed=seed + attempt,
+                cores=cores,
+                progress=progress,
+                data=data,
+                **settings,  # type: ignore[arg-type]
+            )
+            if thin > 1:
+                tree = tree.isel(draw=slice(None, None, thin))
+            found = diagnose(tree)
+            found["attempts"] = attempt + 1
+            if not refusal(found):
+                break
+        return tree, found
+
+
+def diagnose(tree: xr.DataTree) -> dict[str, Any]:
+    """Return the convergence diagnostics of a posterior.
+
+    Returns
+    -------
+    dict
+        ``values``: list of (element, R-hat, bulk ESS, tail ESS); ``rhat_max``, ``ess_min``,
+        ``divergences``, ``n_chains``, ``n_draws`` (per chain).
+    """
+    import arviz_stats as az
+
+    posterior = tree["posterior"].to_dataset()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        tables = [az.rhat(posterior), az.ess(posterior, method="bulk")]
+        tables.append(az.ess(posterior, method="tail"))
+    values: list[tuple[str, float, float, float]] = []
+    for name, variable in posterior.data_vars.items():
+        if variable.dtype.kind != "f" and variable.dtype.kind not in "iu":
+            continue
+        columns = [np.asarray(table[name].values) for table in tables]
+        # a variable that cannot vary has no R-hat; one that is not finite must not pass for it
+        spread = np.ptp(variable.values, axis=(0, 1))
+        for index in np.ndindex(columns[0].shape):
+            if spread[index] == 0:
+                continue
+            label = _label(variable, index)
+            rhat, bulk, tail = (float(column[index]) for column in columns)
+            values.append((f"{name}{label}", rhat, bulk, tail))
+    diverging = 0
+    if "sample_stats" in tree.children and "diverging" in tree["sample_stats"]:
+        diverging = int(tree["sample_stats"]["diverging"].sum())
+    return {
+        "values": values,
+        "rhat_max": max((v[1] for v in values), default=1.0),
+        "ess_min": min((min(v[2], v[3]) for v in values), default=float("inf")),
+        "divergences": diverging,
+        "n_chains": posterior.sizes["chain"],
+        "n_draws": posterior.sizes["draw"],
+    }
+
+
+def _label(variable: Any, index: tuple[int, ...]) -> str:
+    dims = [dim for dim in variable.dims if dim not in ("chain", "draw")]
+    if not dims:
+        return ""
+    shown = [
+        str(variable[d].values[i]) if d in variable.coords else str(i)
+        for d, i in zip(dims, index, strict=True)
+    ]
+    return f"[{', '.join(shown)}]"
+
+
+def refusal(found: Mapping[str, Any]) -> str:
+    """Return why a fit is refused, naming the worst variables, or "" if it is accepted."""
+    offenders = []
+    for name, rhat, bulk, tail in found["values"]:
+        reasons = []
+        if not rhat <= R_HAT_LIMIT:
+            reasons.append(f"R-hat {rhat:.3f} (limit {R_HAT_LIMIT})")
+        if not bulk >= ESS_LIMIT:
+            reasons.append(f"bulk ESS {bulk:.0f} (need {ESS_LIMIT})")
+        if not tail >= ESS_LIMIT:
+            reasons.append(f"tail ESS {tail:.0f} (need {ESS_LIMIT})")
+        if reasons:
+            badness = -rhat if np.isfinite(rhat) else -np.inf
+            offenders.append((badness, f"{name} has {' and '.join(reasons)}"))
+    offenders.sort(key=lambda pair: pair[0])
+    parts = [text for _, text in offenders[:3]]
+    if len(offenders) > 3:
+        parts.append(f"and {len(offenders) - 3} more variables")
+    if found["divergences"]:
+        parts.append(f"{found['divergences']} divergent transitions (limit 0)")
+    if not parts:
+        return ""
+    return (
+        f"{'; '.join(parts)}, after {found['n_chains']} x {found['n_draws']} draws. "
+        f"{_remedy(found)} The draws are in error.tree; allow_unconverged=True returns them."
+    )
+
+
+def _remedy(found: Mapping[str, Any]) -> str:
+    if found["n_chains"] * found["n_draws"] < 2 * ESS_LIMIT:
+        return f"Raise draws: {ESS_LIMIT} effective draws need at least as many."
+    if found["divergences"]:
+        return "Reparametrise the model (non-centred, tighter priors), or simplify it."
+    return "Raise draws or reparametrise the model."

@@ -1,0 +1,83 @@
+"""From posterior draws to reward distributions, one set of arms per draw."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.inference.tree import flat_reads
+from bayesfair.rewards import base
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["bin_starts", "rewards_from_posterior", "rewards_of"]
+
+
+def rewards_of(
+    family: str,
+    reads: dict[str, NDArray[np.float64]],
+    arms: tuple[str, ...],
+    level: NDArray[np.float64] | None = None,
+) -> base.Rewards:
+    """Return the reward family at the given parameters, each ``(..., k)`` (``(..., k, L)``)."""
+    from bayesfair import rewards
+
+    if family == "bernoulli":
+        return rewards.Bernoulli(np.clip(reads["theta"], 0.0, 1.0), arms=arms)
+    if family == "finite":
+        # samplers leave a rounding error in the sum
+        mass = np.maximum(reads["probability"], 0.0)
+        mass = mass / mass.sum(axis=-1, keepdims=True)
+        assert level is not None
+        return rewards.Finite(level, mass, arms=arms)
+    if family == "poisson":
+        return rewards.Poisson(reads["rate"], arms=arms)
+    return rewards.Normal(reads["mean"], reads["sd"], arms=arms)
+
+
+def rewards_from_posterior(tree: xr.DataTree) -> Any:
+    """Return the reward distributions of the arms under each posterior draw.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        What `bayesfair.fit` returned for a history.
+
+    Returns
+    -------
+    Rewards
+        Family of the model, batch ``(draw,)`` with chains joined in order; ``(draw, bin)`` for a
+        model with time bins (`bin_starts` says which rounds they hold). Arms keep their labels.
+
+    Raises
+    ------
+    OptionError
+        If the tree has no record of what to read.
+
+    Examples
+    --------
+    >>> from bayesfair.history import History
+    >>> from bayesfair.inference import fit
+    >>> posterior = fit(History(["a", "b", "a"], [1, 0, 1]), draws=400, seed=1)
+    >>> rewards_from_posterior(posterior).mean.shape
+    (400, 2)
+    """
+    reads = flat_reads(tree)
+    posterior = tree["posterior"].to_dataset()
+    arms = tuple(str(arm) for arm in posterior["arm"].values)
+    level = np.asarray(posterior["level"].values, float) if "level" in posterior.coords else None
+    return rewards_of(str(tree.attrs["family"]), reads, arms, level)
+
+
+def bin_starts(tree: xr.DataTree) -> NDArray[np.int64] | None:
+    """Return the first round of each time bin, ``(B,)``, or None for a model without bins."""
+    posterior = tree["posterior"].to_dataset()
+    if "bin" not in posterior.sizes:
+        return None
+    if "constant_data" in tree.children and "bin_start" in tree["constant_data"]:
+        return np.asarray(tree["constant_data"]["bin_start"].values, dtype=np.int64)
+    n_rounds, n_bins = int(tree.attrs["n_rounds"]), posterior.sizes["bin"]
+    return np.arange(n_bins, dtype=np.int64) * n_rounds // n_bins
