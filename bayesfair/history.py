@@ -14,9 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.checks import listed
 from bayesfair.errors import ArmError, DataError, ProbabilityError
+from bayesfair.kernels.rows import largest_row_error
 from bayesfair.probabilities import Resolution, checked_rows, clipped_propensity, resolution_of
 
 __all__ = ["History"]
+
+_LONG = 100_000  # probabilities from which a compiled check pays
 
 
 def _frozen(values: NDArray[Any] | None) -> NDArray[Any] | None:
@@ -65,6 +68,10 @@ class History:
         How far a row may sum from 1; default max(1e-6, k 10^-d), d the decimals seen.
     notices : tuple of str
         What the reader of a report has to know about the data.
+    resolution : Resolution
+        How finely the source wrote its probabilities, where that is known.
+    missing : str
+        How missing rewards were treated while reading; carried into every report.
 
     Raises
     ------
@@ -100,6 +107,7 @@ class History:
     probability_tolerance: float | None = None
     notices: tuple[str, ...] = ()
     resolution: Resolution = field(default=Resolution())
+    missing: str = "error"
 
     def __post_init__(self, known_until: ArrayLike | None) -> None:
         """Validate once; see the class for what may be raised."""
@@ -138,12 +146,16 @@ class History:
                 resolution_of(np.asarray(self.selection_probability))
             )
             put(self, "resolution", resolution)
-            pi, note = checked_rows(
-                pi, codes, arms, self.where, self.probability_tolerance, resolution
-            )
-            notices += [note] if note else []
-            missing = np.isnan(pi)
-            offered = ~missing if missing.any() else None
+            offered = None
+            # A long log is nearly always clean, and one compiled pass finds that out; whatever is
+            # not goes through the checks that can say what and where.
+            if pi.size < _LONG or largest_row_error(pi, codes) > 1e-12:
+                pi, note = checked_rows(
+                    pi, codes, arms, self.where, self.probability_tolerance, resolution
+                )
+                notices += [note] if note else []
+                missing = np.isnan(pi)
+                offered = ~missing if missing.any() else None
         elif offered is not None:
             hidden = np.flatnonzero(~offered[np.arange(n_rounds), codes])
             if hidden.size:
@@ -258,7 +270,9 @@ class History:
         if values is None:
             return None
         try:
-            matrix = np.array(values, dtype=np.float64, order="C")
+            # what nobody else can write to need not be copied
+            shared = isinstance(values, np.ndarray) and not values.flags.writeable
+            matrix = np.array(values, dtype=np.float64, order="C", copy=None if shared else True)
         except (TypeError, ValueError) as error:
             raise DataError(f"{name} of {self.source} is not numeric: {error}.") from None
         if matrix.ndim != 2:

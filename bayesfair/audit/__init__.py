@@ -1,0 +1,9 @@
+"""The audit: was a logged sequence of decisions smoothly fair and calibrated?"""
+
+from bayesfair.audit.api import audit, merge
+from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.result import Audit, AuditGroup
+from bayesfair.audit.state import AuditState
+from bayesfair.audit.storage import load_audit
+
+__all__ = ["Audit", "AuditGroup", "AuditState", "Criterion", "audit", "load_audit", "merge"]

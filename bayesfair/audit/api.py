@@ -1,0 +1,356 @@
+"""`audit` and `merge`: from a log to a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.findings import log_findings
+from bayesfair.audit.objective import (
+    Objective,
+    Part,
+    evaluate,
+    parts_from_cells,
+    with_draw_axis,
+)
+from bayesfair.audit.result import Audit, AuditGroup, Settings
+from bayesfair.audit.running import iter_results, n_threads, parts_of, start_of
+from bayesfair.audit.summary import Summary, summarise
+from bayesfair.checks import as_generator, listed
+from bayesfair.errors import DataError, OptionError
+from bayesfair.history import History
+from bayesfair.priors import describe_prior
+from bayesfair.rewards import Bernoulli, Rewards
+
+__all__ = ["audit", "merge"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Question:
+    """The options of an audit that apply to every group alike."""
+
+    criterion: Criterion
+    tolerance: float | None
+    family: str
+    prior: Any
+    model: Any
+    beliefs_model: Any
+    truth: Rewards | None
+    objective: bool
+    draws: int
+    seed: Any
+    options: Mapping[str, Any]
+    progress: Callable[[int], None] | None
+
+
+def audit(
+    data: Any,
+    *,
+    eps1: float = 2.0,
+    eps2: float = 0.05,
+    delta: float = 0.05,
+    divergence: str = "total_variation",
+    reward_divergence: str | None = None,
+    family: str = "auto",
+    prior: Any = None,
+    model: Any = None,
+    beliefs_model: Any = None,
+    truth: Rewards | None = None,
+    objective: bool = True,
+    tolerance: float | None = None,
+    draws: int = 4000,
+    seed: Any = None,
+    arm_groups: Mapping[str, str] | None = None,
+    progress: Callable[[int], None] | None = None,
+    **model_options: Any,
+) -> Audit | AuditGroup:
+    r"""Audit a log for smooth fairness and calibration.
+
+    Smooth fairness: :math:`D(\pi_t(i)\|\pi_t(j)) \le \epsilon_1 D(r_i\|r_j) + \epsilon_2` in every
+    round and for every pair, *subjective* (against the beliefs before the round) and *objective*
+    (against the true rewards). Calibration: the fairness regret
+    :math:`\sum_i \max(P^*(i) - \pi_t(i), 0)`.
+
+    Parameters
+    ----------
+    data : History, HistoryScan, or mapping of label to them
+        What was logged. A mapping (``by=``) is audited group by group.
+    eps1, eps2, delta : float
+        The criterion. ``delta`` concerns the objective verdict only: ``fair`` from a posterior
+        probability 1 - delta on, ``unfair`` up to delta.
+    divergence, reward_divergence : str
+        D between decisions; D between rewards (default the same): total_variation, kl, hellinger,
+        chi2, jensen_shannon, wasserstein.
+    family : str
+        ``"auto"``, ``"bernoulli"``, ``"finite"``, ``"poisson"``, ``"normal"``.
+    prior : optional
+        Parameters of the conjugate prior, for all arms, ``(k, p)``, or by label; Bernoulli:
+        (alpha, beta), default Jeffreys (1/2, 1/2). Or an earlier audit (or its ``state``), to go
+        on where it ended.
+    model : str or callable, optional
+        Posterior of the true rewards from a PyMC model instead of the conjugate one: a name in
+        `bayesfair.models` or a function ``build(history)``.
+    beliefs_model : str or callable, optional
+        Model of the beliefs before each round; default conjugate.
+    truth : Rewards, optional
+        Known true rewards: the objective part is exact. Excludes `model`.
+    objective : bool
+        False leaves the objective part out (no draws, no seed).
+    tolerance : float, optional
+        Excesses up to eps2 + tolerance are no violations; default 1e-9, raised with a notice to
+        the resolution of the logged numbers.
+    draws : int
+        Posterior draws.
+    seed : int or Generator
+        Required wherever something is drawn.
+    arm_groups : mapping of label to group, optional
+        Also report pairs between and within groups of arms.
+    progress : callable, optional
+        Called with the number of rounds done after each part of a scan.
+    **model_options
+        Passed to `bayesfair.fit`.
+
+    Returns
+    -------
+    Audit or AuditGroup
+        Unfair is a result, never an exception.
+
+    Raises
+    ------
+    DataError, ProbabilityError, OptionError
+        Naming what is wrong and the remedy.
+    ConvergenceError
+        If a model did not converge.
+
+    References
+    ----------
+    .. [1] Liu, Radanovic, Dimitrakakis, Mandal, Parkes (2017), arXiv:1707.01875.
+
+    Examples
+    --------
+    >>> history = History(
+    ...     ["a", "b", "a"], [1, 0, 1], selection_probability=[[0.5, 0.5], [0.6, 0.4], [0.7, 0.3]]
+    ... )
+    >>> result = audit(history, eps1=1, eps2=0.1, seed=1)
+    >>> result.subjective_verdict, result.smallest_eps2
+    ('fair', 0.0)
+    """
+    if truth is not None and model is not None:
+        raise OptionError("give truth= (known rewards) or model= (a posterior of them), not both.")
+    if objective and truth is None and seed is None:
+        raise OptionError(
+            "seed= is required: the objective part draws from a posterior, and a result that "
+            "cannot be repeated is no audit. Give an int or a Generator, or objective=False."
+        )
+    criterion = Criterion(
+        eps1=eps1,
+        eps2=eps2,
+        delta=delta,
+        divergence=divergence,
+        reward_divergence=reward_divergence or divergence,
+        tolerance=1e-9 if tolerance is None else tolerance,
+    )
+    question = _Question(
+        criterion=criterion,
+        tolerance=tolerance,
+        family=family,
+        prior=prior,
+        model=model,
+        beliefs_model=beliefs_model,
+        truth=truth,
+        objective=objective,
+        draws=int(draws),
+        seed=seed,
+        options=model_options,
+        progress=progress,
+    )
+    if isinstance(data, Mapping):
+        if not data:
+            raise DataError("there is no log to audit: the mapping of groups is empty.")
+        return AuditGroup({str(label): _audit_one(log, question) for label, log in data.items()})
+    result = _audit_one(data, question)
+    if arm_groups is not None:
+        from bayesfair.audit.arm_groups import with_arm_groups
+
+        result = with_arm_groups(result, arm_groups)
+    return result
+
+
+def _audit_one(data: Any, question: _Question) -> Audit:
+    if not isinstance(data, History) and not hasattr(data, "chunks"):
+        raise DataError(
+            f"cannot audit a {type(data).__name__}: give a History (bayesfair.read_history), a scan "
+            "(bayesfair.scan_history), or a mapping of labels to them."
+        )
+    if question.beliefs_model is not None:
+        from bayesfair.audit.general import audit_with_beliefs_model
+
+        summary, notes = audit_with_beliefs_model(data, question)
+    else:
+        summary, notes = _summarise_log(data, question)
+    return replace(_conclude(summary, question, notes, data), data=data)
+
+
+def _summarise_log(data: Any, question: _Question) -> tuple[Summary, list[str]]:
+    first = data if isinstance(data, History) else next(iter(parts_of(data)), None)
+    if first is None or first.n_rounds == 0:
+        raise DataError(f"{getattr(data, 'source', 'the log')} has no rounds to audit.")
+    start, note = start_of(data, question.family, question.prior, first)
+    threads = n_threads()
+    total: Summary | None = None
+    state = start
+    for part, result in iter_results(data, start, question.criterion, threads=threads):
+        summary = summarise(part, state, question.criterion, result, threads)
+        total = summary if total is None else total.merged(summary)
+        state = summary.end
+        if question.progress is not None:
+            question.progress(state.n_rounds - start.n_rounds)
+    assert total is not None
+    return total, [note] if note else []
+
+
+def merge(first: Audit, second: Audit, *, seed: Any = None) -> Audit:
+    """Return the audit of two consecutive parts of one log.
+
+    Parameters
+    ----------
+    first : Audit
+        Of the earlier part.
+    second : Audit
+        Of the part that follows, made with ``prior=first.state`` and the same criterion.
+    seed : int or Generator, optional
+        For the objective part; default the seed of `second`.
+
+    Returns
+    -------
+    Audit
+        The numbers of an audit of the whole (its log is no longer at hand for `Audit.rounds`).
+
+    Raises
+    ------
+    DataError, OptionError
+        If `second` does not start where `first` ended, or asked something else.
+
+    Examples
+    --------
+    >>> log = History(["a", "b"] * 4, [1, 0, 0, 1] * 2, selection_probability=[[0.5, 0.5]] * 8)
+    >>> early = audit(log.before(5), seed=1)
+    >>> late = audit(log.rounds(5, 8), prior=early.state, seed=1)
+    >>> merge(early, late).regret == audit(log, seed=1).regret
+    True
+    """
+    summary = first.summary.merged(second.summary)
+    settings = second.settings
+    if settings.model not in (None, "conjugate"):
+        raise OptionError(
+            f"an audit with model={settings.model!r} needs the whole log for its posterior and "
+            "cannot be merged; audit the parts with the conjugate posterior."
+        )
+    seed = settings.seed if seed is None else seed
+    question = _Question(
+        criterion=replace(second.criterion, tolerance=1e-9),
+        tolerance=None,
+        family=settings.family,
+        prior=None,
+        model=None,
+        beliefs_model=None,
+        truth=None,
+        objective=second.objective is not None and seed is not None,
+        draws=settings.draws,
+        seed=seed,
+        options={},
+        progress=None,
+    )
+    return _conclude(summary, question, [], None)
+
+
+def _conclude(summary: Summary, question: _Question, notes: list[str], data: Any) -> Audit:
+    """Add tolerance, objective part and notices to a summary."""
+    notices = [*notes, *summary.notices, *log_findings(summary)]
+    tolerance = question.criterion.tolerance
+    if question.tolerance is None and summary.selection == "full":
+        unit = summary.resolution.unit
+        if unit > tolerance:
+            tolerance = unit
+            notices.append(
+                f"The selection probabilities were logged to about {unit:.1g}; excesses up to that "
+                "are not counted as violations (tolerance= changes this)."
+            )
+    criterion = replace(question.criterion, tolerance=tolerance)
+    regret = objective = None
+    if question.objective:
+        rng = as_generator(0 if question.seed is None else question.seed)
+        objective, more = _objective(summary, question, rng, data)
+        notices += more
+        regret = objective.regret_estimate(rng, exact=question.truth is not None)
+    else:
+        notices.append("The objective part was left out on request (objective=False).")
+    if objective is not None and objective.error > 1e-12:
+        notices.append(
+            f"Objective regret per round comes from a histogram of the logged probabilities; its "
+            f"binning error is at most {objective.error:.1e}."
+        )
+    if len(summary.arms) == 1:
+        notices.append("There is one arm only: no pair to compare, and P* is 1.")
+    if not criterion.is_total_variation:
+        from bayesfair.fairness import guarantee_note
+
+        notices.append(guarantee_note(criterion.divergence, criterion.reward_divergence))
+    model = question.model
+    model_name = "truth" if question.truth is not None else (
+        "conjugate" if model is None else model if isinstance(model, str) else model.__name__
+    )  # fmt: skip
+    settings = Settings(
+        family=summary.start.family,
+        model=model_name if question.objective else None,
+        prior=describe_prior(summary.start.prior, summary.start.family, summary.arms),
+        seed=int(question.seed) if isinstance(question.seed, (int, np.integer)) else None,
+        draws=question.draws,
+        beliefs_model=None if question.beliefs_model is None else str(question.beliefs_model),
+    )
+    return Audit(
+        criterion=criterion,
+        settings=settings,
+        summary=summary,
+        objective=objective,
+        regret_objective=regret,
+        findings=tuple(dict.fromkeys(notices)),
+    )
+
+
+def _objective(
+    summary: Summary, question: _Question, rng: np.random.Generator, data: Any
+) -> tuple[Objective, list[str]]:
+    """Return the objective part from known rewards, a model's posterior, or the conjugate one."""
+    k, sums = len(summary.arms), summary.sums
+    notices: list[str] = []
+    if question.truth is not None:
+        rewards = with_draw_axis(question.truth)
+        if rewards.n_arms != k:
+            raise OptionError(
+                f"truth has {rewards.n_arms} arms, the log has {k}: {listed(summary.arms)}."
+            )
+        notices.append("The objective part is exact: it uses the known true rewards given.")
+    elif question.model is not None:
+        from bayesfair.audit.general import parts_under_model
+
+        parts, notices = parts_under_model(data, summary, question)
+        return evaluate(parts, question.criterion), notices
+    elif summary.start.family == "bernoulli":
+        table = summary.end.posterior
+        draws = rng.beta(table[:, 0], table[:, 1], size=(question.draws, k))
+        rewards = Bernoulli(draws, arms=summary.arms)
+    else:
+        from bayesfair.audit.general import posterior_rewards
+
+        rewards = posterior_rewards(summary, question.draws, rng)
+    if summary.selection == "none":
+        shares = sums.plays / max(sums.n_rounds, 1)
+        parts = [Part(None, sums.n_rounds, rewards, None, shares)]
+    else:
+        parts = parts_from_cells(summary.cells, rewards, k)
+    return evaluate(parts, question.criterion), notices

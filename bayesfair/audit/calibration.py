@@ -1,0 +1,108 @@
+"""Intervals and checks that follow from the sums an audit keeps: closed forms, no data."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+__all__ = [
+    "Estimate",
+    "beta_interval",
+    "mean_interval",
+    "share_lower_bound",
+    "wilson_interval",
+    "z_threshold",
+]
+
+Z95 = 1.959963984540054
+
+
+class Estimate(NamedTuple):
+    """A value per round with its 95 % interval; ``exact`` where nothing is estimated."""
+
+    value: float
+    lower: float
+    upper: float
+    exact: bool
+
+
+def mean_interval(n: int, total: float, squares: float) -> Estimate:
+    """Return the mean of n terms in [0, 1] with mean +- 1.96 sd/sqrt(n), clipped to [0, 1].
+
+    The terms are martingale differences around the regret, so the normal interval is that of
+    independent terms.
+
+    Examples
+    --------
+    >>> mean_interval(4, 2.0, 1.0)
+    Estimate(value=0.5, lower=0.5, upper=0.5, exact=False)
+    """
+    if n == 0:
+        return Estimate(math.nan, math.nan, math.nan, False)
+    mean = total / n
+    variance = max(squares / n - mean * mean, 0.0) * (n / (n - 1) if n > 1 else 1.0)
+    half = Z95 * math.sqrt(variance / n) if n > 1 else 1.0
+    return Estimate(mean, max(mean - half, 0.0), min(mean + half, 1.0), False)
+
+
+def share_lower_bound(
+    p_best_mean: NDArray[np.float64], plays: NDArray[np.int64]
+) -> tuple[float, float]:
+    """Return TV(mean P*, action shares) and what of it is certain at 95 % in spite of sampling.
+
+    TV is convex, so TV(mean P*, mean pi) bounds the mean regret from below. The action shares are
+    mean pi up to noise: its mean size is at most sum sqrt(s(1-s)/n)/2, and each round moves it by
+    at most 1/n (Azuma).
+    """
+    n = int(plays.sum())
+    if n == 0:
+        return math.nan, 0.0
+    share = plays / n
+    distance = float(np.maximum(p_best_mean - share, 0).sum())
+    noise = 0.5 * float(np.sqrt(share * (1 - share) / n).sum()) + math.sqrt(math.log(20) / (2 * n))
+    return distance, max(distance - noise, 0.0)
+
+
+def wilson_interval(successes: float, n: float) -> tuple[float, float]:
+    """Return the 95 % Wilson score interval of a share.
+
+    Examples
+    --------
+    >>> [round(x, 4) for x in wilson_interval(50, 100)]
+    [0.4038, 0.5962]
+    """
+    if n == 0:
+        return 0.0, 1.0
+    share, z2 = successes / n, Z95 * Z95
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = Z95 / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    return max(centre - half, 0.0), min(centre + half, 1.0)
+
+
+def beta_interval(successes: int, n: int) -> tuple[float, float]:
+    """Return the equal-tailed 95 % interval of a share under a Beta(1/2, 1/2) prior.
+
+    Examples
+    --------
+    >>> [round(x, 4) for x in beta_interval(0, 20)]
+    [0.0, 0.1173]
+    """
+    a, b = 0.5 + successes, 0.5 + n - successes
+    lower = 0.0 if successes == 0 else float(special.betaincinv(a, b, 0.025))
+    upper = 1.0 if successes == n else float(special.betaincinv(a, b, 0.975))
+    return lower, upper
+
+
+def z_threshold(alpha: float) -> float:
+    """Return the two-sided normal threshold at level ``alpha``.
+
+    Examples
+    --------
+    >>> round(z_threshold(0.05), 3)
+    1.96
+    """
+    return float(special.ndtri(1 - alpha / 2))

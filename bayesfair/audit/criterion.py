@@ -1,0 +1,115 @@
+"""What is asked of a log: the constants of smooth fairness and how they are judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bayesfair.checks import check_choice, check_in_range
+from bayesfair.errors import OptionError
+
+__all__ = ["DIVERGENCE_NAMES", "EPS1_GRID", "VERDICTS", "Criterion", "worst_verdict"]
+
+DIVERGENCE_NAMES = (
+    "total_variation",
+    "kl",
+    "hellinger",
+    "chi2",
+    "jensen_shannon",
+    "wasserstein",
+)
+EPS1_GRID = tuple(0.25 * i for i in range(9))
+"""eps1 values of the frontier: 0, 0.25, ..., 2, and the one asked for."""
+
+VERDICTS = ("unfair", "undetermined", "not_auditable", "fair")
+"""From worst to best."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Criterion:
+    """The (eps1, eps2, delta) criterion and how it is evaluated.
+
+    Parameters
+    ----------
+    eps1, eps2 : float
+        D(pi_i || pi_j) <= eps1 D(r_i || r_j) + eps2 is required; both >= 0, dimensionless for
+        total variation.
+    delta : float
+        In [0, 0.5): the objective verdict is "fair" from probability 1 - delta on, "unfair" up to
+        delta.
+    divergence, reward_divergence : str
+        D between decisions, and D between reward distributions.
+    tolerance : float
+        Excesses up to eps2 + tolerance are not violations.
+
+    Raises
+    ------
+    OptionError
+        Naming the option and its range.
+    """
+
+    eps1: float = 2.0
+    eps2: float = 0.05
+    delta: float = 0.05
+    divergence: str = "total_variation"
+    reward_divergence: str = "total_variation"
+    tolerance: float = 1e-9
+
+    def __post_init__(self) -> None:
+        """Validate the ranges."""
+        put = object.__setattr__
+        put(self, "eps1", check_in_range(self.eps1, "eps1", 0, 1e6))
+        put(self, "eps2", check_in_range(self.eps2, "eps2", 0, 1e6))
+        put(self, "delta", check_in_range(self.delta, "delta", 0, 0.5, high_open=True))
+        put(self, "tolerance", check_in_range(self.tolerance, "tolerance", 0, 1))
+        check_choice(self.divergence, "divergence", DIVERGENCE_NAMES)
+        check_choice(self.reward_divergence, "reward_divergence", DIVERGENCE_NAMES)
+
+    @property
+    def grid(self) -> tuple[float, ...]:
+        """The eps1 values of the frontier, ascending."""
+        return tuple(sorted({*EPS1_GRID, self.eps1}))
+
+    @property
+    def grid_index(self) -> int:
+        """Position of the asked eps1 in `grid`."""
+        return self.grid.index(self.eps1)
+
+    @property
+    def is_total_variation(self) -> bool:
+        """Whether both divergences are total variation."""
+        return self.divergence == self.reward_divergence == "total_variation"
+
+    def require_same(self, other: Criterion) -> None:
+        """Raise unless summaries made under both criteria can be merged."""
+        for name in ("eps1", "eps2", "divergence", "reward_divergence"):
+            if getattr(self, name) != getattr(other, name):
+                raise OptionError(
+                    f"audits with {name}={getattr(self, name)!r} and {getattr(other, name)!r} "
+                    "cannot be merged; make both with the same criterion."
+                )
+
+
+def worst_verdict(*verdicts: str) -> str:
+    """Return the worst: unfair, then undetermined, then not_auditable, then fair.
+
+    Examples
+    --------
+    >>> worst_verdict("fair", "not_auditable")
+    'not_auditable'
+    """
+    return min(verdicts, key=VERDICTS.index)
+
+
+def finite_or_text(value: Any) -> Any:
+    """Return a JSON value: infinities as ``"inf"``/``"-inf"``, NaN as None, numpy as Python."""
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, int):
+        return value
+    number = float(value)
+    if number != number:
+        return None
+    if number in (float("inf"), float("-inf")):
+        return "inf" if number > 0 else "-inf"
+    return number

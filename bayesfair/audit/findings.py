@@ -1,0 +1,152 @@
+"""What the log says about itself: checks of the logged probabilities, and sentences for readers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bayesfair.audit.calibration import share_lower_bound, z_threshold
+from bayesfair.audit.summary import Summary
+
+__all__ = ["log_findings"]
+
+_MANY_TIES = 0.5
+_LARGE_REGRET = 0.2
+
+
+def log_findings(summary: Summary) -> list[str]:
+    """Return the notices that follow from an audited log, most important first."""
+    found = [*_selection_findings(summary), *_play_findings(summary), *_belief_findings(summary)]
+    tie = _tie_sentence(summary)
+    return [*found, tie] if tie else found
+
+
+def _selection_findings(summary: Summary) -> list[str]:
+    sums = summary.sums
+    if summary.selection == "chosen":
+        return [
+            "Only the chosen arm's probability was logged: smooth fairness compares pairs of arms "
+            "within a round and cannot be audited; fairness regret is estimated, without bias."
+        ]
+    if summary.selection == "none":
+        distance, certain = share_lower_bound(sums.p_best / max(sums.n_rounds, 1), sums.plays)
+        if not sums.n_rounds:
+            return []
+        return [
+            "No selection probabilities were logged. What follows tests the frequencies of the "
+            "choices, not the rule that made them; no inverse-probability estimate is possible.",
+            f"The shares of the choices lie at total variation {distance:.4f} from mean P*. By "
+            "convexity this bounds the mean fairness regret from below, up to sampling noise; at "
+            f"95 % confidence the bound is {certain:.4f}.",
+        ]
+    return []
+
+
+def _play_findings(summary: Summary) -> list[str]:
+    """Compare the choices with the logged probabilities: martingale z-scores per arm."""
+    sums, arms = summary.sums, summary.arms
+    limit = z_threshold(0.001 / max(len(arms), 1))
+    found = []
+    if summary.selection == "full":
+        expected, variance = sums.selection, sums.selection_variance
+        with np.errstate(invalid="ignore", divide="ignore"):
+            z = (sums.plays - expected) / np.sqrt(variance)
+        for i in np.flatnonzero(np.abs(z) > limit)[:3]:
+            found.append(_mismatch(arms[i], int(sums.plays[i]), float(expected[i]), float(z[i])))
+    elif summary.chosen is not None:
+        checks, n = summary.chosen, sums.n_rounds
+        for i in np.flatnonzero(sums.plays):
+            plays = int(sums.plays[i])
+            low, high = float(checks.lowest[i]), float(checks.highest[i])
+            if high - low <= 1e-9 and high < 1:  # one constant probability: binomial
+                expected_i = n * high
+                score = (plays - expected_i) / math.sqrt(n * high * (1 - high))
+                if abs(score) > limit:
+                    found.append(_mismatch(arms[i], plays, expected_i, score))
+            elif checks.variance[i] > 0:
+                # sum over plays of 1/p is n on average, if p is right; only an excess is evidence,
+                # a deficit may also be an arm without support
+                score = (float(checks.inverse[i]) - n) / math.sqrt(float(checks.variance[i]))
+                if score > limit:
+                    found.append(
+                        f"Propensities of arm {arms[i]!r} look too small: its {plays} plays stand "
+                        f"for {checks.inverse[i]:.0f} rounds of {n} (z = {score:.1f})."
+                    )
+        found = found[:3]
+        if sums.n_rounds > 1:
+            found += _weight_findings(summary)
+    return found
+
+
+def _mismatch(arm: str, plays: int, expected: float, z: float) -> str:
+    return (
+        f"The choices do not fit the logged probabilities: arm {arm!r} was chosen {plays} times, "
+        f"the probabilities add up to {expected:.1f} (z = {z:.1f}). Distrust every number that "
+        "uses them."
+    )
+
+
+def _weight_findings(summary: Summary) -> list[str]:
+    """Judge mean(P*_a/pi_a), which estimates the P* mass on arms with support, hence at most 1."""
+    w = summary.weights
+    mean = w.total / w.n
+    error = math.sqrt(max(w.squares / w.n - mean * mean, 0.0) / (w.n - 1))
+    if error > 0 and (mean - 1) / error > z_threshold(0.002):
+        return [
+            f"The mean of P*_a/pi_a is {mean:.4f}, significantly above 1, which no true "
+            "propensities allow: the logged propensities are too small."
+        ]
+    if error > 0 and (1 - mean) / error > z_threshold(0.002):
+        return [
+            f"The mean of P*_a/pi_a is {mean:.4f}, below 1: some arms with a chance to be best are "
+            "never or hardly ever chosen, or the propensities are too large."
+        ]
+    return []
+
+
+def _belief_findings(summary: Summary) -> list[str]:
+    sums, found = summary.sums, []
+    if summary.selection == "full" and sums.n_moved:
+        found.append(
+            f"In {sums.n_moved} of {sums.n_still} rounds without new information the selection "
+            "probabilities changed all the same: the rule uses a context or the time, or learns "
+            "from something else. Each round is still held against the beliefs from the logged "
+            "rewards; fairness given the context is not tested."
+        )
+    if summary.selection == "full" and sums.n_rounds > 1 and summary.resolution.values:
+        flat = np.abs(sums.selection_variance - _constant_variance(summary)) <= 1e-9 * np.maximum(
+            sums.selection_variance, 1e-300
+        )
+        if flat.all() and len(summary.resolution.values) <= len(summary.arms):
+            found.append(
+                "The selection probabilities never change: the rule does not learn from rewards. "
+                "Its smooth fairness is tested against beliefs that it does not use."
+            )
+    return found
+
+
+def _constant_variance(summary: Summary) -> np.ndarray:
+    """Sum of pi (1 - pi) if pi were its own mean in every round: equal only if it never moves."""
+    sums = summary.sums
+    n = np.maximum(sums.n_offered, 1)
+    mean = sums.selection / n
+    return np.asarray(n * mean * (1 - mean))
+
+
+def _tie_sentence(summary: Summary) -> str | None:
+    """Explain a large regret by ties, where the log shows them and a concentrated rule."""
+    sums = summary.sums
+    n, k = sums.n_rounds, len(summary.arms)
+    if not n or k < 2 or summary.selection == "none":
+        return None
+    ties, focus = sums.all_zero / n, sums.concentration / n
+    regret = summary.regret.total / n
+    if ties < _MANY_TIES or regret < _LARGE_REGRET or focus < 2 / k:
+        return None
+    return (
+        f"Most rounds are ties: under the beliefs all arms would pay 0 in {100 * ties:.0f} % of the "
+        f"rounds, and a tie is split evenly, so that P* is spread over all {k} arms. The rule "
+        f"concentrates (the chosen arm's mean probability is {focus:.3f}, as with {1 / focus:.1f} "
+        "equal arms). This explains the large fairness regret."
+    )

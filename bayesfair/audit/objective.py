@@ -1,0 +1,201 @@
+"""The objective audit: what the log owes to the true rewards, under draws of the truth.
+
+Everything here works on the summaries of `cells`; its cost is rounds once, plus draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.audit.calibration import Estimate
+from bayesfair.audit.cells import ChosenCell, FullCell
+from bayesfair.audit.criterion import Criterion
+from bayesfair.rewards import Rewards
+
+__all__ = ["Objective", "Part", "evaluate", "interval", "parts_from_cells", "with_draw_axis"]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Rounds with the same arms on offer and the same true rewards.
+
+    Attributes
+    ----------
+    cell : FullCell, ChosenCell or None
+        Their summary; None where no probabilities were logged.
+    n_rounds : int
+        How many.
+    rewards : Rewards
+        Draws of the true reward laws, batch shape (draw,).
+    offered : (k,) array of bool or None
+        Arms on offer; None = all.
+    shares : (k,) array or None
+        Shares of the choices, for logs without probabilities.
+    """
+
+    cell: FullCell | ChosenCell | None
+    n_rounds: int
+    rewards: Rewards
+    offered: NDArray[np.bool_] | None = None
+    shares: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """The objective audit per draw of the truth.
+
+    Attributes
+    ----------
+    smallest_eps2 : (draw, E) array or None
+        For each eps1 of the grid; None where smooth fairness cannot be audited.
+    regret : (draw,) array or None
+        Fairness regret per round (for ``"none"`` logs None).
+    regret_sampling_sd : (draw,) array
+        Sampling error of `regret`, 0 where the whole rule is logged.
+    lower_bound : (draw,) array or None
+        For ``"none"`` logs: TV between P* and the shares of choices.
+    p_best : (draw, k) array
+        P* of the truth, mean over rounds (an arm counts only where it is on offer).
+    error : float
+        Bound on the error of the regret per round from binning.
+    """
+
+    smallest_eps2: NDArray[np.float64] | None
+    regret: NDArray[np.float64] | None
+    regret_sampling_sd: NDArray[np.float64]
+    lower_bound: NDArray[np.float64] | None
+    p_best: NDArray[np.float64]
+    error: float
+
+    def regret_estimate(self, rng: np.random.Generator, *, exact: bool) -> Estimate | None:
+        """Return the mean with the equal-tailed 95 % interval of truth and sampling together."""
+        if self.regret is None:
+            return None
+        draws = self.regret
+        if np.any(self.regret_sampling_sd > 0):
+            reps = max(1, -(-4000 // len(draws)))
+            sd = np.tile(self.regret_sampling_sd, reps)
+            draws = np.clip(np.tile(draws, reps) + sd * rng.standard_normal(sd.size), 0, 1)
+            exact = False
+        lower, upper = interval(draws)
+        return Estimate(float(self.regret.mean()), lower, upper, exact and self.error == 0)
+
+
+def interval(draws: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the equal-tailed 95 % interval; infinities keep their place."""
+    ordered = np.sort(draws)
+    n = len(ordered)
+    if np.isfinite(ordered[-1]):
+        low, high = np.quantile(ordered, [0.025, 0.975])
+        return float(low), float(high)
+    return float(ordered[int(0.025 * (n - 1))]), float(ordered[int(np.ceil(0.975 * (n - 1)))])
+
+
+def evaluate(parts: list[Part], criterion: Criterion) -> Objective:
+    """Audit the parts against every draw of the truth.
+
+    Parameters
+    ----------
+    parts : list of Part
+        All with the same number of draws.
+    criterion : Criterion
+        What is asked.
+    """
+    n_draws = parts[0].rewards.batch_shape[0]
+    k = parts[0].rewards.n_arms
+    n_rounds = sum(p.n_rounds for p in parts)
+    grid = np.array(criterion.grid)
+    smallest: NDArray[np.float64] | None = None
+    first, second = np.zeros(n_draws), np.zeros(n_draws)
+    p_best_sum = np.zeros((n_draws, k))
+    lower = None
+    error, sampled = 0.0, False
+    known: dict[int, NDArray[np.float64]] = {}
+    for part in parts:
+        p_best = np.nan_to_num(part.rewards.best_arm_probability(offered=part.offered), nan=0.0)
+        p_best_sum += p_best * part.n_rounds
+        if isinstance(part.cell, FullCell):
+            key = id(part.rewards)
+            if key not in known:
+                known = {key: part.rewards.divergence(criterion.reward_divergence)}
+            needed = _smallest(part.cell.maxima, known[key], grid)
+            smallest = needed if smallest is None else np.maximum(smallest, needed)
+            value, bound = part.cell.shortfall(p_best)
+            first, error = first + value, error + bound
+        elif isinstance(part.cell, ChosenCell):
+            s1, s2, bound = part.cell.moments(p_best)
+            first, second, error, sampled = first + s1, second + s2, error + bound, True
+        elif part.shares is not None:
+            lower = np.maximum(p_best - part.shares, 0).sum(axis=-1)
+    logged = any(p.cell is not None for p in parts)
+    n = max(n_rounds, 1)
+    mean = first / n
+    sd = np.zeros(n_draws)
+    if sampled and n > 1:
+        sd = np.sqrt(np.maximum(second / n - mean**2, 0) / (n - 1))
+    return Objective(
+        smallest, mean if logged else None, sd, lower, p_best_sum / n, error / n
+    )
+
+
+def _smallest(
+    maxima: NDArray[np.float64], divergence: NDArray[np.float64], grid: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return max_ij (G_ij - eps1 D_ij), cut at 0, for every draw and eps1."""
+    k = maxima.shape[0]
+    off = ~np.eye(k, dtype=bool) & (maxima > 0)
+    if np.array_equal(maxima, maxima.T) and _symmetric(divergence):
+        off &= np.triu(off)
+    largest = maxima[off]
+    result = np.zeros((divergence.shape[0], len(grid)))
+    if not largest.size:
+        return result
+    rewards = divergence[:, off]
+    for e, eps1 in enumerate(grid):
+        if eps1 == 0:  # 0 times infinity is 0: the rewards do not count
+            result[:, e] = largest.max()
+            continue
+        with np.errstate(invalid="ignore"):
+            excess = largest - eps1 * rewards
+        # an infinite right-hand side does not constrain the pair, even if the left is infinite
+        excess = np.where(np.isinf(rewards), -np.inf, excess)
+        result[:, e] = np.maximum(excess.max(axis=1), 0.0)
+    return result
+
+
+def _symmetric(divergence: NDArray[np.float64]) -> bool:
+    return bool(np.array_equal(divergence, np.swapaxes(divergence, -1, -2), equal_nan=True))
+
+
+def parts_from_cells(
+    cells: Mapping[bytes, FullCell | ChosenCell],
+    rewards: Rewards,
+    k: int,
+) -> list[Part]:
+    """Return one part per set of arms on offer."""
+    return [
+        Part(
+            cell,
+            cell.n_rounds,
+            rewards,
+            None if key == b"" else np.frombuffer(key, dtype=bool, count=k),
+        )
+        for key, cell in cells.items()
+    ]
+
+
+def with_draw_axis(rewards: Rewards) -> Rewards:
+    """Return rewards with a leading draw axis of length 1 where they have no batch."""
+    if rewards.batch_shape:
+        return rewards
+    new = object.__new__(type(rewards))
+    for name in rewards.__dataclass_fields__:
+        value = getattr(rewards, name)
+        if name in rewards._parameters and value is not None:
+            value = value[None]
+        object.__setattr__(new, name, value)
+    return new

@@ -1,0 +1,423 @@
+"""The result of an audit: numbers, verdicts, and how they are shown and kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.audit.calibration import Estimate, beta_interval, mean_interval, share_lower_bound
+from bayesfair.audit.criterion import Criterion, finite_or_text, worst_verdict
+from bayesfair.audit.objective import Objective, interval
+from bayesfair.audit.state import AuditState
+from bayesfair.audit.summary import Summary
+from bayesfair.kernels.stream import TOLERANCES
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["Audit", "AuditGroup", "Settings"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How an audit was made, beside its criterion.
+
+    Attributes
+    ----------
+    family, model, prior : str
+        Reward family, posterior of the true rewards, prior in words.
+    seed : int or None
+        None if a Generator was given.
+    draws : int
+        Posterior draws.
+    beliefs_model : str or None
+        Model of the beliefs, None for the conjugate ones.
+    """
+
+    family: str
+    model: str | None
+    prior: str
+    seed: int | None
+    draws: int
+    beliefs_model: str | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit:
+    """A finished audit of one log.
+
+    ``print`` it for a report; `to_dict` for the numbers; `rounds` for every round; `tree` for
+    ArviZ; `save` to keep it.
+
+    Attributes
+    ----------
+    criterion : Criterion
+        What was asked; its tolerance is the one used.
+    settings : Settings
+        How it was made.
+    summary : Summary
+        What is kept of the log.
+    objective : Objective or None
+        Per draw of the true rewards.
+    regret_objective : Estimate or None
+        Objective fairness regret per round.
+    findings : tuple of str
+        Notices.
+    """
+
+    criterion: Criterion
+    settings: Settings
+    summary: Summary
+    objective: Objective | None
+    regret_objective: Estimate | None
+    findings: tuple[str, ...]
+    extra: dict[str, Any] = field(default_factory=dict)
+    data: Any = None
+
+    # -- numbers -------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> AuditState:
+        """Beliefs after the last round: ``prior=`` of the audit of the log's next part."""
+        return self.summary.end
+
+    @property
+    def auditable(self) -> bool:
+        """Whether smooth fairness can be audited: the whole rule was logged."""
+        return self.summary.selection == "full"
+
+    @property
+    def smallest_eps2(self) -> float | None:
+        """Smallest eps2 that every round satisfies at eps1 under its beliefs."""
+        return float(self.summary.frontier[self.criterion.grid_index]) if self.auditable else None
+
+    @property
+    def n_violating_rounds(self) -> int | None:
+        """Rounds whose excess is above eps2 + tolerance."""
+        if not self.auditable:
+            return None
+        ladder = np.array(TOLERANCES)
+        step = int(np.searchsorted(ladder, self.criterion.tolerance * (1 - 1e-12)))
+        return int(self.summary.sums.n_violating[min(step, len(ladder) - 1)])
+
+    @property
+    def subjective_verdict(self) -> str:
+        """``fair``, ``unfair`` or ``not_auditable``; exact, delta plays no part."""
+        if self.smallest_eps2 is None:
+            return "not_auditable"
+        allowed = self.criterion.eps2 + self.criterion.tolerance
+        return "fair" if self.smallest_eps2 <= allowed else "unfair"
+
+    @property
+    def probability_fair(self) -> float | None:
+        """Share of draws of the true rewards under which every round is fair."""
+        if self.objective is None or self.objective.smallest_eps2 is None:
+            return None
+        needed = self.objective.smallest_eps2[:, self.criterion.grid_index]
+        return float(np.mean(needed <= self.criterion.eps2 + self.criterion.tolerance))
+
+    @property
+    def objective_verdict(self) -> str:
+        """``fair``, ``unfair``, ``undetermined`` or ``not_auditable``."""
+        probability = self.probability_fair
+        if probability is None:
+            return "not_auditable"
+        if probability >= 1 - self.criterion.delta:
+            return "fair"
+        return "unfair" if probability <= self.criterion.delta else "undetermined"
+
+    @property
+    def verdict(self) -> str:
+        """The worst of both verdicts."""
+        return worst_verdict(self.subjective_verdict, self.objective_verdict)
+
+    @property
+    def regret(self) -> Estimate | None:
+        """Subjective fairness regret per round; None where no probabilities were logged."""
+        n, terms = self.summary.sums.n_rounds, self.summary.regret
+        if self.summary.selection == "none" or n == 0:
+            return None
+        if self.summary.selection == "full":
+            value = terms.total / n
+            return Estimate(value, value, value, True)
+        return mean_interval(n, terms.total, terms.squares)
+
+    def _calibration(self, estimate: Estimate | None, lower: float | None) -> dict[str, Any]:
+        if estimate is None:
+            return {
+                "regret_total": None,
+                "regret_per_round": None,
+                "lower": finite_or_text(lower),
+                "upper": None,
+                "exact": False,
+            }
+        return {
+            "regret_total": finite_or_text(estimate.value * self.summary.sums.n_rounds),
+            "regret_per_round": finite_or_text(estimate.value),
+            "lower": finite_or_text(estimate.lower),
+            "upper": finite_or_text(estimate.upper),
+            "exact": estimate.exact,
+        }
+
+    # -- views ---------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the audit as JSON-ready values under fixed keys (see the README).
+
+        A value that cannot be had is None, with its reason under ``notices``; infinite values
+        are ``"inf"``.
+        """
+        from bayesfair import __version__
+
+        summary, criterion, settings = self.summary, self.criterion, self.settings
+        sums, n = summary.sums, summary.sums.n_rounds
+        lower_subjective = lower_objective = None
+        if summary.selection == "none" and n:
+            lower_subjective = share_lower_bound(sums.p_best / n, sums.plays)[1]
+            if self.objective is not None and self.objective.lower_bound is not None:
+                noise = share_lower_bound(sums.p_best / n, sums.plays)
+                slack = noise[0] - noise[1] if noise[1] > 0 else noise[0]
+                low = float(np.quantile(self.objective.lower_bound, 0.025))
+                lower_objective = max(low - slack, 0.0)
+        weights = summary.weights
+        ess = weights.total**2 / weights.squares if weights.n and weights.squares else None
+        out: dict[str, Any] = {
+            "bayesfair": __version__,
+            "verdict": self.verdict,
+            "log": {
+                "source": summary.source,
+                "n_rounds": n,
+                "n_arms": len(summary.arms),
+                "arms": list(summary.arms),
+                "selection": summary.selection,
+                "n_skipped": sums.n_skipped,
+                "n_unobserved": int(sums.n_unobserved.sum()),
+            },
+            "criterion": {
+                "eps1": criterion.eps1,
+                "eps2": criterion.eps2,
+                "delta": criterion.delta,
+                "divergence": criterion.divergence,
+                "reward_divergence": criterion.reward_divergence,
+                "family": settings.family,
+                "model": settings.model,
+                "prior": settings.prior,
+                "missing": summary.missing,
+                "seed": settings.seed,
+                "draws": settings.draws,
+                "tolerance": criterion.tolerance,
+            },
+            "subjective": {
+                "smallest_eps2": finite_or_text(self.smallest_eps2),
+                "worst": self._worst(),
+                "n_violating_rounds": self.n_violating_rounds,
+                "verdict": self.subjective_verdict,
+            },
+            "objective": self._objective(),
+            "calibration": {
+                "subjective": self._calibration(self.regret, lower_subjective),
+                "objective": self._calibration(self.regret_objective, lower_objective),
+                "effective_sample_size": finite_or_text(ess),
+                "max_weight": finite_or_text(weights.largest) if weights.n else None,
+                "mean_weight": finite_or_text(weights.total / weights.n) if weights.n else None,
+            },
+            "arms": self._arms(),
+            "frontier": self._frontier(),
+            "notices": list(self.findings),
+        }
+        return out | self.extra
+
+    def _worst(self) -> dict[str, Any] | None:
+        worst = self.summary.worst
+        if worst is None or worst.arm < 0:
+            return None
+        return {
+            "round": worst.round,
+            "row": worst.row,
+            "arm": self.summary.arms[worst.arm],
+            "arm_other": self.summary.arms[worst.arm_other],
+        }
+
+    def _objective(self) -> dict[str, Any] | None:
+        if self.objective is None:
+            return None
+        needed = self.objective.smallest_eps2
+        eps2 = None
+        if needed is not None:
+            eps2 = _spread(needed[:, self.criterion.grid_index])
+        return {
+            "probability_fair": finite_or_text(self.probability_fair),
+            "smallest_eps2": eps2,
+            "verdict": self.objective_verdict,
+        }
+
+    def _arms(self) -> list[dict[str, Any]]:
+        summary = self.summary
+        sums, n = summary.sums, max(summary.sums.n_rounds, 1)
+        observed = sums.plays - sums.n_unobserved
+        best = None if self.objective is None else self.objective.p_best.mean(axis=0)
+        shares = sums.selection if summary.selection == "full" else sums.plays
+        known = summary.selection != "chosen"
+        return [
+            {
+                "arm": arm,
+                "n": int(sums.plays[i]),
+                "n_unobserved": int(sums.n_unobserved[i]),
+                "reward_mean": float(sums.reward_total[i] / observed[i]) if observed[i] else None,
+                "p_best_subjective": float(sums.p_best[i] / n) if sums.n_rounds else None,
+                "p_best_objective": None if best is None else float(best[i]),
+                "selection_mean": float(shares[i] / n) if known and sums.n_rounds else None,
+            }
+            for i, arm in enumerate(summary.arms)
+        ]
+
+    def _frontier(self) -> list[dict[str, Any]]:
+        needed = None if self.objective is None else self.objective.smallest_eps2
+        return [
+            {
+                "eps1": eps1,
+                "subjective": finite_or_text(self.summary.frontier[e]) if self.auditable else None,
+                "objective": None if needed is None else _spread(needed[:, e]),
+            }
+            for e, eps1 in enumerate(self.criterion.grid)
+        ]
+
+    def series(self) -> dict[str, NDArray[Any]]:
+        """Return cumulative regret and plays, thinned for plotting.
+
+        Returns
+        -------
+        dict
+            ``round`` (n,): rounds seen; ``regret`` (n,): cumulative subjective fairness regret;
+            ``plays`` (n, k): cumulative plays.
+        """
+        s = self.summary.series
+        marks = s.stride * np.arange(1, len(s.regret) + 1)
+        if not len(marks) or marks[-1] != s.n_rounds:
+            return {
+                "round": np.append(marks, s.n_rounds),
+                "regret": np.append(s.regret, s.last_regret),
+                "plays": np.vstack([s.plays, s.last_plays]),
+            }
+        return {"round": marks, "regret": s.regret, "plays": s.plays}
+
+    def rounds(self) -> xr.Dataset:
+        """Return every round: smallest eps2, worst pair, regret and P*, labelled.
+
+        Returns
+        -------
+        xarray.Dataset
+            Dims ``round`` and ``arm``.
+
+        Raises
+        ------
+        OptionError
+            If the log is no longer at hand (a loaded or merged audit).
+        """
+        from bayesfair.audit.per_round import rounds_dataset
+
+        return rounds_dataset(self)
+
+    @property
+    def tree(self) -> xr.DataTree:
+        """The audit as an `xarray.DataTree` that ArviZ opens; built on access."""
+        from bayesfair.audit.storage import to_tree
+
+        return to_tree(self)
+
+    def save(self, path: Any) -> None:
+        """Write the audit to a NetCDF file; `load_audit` reads it back."""
+        from bayesfair.audit.storage import save_audit
+
+        save_audit(self, path)
+
+    def __str__(self) -> str:
+        from bayesfair.audit.text import render
+
+        return render(self.to_dict())
+
+    def __repr__(self) -> str:
+        return f"Audit({self.summary.source}: {self.verdict}, {self.summary.sums.n_rounds} rounds)"
+
+
+def _spread(draws: NDArray[np.float64]) -> dict[str, Any]:
+    lower, upper = interval(draws)
+    return {
+        "mean": finite_or_text(draws.mean()),
+        "lower": finite_or_text(lower),
+        "upper": finite_or_text(upper),
+    }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AuditGroup:
+    """Audits of several logs (``by=``): one per group, and the share of runs that violate.
+
+    Attributes
+    ----------
+    audits : dict of str to Audit
+        By the group's label.
+    """
+
+    audits: dict[str, Audit]
+
+    def __getitem__(self, label: str) -> Audit:
+        return self.audits[label]
+
+    def __len__(self) -> int:
+        return len(self.audits)
+
+    @property
+    def verdict(self) -> str:
+        """The worst verdict of all groups."""
+        return worst_verdict(*(a.verdict for a in self.audits.values()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-ready values: the groups, and the share of runs found unfair.
+
+        The share counts the groups that can be audited; its 95 % interval is that of a
+        Beta(1/2, 1/2) prior.
+        """
+        from bayesfair import __version__
+
+        groups = {label: audit.to_dict() for label, audit in self.audits.items()}
+        judged = [a for a in self.audits.values() if a.verdict != "not_auditable"]
+        n, bad = len(judged), sum(a.verdict == "unfair" for a in judged)
+        lower, upper = beta_interval(bad, n) if n else (None, None)
+        notices = []
+        if n < len(self.audits):
+            notices.append(
+                f"{len(self.audits) - n} of {len(self.audits)} groups could not be audited for "
+                "smooth fairness and do not count in the share of violating runs."
+            )
+        first = next(iter(groups.values()))
+        return {
+            "bayesfair": __version__,
+            "verdict": self.verdict,
+            "criterion": first["criterion"],
+            "groups": groups,
+            "runs": {
+                "n": n,
+                "n_violating": bad,
+                "share": bad / n if n else None,
+                "lower": lower,
+                "upper": upper,
+            },
+            "notices": notices,
+        }
+
+    def __str__(self) -> str:
+        from bayesfair.audit.text import render_group
+
+        return render_group(self.to_dict())
+
+    def __repr__(self) -> str:
+        return f"AuditGroup({len(self.audits)} logs: {self.verdict})"
+
+
+def with_data(audit: Audit, data: Any) -> Audit:
+    """Return the audit holding on to the log that it was made from."""
+    return replace(audit, data=data)

@@ -1,0 +1,137 @@
+"""Run beliefs over a log: part by part, each from the state where the one before ended."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.state import AuditState
+from bayesfair.errors import DataError, OptionError
+from bayesfair.history import History
+from bayesfair.kernels.stream import start_state, stream_bernoulli
+from bayesfair.priors import prior_table
+from bayesfair.sufficient import choose_family, earlier_counts
+
+__all__ = ["FAMILIES", "iter_results", "n_threads", "parts_of", "start_of"]
+
+FAMILIES = ("bernoulli", "finite", "poisson", "normal")
+
+
+def n_threads() -> int:
+    """Return how many cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
+def parts_of(data: Any) -> Iterator[History]:
+    """Yield the parts of a log: the history itself, or the chunks of a scan."""
+    if isinstance(data, History):
+        yield data
+    else:
+        yield from data.chunks()
+
+
+def require_bernoulli(part: History) -> None:
+    """Raise unless all observed rewards are 0 or 1.
+
+    Raises
+    ------
+    DataError
+        Naming the first other reward and the families that can hold it.
+    """
+    reward = part.reward
+    bad = ~((reward == 0) | (reward == 1) | np.isnan(reward))
+    if bad.any():
+        t = int(np.flatnonzero(bad)[0])
+        raise DataError(
+            f"reward of {part.where(t)} is {reward[t]:g}; Bernoulli rewards are 0 or 1 "
+            f"({int(bad.sum())} such rounds). For ratings use family='finite', for counts "
+            "family='poisson', for measurements family='normal'."
+        )
+
+
+def start_of(
+    data: Any, family: str, prior: Any, first: History | None
+) -> tuple[AuditState, str | None]:
+    """Return the state before the first round, and a notice where the family was chosen.
+
+    Parameters
+    ----------
+    data : History or HistoryScan
+        The log.
+    family : str
+        Reward family or ``"auto"``.
+    prior : AuditState, Audit, or the parameters of a conjugate prior
+        See `bayesfair.audit`.
+    first : History or None
+        First part, from which ``"auto"`` chooses.
+    """
+    arms = tuple(data.arms)
+    earlier = getattr(prior, "state", prior)
+    if isinstance(earlier, AuditState):
+        if earlier.arms != arms:
+            raise DataError(
+                f"prior is the state of an audit with arms {list(earlier.arms)}, this log has "
+                f"{list(arms)}; read it with arms={list(earlier.arms)}."
+            )
+        return earlier, None
+    note = None
+    if family == "auto":
+        family, note = ("bernoulli", None) if first is None else choose_family(first)
+        note = None if family == "bernoulli" else note
+    if family not in FAMILIES:
+        raise OptionError(f"family={family!r} is not known. Options: 'auto', {FAMILIES}.")
+    if family != "bernoulli":
+        from bayesfair.audit.general import general_start
+
+        return general_start(arms, family, prior, first), note
+    table = prior_table(prior, "bernoulli", arms)
+    if first is not None:
+        table = table + earlier_counts(first, "bernoulli", whole=False)
+    beliefs = start_state(table[:, 0], table[:, 1])
+    return AuditState(arms, "bernoulli", table, 0, beliefs), note
+
+
+def iter_results(
+    data: Any,
+    start: AuditState,
+    criterion: Criterion,
+    *,
+    want_rounds: bool = False,
+    threads: int | None = None,
+) -> Iterator[tuple[History, Any]]:
+    """Yield each part of the log with what the belief kernels found in it."""
+    state = start
+    for part in parts_of(data):
+        if state.family == "bernoulli":
+            require_bernoulli(part)
+            result: Any = stream_bernoulli(
+                part.arm,
+                part.reward,
+                part.selection_probability,
+                state=state.beliefs,
+                eps1_grid=np.array(criterion.grid),
+                eps1_index=criterion.grid_index,
+                eps2=criterion.eps2,
+                offered=part.offered if part.selection_probability is None else None,
+                known_at=part.known_at,
+                want_rounds=want_rounds or not criterion.is_total_variation,
+                threads=threads or n_threads(),
+            )
+            if not criterion.is_total_variation and part.selection == "full":
+                from bayesfair.audit.general import with_divergences
+
+                result = with_divergences(part, state, criterion, result)
+        else:
+            from bayesfair.audit.general import general_result
+
+            result = general_result(part, state, criterion, want_rounds=want_rounds)
+        yield part, result
+        state = replace(state, n_rounds=state.n_rounds + part.n_rounds, beliefs=result.state)

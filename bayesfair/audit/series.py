@@ -1,0 +1,114 @@
+"""A cumulative series thinned for plotting: a few hundred points whatever the length."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Series"]
+
+_MOST = 512
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Cumulative values after every ``stride``-th round, and at the end; mergeable.
+
+    Attributes
+    ----------
+    n_rounds : int
+        Rounds covered.
+    stride : int
+        A power of two, doubled when more than 512 points would be kept.
+    regret : (n,) array
+        Cumulative regret after rounds stride, 2 stride, ...
+    plays : (n, k) array
+        Cumulative plays after the same rounds.
+    last_regret, last_plays : float, (k,) array
+        Totals after all rounds.
+    """
+
+    n_rounds: int
+    stride: int
+    regret: NDArray[np.float64]
+    plays: NDArray[np.int64]
+    last_regret: float
+    last_plays: NDArray[np.int64]
+
+    @classmethod
+    def empty(cls, k: int) -> Series:
+        """Return the series of no rounds of ``k`` arms."""
+        nothing = np.zeros(k, np.int64)
+        return cls(0, 1, np.empty(0), np.empty((0, k), np.int64), 0.0, nothing)
+
+    def extended(self, regret: NDArray[np.float64], arm: NDArray[np.int32]) -> Series:
+        """Return the series with the rounds of a following part added."""
+        if not len(arm):
+            return self
+        n, k = self.n_rounds + len(arm), len(self.last_plays)
+        old = self
+        while n // old.stride > _MOST:
+            old = old._coarser()
+        first = -(-(self.n_rounds + 1) // old.stride) * old.stride
+        marks = np.arange(first, n + 1, old.stride)
+        running = self.last_regret + np.cumsum(regret)
+        at = marks - self.n_rounds
+        # plays up to each mark: count per segment between marks, then add up
+        segment = np.searchsorted(at, np.arange(len(arm)), side="right")
+        counts = np.bincount(segment * k + arm, minlength=(len(at) + 1) * k)
+        steps = self.last_plays + np.cumsum(counts.reshape(len(at) + 1, k), axis=0)
+        return Series(
+            n,
+            old.stride,
+            np.concatenate([old.regret, running[at - 1]]),
+            np.concatenate([old.plays, steps[:-1]]),
+            float(running[-1]),
+            steps[-1],
+        )
+
+    def merged(self, other: Series) -> Series:
+        """Return the series of this part followed by ``other``, on the coarser common stride.
+
+        Where the marks of the second part fall between those of the whole, values are those of
+        the last mark before (the totals stay exact).
+        """
+        n = self.n_rounds + other.n_rounds
+        stride = max(self.stride, other.stride)
+        while n // stride > _MOST:
+            stride *= 2
+        marks = np.arange(stride, n + 1, stride)
+        regret, plays = [], []
+        for mark in marks:
+            part, offset = (self, 0) if mark <= self.n_rounds else (other, self.n_rounds)
+            value, count = part._at(mark - offset)
+            regret.append(value + (self.last_regret if offset else 0.0))
+            plays.append(count + (self.last_plays if offset else 0))
+        k = len(self.last_plays)
+        return Series(
+            n,
+            stride,
+            np.array(regret, dtype=float),
+            np.array(plays, dtype=np.int64).reshape(-1, k),
+            self.last_regret + other.last_regret,
+            self.last_plays + other.last_plays,
+        )
+
+    def _at(self, round_: int) -> tuple[float, NDArray[np.int64]]:
+        if round_ == self.n_rounds:
+            return self.last_regret, self.last_plays
+        index = round_ // self.stride - 1
+        if index < 0:
+            return 0.0, np.zeros_like(self.last_plays)
+        return float(self.regret[index]), self.plays[index]
+
+    def _coarser(self) -> Series:
+        return Series(
+            self.n_rounds,
+            2 * self.stride,
+            self.regret[1::2],
+            self.plays[1::2],
+            self.last_regret,
+            self.last_plays,
+        )

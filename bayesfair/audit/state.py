@@ -1,0 +1,79 @@
+"""Where an audit stands after the rounds it has seen: all that the next part needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.errors import DataError
+from bayesfair.kernels.stream import StreamState
+
+__all__ = ["AuditState"]
+
+
+@dataclass(frozen=True, eq=False)
+class AuditState:
+    """Beliefs after a part of a log; give it as ``prior=`` to audit the part that follows.
+
+    Attributes
+    ----------
+    arms : tuple of str
+        Labels.
+    family : str
+        Reward family.
+    prior : (k, p) array
+        Parameters of the prior before the first round of the log.
+    n_rounds : int
+        Rounds seen.
+    beliefs : StreamState or other named tuple of arrays
+        Parameters of the beliefs, and rewards that are not known yet.
+    """
+
+    arms: tuple[str, ...]
+    family: str
+    prior: NDArray[np.float64]
+    n_rounds: int
+    beliefs: Any
+
+    def require_same(self, other: AuditState) -> None:
+        """Raise unless both states are the same to rounding.
+
+        Raises
+        ------
+        DataError
+            Saying what differs.
+        """
+        if self.arms != other.arms:
+            raise DataError("the audits have different arms; only parts of one log can be merged.")
+        same = (
+            self.family == other.family
+            and self.n_rounds == other.n_rounds
+            and np.array_equal(self.prior, other.prior)
+            and _same(self.beliefs, other.beliefs)
+        )
+        if not same:
+            raise DataError(
+                f"the second audit does not start where the first one ended (after {self.n_rounds} "
+                f"rounds; it starts after {other.n_rounds}). Make it with prior=first.state."
+            )
+
+    @property
+    def posterior(self) -> NDArray[np.float64]:
+        """Beta parameters from the whole log, rewards not known yet included, ``(k, 2)``."""
+        beliefs: StreamState = self.beliefs
+        table = np.stack([beliefs.alpha, beliefs.beta], axis=1)
+        for arm, reward in zip(beliefs.pending_arm, beliefs.pending_reward, strict=True):
+            table[arm] += (reward, 1 - reward)
+        return table
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
+    x, y = np.asarray(a), np.asarray(b)
+    if x.dtype.kind in "fiub" and y.dtype.kind in "fiub":
+        return x.shape == y.shape and bool(np.allclose(x, y, rtol=1e-12, atol=0, equal_nan=True))
+    return bool(np.array_equal(x, y))

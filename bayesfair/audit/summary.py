@@ -1,0 +1,323 @@
+"""All that an audit keeps of a log: sums, maxima and counts that merge, whatever its length."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.audit.cells import ChosenCell, FullCell
+from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.series import Series
+from bayesfair.audit.state import AuditState
+from bayesfair.errors import DataError
+from bayesfair.history import History
+from bayesfair.kernels.pairs import PAIR_TIE
+from bayesfair.probabilities import Resolution
+
+__all__ = ["Moments", "Summary", "Worst", "cells_of", "summarise"]
+
+
+class Worst(NamedTuple):
+    """The worst round and pair at the asked eps1; ``round`` counts from the start of the log."""
+
+    excess: float
+    round: int
+    row: int | None
+    arm: int
+    arm_other: int
+
+
+class Moments(NamedTuple):
+    """Number, sum, sum of squares and largest of some terms."""
+
+    n: int
+    total: float
+    squares: float
+    largest: float
+
+    @classmethod
+    def of(cls, values: NDArray[np.float64]) -> Moments:
+        """Summarise ``values`` (n,)."""
+        largest = float(values.max()) if values.size else -np.inf
+        return cls(values.size, float(values.sum()), float((values * values).sum()), largest)
+
+    def merged(self, other: Moments) -> Moments:
+        """Return those of both."""
+        return Moments(
+            self.n + other.n,
+            self.total + other.total,
+            self.squares + other.squares,
+            max(self.largest, other.largest),
+        )
+
+
+class ChosenChecks(NamedTuple):
+    """Sums over an arm's plays of functions of its logged propensity p, ``(k,)`` each."""
+
+    inverse: NDArray[np.float64]  # sum 1/p
+    variance: NDArray[np.float64]  # sum (1 - p)/p^2
+    lowest: NDArray[np.float64]
+    highest: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, arm: NDArray[np.int32], p: NDArray[np.float64], k: int) -> ChosenChecks:
+        """Summarise the rounds of a part."""
+        lowest, highest = np.full(k, np.inf), np.full(k, -np.inf)
+        np.minimum.at(lowest, arm, p)
+        np.maximum.at(highest, arm, p)
+        return cls(
+            np.bincount(arm, weights=1 / p, minlength=k),
+            np.bincount(arm, weights=(1 - p) / p**2, minlength=k),
+            lowest,
+            highest,
+        )
+
+    def merged(self, other: ChosenChecks) -> ChosenChecks:
+        """Return those of both."""
+        return ChosenChecks(
+            self.inverse + other.inverse,
+            self.variance + other.variance,
+            np.minimum(self.lowest, other.lowest),
+            np.maximum(self.highest, other.highest),
+        )
+
+
+class Sums(NamedTuple):
+    """Plain sums over rounds; merged by addition."""
+
+    n_rounds: int
+    n_skipped: int
+    plays: NDArray[np.int64]
+    n_unobserved: NDArray[np.int64]
+    reward_total: NDArray[np.float64]
+    p_best: NDArray[np.float64]
+    selection: NDArray[np.float64]
+    selection_variance: NDArray[np.float64]
+    n_offered: NDArray[np.int64]
+    n_violating: NDArray[np.int64]
+    all_zero: float
+    concentration: float
+    n_still: int
+    n_moved: int
+
+    def merged(self, other: Sums) -> Sums:
+        """Return those of both."""
+        return Sums(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """What is kept of a part of a log; see `merged`.
+
+    Attributes
+    ----------
+    criterion : Criterion
+        What was asked.
+    selection : str
+        ``"full"``, ``"chosen"`` or ``"none"``.
+    source : str
+        Name of the log.
+    start, end : AuditState
+        Beliefs before its first and after its last round.
+    sums : Sums
+        Additive quantities.
+    frontier : (E,) array
+        Smallest eps2 at each eps1 of ``criterion.grid``.
+    worst : Worst or None
+        Worst round and pair; None where smooth fairness cannot be audited.
+    regret : Moments
+        Fairness regret per round (exact), or its unbiased terms (``"chosen"``).
+    weights : Moments
+        Of P*_a / pi_a.
+    chosen : ChosenChecks or None
+        For ``"chosen"`` logs.
+    resolution : Resolution
+        How finely probabilities were logged.
+    series : Series
+        Cumulative regret and plays, thinned.
+    cells : dict
+        Offered set (bytes of the mask; empty = all) -> summary for the objective audit.
+    missing : str
+        How missing rewards were treated.
+    notices : tuple of str
+        From reading the log.
+    """
+
+    criterion: Criterion
+    selection: str
+    source: str
+    start: AuditState
+    end: AuditState
+    sums: Sums
+    frontier: NDArray[np.float64]
+    worst: Worst | None
+    regret: Moments
+    weights: Moments
+    chosen: ChosenChecks | None
+    resolution: Resolution
+    series: Series
+    cells: dict[bytes, FullCell | ChosenCell]
+    missing: str
+    notices: tuple[str, ...]
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Labels of the arms."""
+        return self.start.arms
+
+    def merged(self, later: Summary) -> Summary:
+        """Return the summary of this part followed by ``later``.
+
+        Raises
+        ------
+        DataError, OptionError
+            If ``later`` did not start from the end of this part, or asked something else.
+        """
+        self.criterion.require_same(later.criterion)
+        self.end.require_same(later.start)
+        if self.selection != later.selection:
+            raise DataError(
+                f"one part logged selection={self.selection!r}, the next {later.selection!r}; "
+                "audit them apart."
+            )
+        cells = dict(self.cells)
+        for key, cell in later.cells.items():
+            known = cells.get(key)
+            cells[key] = cell if known is None else known.merged(cell)  # type: ignore[arg-type]
+        return replace(
+            self,
+            end=later.end,
+            sums=self.sums.merged(later.sums),
+            frontier=np.maximum(self.frontier, later.frontier),
+            worst=_worst_of(self.worst, later.worst),
+            regret=self.regret.merged(later.regret),
+            weights=self.weights.merged(later.weights),
+            chosen=None
+            if self.chosen is None or later.chosen is None
+            else self.chosen.merged(later.chosen),
+            resolution=self.resolution.merged(later.resolution),
+            series=self.series.merged(later.series),
+            cells=cells,
+            notices=tuple(dict.fromkeys((*self.notices, *later.notices))),
+        )
+
+
+def _worst_of(first: Worst | None, later: Worst | None) -> Worst | None:
+    """Return the worse; the earlier one where they are equal to rounding."""
+    if first is None or first.arm < 0:
+        return later if later is not None else first
+    if later is None or later.arm < 0 or later.excess <= first.excess + PAIR_TIE:
+        return first
+    return later
+
+
+def cells_of(
+    part: History, criterion: Criterion, threads: int = 1
+) -> dict[bytes, FullCell | ChosenCell]:
+    """Return the summaries for the objective audit, by the arms on offer."""
+    if part.selection == "none":
+        return {}
+
+    def cell(rounds: Any) -> FullCell | ChosenCell:
+        if part.selection_probability is not None:
+            return FullCell.of(part.selection_probability[rounds], criterion.divergence, threads)
+        assert part.propensity is not None
+        return ChosenCell.of(part.arm[rounds], part.propensity[rounds], part.n_arms)
+
+    if part.offered is None:
+        return {b"": cell(slice(None))}
+    masks, which = np.unique(np.packbits(part.offered, axis=1), axis=0, return_inverse=True)
+    which = which.ravel()
+    found = {}
+    for c in range(len(masks)):
+        rounds = np.flatnonzero(which == c)
+        mask = part.offered[rounds[0]]
+        found[b"" if mask.all() else mask.tobytes()] = cell(rounds)
+    return found
+
+
+def summarise(
+    part: History, start: AuditState, criterion: Criterion, result: Any, threads: int = 1
+) -> Summary:
+    """Return the summary of one part from what the belief kernels found in it.
+
+    Parameters
+    ----------
+    part : History
+        The rounds.
+    start : AuditState
+        Beliefs before them.
+    criterion : Criterion
+        What is asked.
+    result : StreamResult
+        Of `kernels.stream`, or of the general path.
+    threads : int
+        For the histograms.
+    """
+    k = part.n_arms
+    propensity = part.propensity
+    regret = Moments.of(result.regret)
+    weights = Moments.of(np.empty(0))
+    chosen = None
+    offset = start.n_rounds
+    per_round = result.regret
+    if part.selection == "full":
+        assert part.selection_probability is not None
+        propensity = np.take_along_axis(
+            part.selection_probability, part.arm[:, None].astype(np.intp), axis=1
+        )[:, 0]
+        weights = Moments.of(result.p_best_chosen / propensity)
+    elif propensity is not None:
+        ratio = result.p_best_chosen / propensity
+        weights = Moments.of(ratio)
+        per_round = np.maximum(1 - ratio, 0.0)
+        regret = Moments.of(per_round)
+        chosen = ChosenChecks.of(part.arm, propensity, k)
+    else:
+        per_round = np.zeros(part.n_rounds)
+    worst = None
+    if part.selection == "full":
+        i, j = (int(x) for x in result.worst_pair)
+        t = int(result.worst_round)
+        row = None if part.row is None or t < 0 else int(part.row[t])
+        worst = Worst(float(result.worst_excess), offset + t, row, i, j)
+    unseen = np.isnan(part.reward)
+    rewards = np.where(unseen, 0.0, part.reward)
+    sums = Sums(
+        part.n_rounds,
+        part.n_skipped,
+        np.asarray(result.plays, np.int64),
+        np.bincount(part.arm[unseen], minlength=k),
+        np.bincount(part.arm, weights=rewards, minlength=k),
+        result.p_best_sum,
+        result.pi_sum,
+        result.pi_var_sum,
+        np.asarray(result.n_offered, np.int64),
+        np.asarray(result.n_violating, np.int64),
+        float(result.all_zero_sum),
+        float(propensity.sum()) if propensity is not None else 0.0,
+        int(result.n_still),
+        int(result.n_moved),
+    )
+    end = replace(start, n_rounds=offset + part.n_rounds, beliefs=result.state)
+    return Summary(
+        criterion,
+        part.selection,
+        part.source,
+        start,
+        end,
+        sums,
+        np.asarray(result.frontier),
+        worst,
+        regret,
+        weights,
+        chosen,
+        part.resolution,
+        Series.empty(k).extended(per_round, part.arm),
+        cells_of(part, criterion, threads),
+        part.missing,
+        part.notices,
+    )

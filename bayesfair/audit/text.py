@@ -1,0 +1,223 @@
+"""The audit as plain text for a terminal, from the same values as its JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bayesfair.audit.calibration import wilson_interval
+
+__all__ = ["render", "render_group"]
+
+_WIDTH = 96
+_MOST_ARMS = 30
+_VERDICT = {
+    "fair": "FAIR",
+    "unfair": "UNFAIR",
+    "undetermined": "UNDETERMINED",
+    "not_auditable": "NOT AUDITABLE",
+}
+
+
+def number(value: Any, digits: int = 4) -> str:
+    """Return a number for reading; ``-`` where there is none."""
+    if value is None:
+        return "-"
+    if isinstance(value, (int, str)):
+        return str(value)
+    if value != 0 and abs(value) < 10.0**-digits:
+        return f"{value:.2g}"
+    return f"{value:.{digits}f}"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return an aligned table; the first column is left-aligned, the others right-aligned."""
+    cells = [list(header), *[list(row) for row in rows]]
+    widths = [max(len(row[c]) for row in cells) for c in range(len(header))]
+
+    def line(row: Sequence[str]) -> str:
+        parts = [row[0].ljust(widths[0]), *(v.rjust(w) for v, w in zip(row[1:], widths[1:]))]  # noqa: B905
+        return "  " + "  ".join(parts).rstrip()
+
+    return [line(cells[0]), "  " + "  ".join("-" * w for w in widths), *map(line, cells[1:])]
+
+
+def _wrapped(text: str, bullet: str = "  * ") -> list[str]:
+    return textwrap.wrap(
+        text, _WIDTH, initial_indent=bullet, subsequent_indent=" " * len(bullet),
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def render(audit: dict[str, Any]) -> str:
+    """Return the report of one audit."""
+    log, criterion = audit["log"], audit["criterion"]
+    lines = [
+        f"Fairness audit of {log['source']}",
+        f"  {log['n_rounds']} rounds, {log['n_arms']} arms, "
+        + {
+            "full": "the whole decision rule logged",
+            "chosen": "only the chosen arm's probability logged",
+            "none": "no probabilities logged",
+        }[log["selection"]]
+        + (f", {log['n_unobserved']} rewards not observed" if log["n_unobserved"] else "")
+        + (f", {log['n_skipped']} rows left out" if log["n_skipped"] else ""),
+        "",
+        f"Verdict: {_VERDICT[audit['verdict']]}"
+        f"   (eps1 = {criterion['eps1']:g}, eps2 = {criterion['eps2']:g}, "
+        f"delta = {criterion['delta']:g}, {_divergence_words(criterion)})",
+        "",
+        *_smooth_lines(audit),
+        "",
+        *_calibration_lines(audit),
+        "",
+        *_arm_lines(audit),
+        "",
+        f"Prior: {criterion['prior']}. Intervals are equal-tailed 95 % intervals.",
+    ]
+    if audit["notices"]:
+        lines += ["", "Notices"]
+        for notice in audit["notices"]:
+            lines += _wrapped(notice)
+    return "\n".join(lines)
+
+
+def _divergence_words(criterion: dict[str, Any]) -> str:
+    decisions, rewards = criterion["divergence"], criterion["reward_divergence"]
+    words = decisions.replace("_", " ")
+    return words if decisions == rewards else f"{words} on decisions, {rewards} on rewards"
+
+
+def _smooth_lines(audit: dict[str, Any]) -> list[str]:
+    subjective, objective, eps1 = audit["subjective"], audit["objective"], audit["criterion"]["eps1"]
+    lines = ["Smooth fairness: similar arms, similar probabilities"]
+    if subjective["verdict"] == "not_auditable":
+        lines.append("  not auditable: needs the probabilities of all arms in each round")
+        return lines
+    lines.append(
+        f"  under the beliefs of each round   {subjective['verdict']}: the log needs eps2 = "
+        f"{number(subjective['smallest_eps2'])} at eps1 = {eps1:g}; "
+        f"{subjective['n_violating_rounds']} of {audit['log']['n_rounds']} rounds violate"
+    )
+    worst = subjective["worst"]
+    if worst is not None:
+        row = "" if worst["row"] is None else f" (row {worst['row']})"
+        lines.append(
+            f"  worst round {worst['round']}{row}: {worst['arm']!r} was favoured over "
+            f"{worst['arm_other']!r}"
+        )
+    if objective is not None and objective["smallest_eps2"] is not None:
+        eps2 = objective["smallest_eps2"]
+        lines.append(
+            f"  under the true rewards            {objective['verdict']}: probability fair "
+            f"{number(objective['probability_fair'])}; needs eps2 = {number(eps2['mean'])} "
+            f"[{number(eps2['lower'])}, {number(eps2['upper'])}]"
+        )
+    shown = [f for f in audit["frontier"] if f["eps1"] in (0, 0.5, 1, 2) or f["eps1"] == eps1]
+    if shown and shown[0]["subjective"] is not None:
+        lines.append(
+            "  smallest eps2 by eps1:            "
+            + ",  ".join(f"{f['eps1']:g}: {number(f['subjective'])}" for f in shown)
+        )
+    return lines
+
+
+def _calibration_lines(audit: dict[str, Any]) -> list[str]:
+    calibration = audit["calibration"]
+    lines = ["Calibrated fairness: fairness regret, the shortfall from P* (best-arm probability)"]
+    for name, title in (("subjective", "under the beliefs"), ("objective", "under the true rewards")):
+        part = calibration[name]
+        if part["regret_per_round"] is None:
+            if part["lower"] is not None:
+                lines.append(f"  {title:<24} at least {number(part['lower'])} per round")
+            continue
+        text = f"  {title:<24} {number(part['regret_per_round'])} per round"
+        if not part["exact"]:
+            text += f" [{number(part['lower'])}, {number(part['upper'])}]"
+        lines.append(f"{text}, {number(part['regret_total'])} in total")
+    if calibration["effective_sample_size"] is not None and audit["log"]["selection"] == "chosen":
+        lines.append(
+            f"  weights P*_a/pi_a: effective sample size "
+            f"{number(calibration['effective_sample_size'], 1)}, mean "
+            f"{number(calibration['mean_weight'])}, largest {number(calibration['max_weight'], 1)}"
+        )
+    if len(lines) == 1:
+        lines.append("  no value: see the notices")
+    return lines
+
+
+def _arm_lines(audit: dict[str, Any]) -> list[str]:
+    arms, log = audit["arms"], audit["log"]
+    frequencies = log["selection"] == "none"
+    columns: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
+        ("arm", lambda a: str(a["arm"])),
+        ("n", lambda a: str(a["n"])),
+        ("mean reward", lambda a: number(a["reward_mean"])),
+        ("P* believed", lambda a: number(a["p_best_subjective"])),
+    ]
+    if any(a["p_best_objective"] is not None for a in arms):
+        columns.append(("P* true", lambda a: number(a["p_best_objective"])))
+    if frequencies:
+        columns.append(("share", lambda a: number(a["selection_mean"])))
+        columns.append(("95 %", lambda a: _share_interval(a["n"], log["n_rounds"])))
+    elif any(a["selection_mean"] is not None for a in arms):
+        columns.append(("mean selection", lambda a: number(a["selection_mean"])))
+    if any(a["n_unobserved"] for a in arms):
+        columns.append(("not observed", lambda a: str(a["n_unobserved"])))
+    shown = arms[:_MOST_ARMS]
+    lines = table([name for name, _ in columns], [[cell(a) for _, cell in columns] for a in shown])
+    if len(arms) > len(shown):
+        lines.append(f"  ... and {len(arms) - len(shown)} more arms; --json lists all of them")
+    return lines
+
+
+def _share_interval(n: int, total: int) -> str:
+    low, high = wilson_interval(n, total)
+    return f"[{low:.4f}, {high:.4f}]"
+
+
+def render_group(group: dict[str, Any]) -> str:
+    """Return the report of several audits: a line each, then the share of violating runs."""
+    rows = []
+    for label, audit in group["groups"].items():
+        regret = audit["calibration"]["subjective"]
+        objective = audit["objective"]
+        rows.append(
+            [
+                str(label),
+                audit["verdict"],
+                str(audit["log"]["n_rounds"]),
+                number(audit["subjective"]["smallest_eps2"]),
+                number(None if objective is None else objective["probability_fair"]),
+                number(regret["regret_per_round"]),
+                f"[{number(regret['lower'])}, {number(regret['upper'])}]",
+            ]
+        )
+    runs = group["runs"]
+    lines = [
+        f"Fairness audit of {len(rows)} logs. Verdict: {_VERDICT[group['verdict']]}",
+        "",
+        *table(
+            ["group", "verdict", "rounds", "eps2 needed", "p(fair)", "regret/round", "95 %"], rows
+        ),
+        "",
+    ]
+    if runs["n"]:
+        lines.append(
+            f"{runs['n_violating']} of {runs['n']} runs are unfair: share {number(runs['share'])} "
+            f"[{number(runs['lower'])}, {number(runs['upper'])}]"
+        )
+    notices: dict[str, list[str]] = {}
+    for label, audit in group["groups"].items():
+        for notice in audit["notices"]:
+            notices.setdefault(notice, []).append(str(label))
+    if notices or group["notices"]:
+        lines += ["", "Notices"]
+        for notice in group["notices"]:
+            lines += _wrapped(notice)
+        for notice, labels in notices.items():
+            where = "all" if len(labels) == len(rows) else ", ".join(labels[:5])
+            more = "" if len(labels) <= 5 or where == "all" else f" and {len(labels) - 5} more"
+            lines += _wrapped(f"[{where}{more}] {notice}")
+    return "\n".join(lines)

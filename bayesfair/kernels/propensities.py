@@ -1,0 +1,188 @@
+r"""What the objective audit needs of the logged propensities, in one pass, whatever the truth.
+
+* ``pair_maxima``: :math:`G_{ij} = \max_t |\pi_t(i) - \pi_t(j)|`.
+* ``Shortfall``: per arm, :math:`g_i(p) = \sum_t \max(p - \pi_t(i), 0)`, convex and piecewise linear
+  in p, so that the fairness regret under any fixed truth is :math:`\sum_i g_i(P^*(i))`. Exact from
+  sorted values, or from a histogram that keeps the count and the sum of every bin, which brackets
+  the bin containing p from both sides.
+
+Both merge: the maxima by max, the histograms by addition. Cost: rounds + draws, never the product.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.kernels.divergences import bernoulli_pair, divergence_code
+
+__all__ = ["N_BINS", "Histogram", "SortedColumns", "divergence_maxima", "pair_maxima"]
+
+N_BINS = 8192
+_FAST = {"reassoc", "contract", "nsz"}  # never nnan: NaN means "not on offer"
+
+
+@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+def _pair_maxima(pi, block, out):  # type: ignore[no-untyped-def]
+    n_rounds, k = pi.shape
+    column = np.empty((k, block))
+    for start in range(0, n_rounds, block):
+        stop = min(start + block, n_rounds)
+        size = stop - start
+        for t in range(size):
+            for i in range(k):
+                column[i, t] = pi[start + t, i]
+        for i in range(k):
+            for j in range(i + 1, k):
+                best = out[i, j]
+                for t in range(size):
+                    # a comparison with NaN is false: a pair not on offer does not count
+                    d = abs(column[i, t] - column[j, t])
+                    best = d if d > best else best
+                out[i, j] = best
+
+
+@numba.njit(cache=True, nogil=True)
+def _fill_histogram(pi, count, total):  # type: ignore[no-untyped-def]
+    n_rounds, k = pi.shape
+    n_bins = count.shape[1]
+    for t in range(n_rounds):
+        for i in range(k):
+            p = pi[t, i]
+            if p == p:
+                b = min(int(p * n_bins), n_bins - 1)
+                count[i, b] += 1.0
+                total[i, b] += p
+
+
+def pair_maxima(pi: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return G, the largest |pi_t(i) - pi_t(j)| over rounds; NaN rows do not count.
+
+    Parameters
+    ----------
+    pi : (T, k) array
+        Selection probabilities; NaN = not on offer.
+
+    Returns
+    -------
+    (k, k) array
+        Symmetric, zero diagonal; -inf where two arms were never on offer together.
+    """
+    k = pi.shape[1]
+    out = np.full((k, k), -np.inf)
+    _pair_maxima(np.ascontiguousarray(pi), 512, out)
+    out = np.maximum(out, out.T)
+    np.fill_diagonal(out, 0.0)
+    return out
+
+
+class SortedColumns(NamedTuple):
+    """Sorted values per arm and their prefix sums: the shortfall exactly."""
+
+    values: tuple[NDArray[np.float64], ...]
+    prefix: tuple[NDArray[np.float64], ...]
+
+    @classmethod
+    def of(cls, pi: NDArray[np.float64]) -> SortedColumns:
+        """Sort the columns of ``pi`` (T, k); NaN entries are left out."""
+        values = tuple(np.sort(c[~np.isnan(c)]) for c in pi.T)
+        prefix = tuple(np.concatenate([[0.0], np.cumsum(v)]) for v in values)
+        return cls(values, prefix)
+
+    def shortfall(self, p: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """Return sum over arms of g_i(p_i) for ``p`` (..., k), and its error bound, 0."""
+        result = np.zeros(p.shape[:-1])
+        for i, (values, prefix) in enumerate(zip(self.values, self.prefix, strict=True)):
+            n = np.searchsorted(values, p[..., i], side="right")
+            result += n * p[..., i] - prefix[n]
+        return result, 0.0
+
+
+class Histogram(NamedTuple):
+    """Count and sum of the values in each of ``N_BINS`` equal bins of [0, 1], per arm."""
+
+    count: NDArray[np.float64]
+    total: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, pi: NDArray[np.float64], threads: int = 1) -> Histogram:
+        """Bin the columns of ``pi`` (T, k); NaN entries are left out."""
+        if threads > 1 and len(pi) > 100_000:
+            from concurrent.futures import ThreadPoolExecutor
+
+            parts = np.array_split(pi, threads)
+            with ThreadPoolExecutor(threads) as pool:
+                done = list(pool.map(cls.of, parts))
+            merged = done[0]
+            for part in done[1:]:
+                merged = merged.merged(part)
+            return merged
+        k = pi.shape[1]
+        count, total = np.zeros((k, N_BINS)), np.zeros((k, N_BINS))
+        _fill_histogram(np.ascontiguousarray(pi), count, total)
+        return cls(count, total)
+
+    def merged(self, other: Histogram) -> Histogram:
+        """Return the histogram of both parts."""
+        return Histogram(self.count + other.count, self.total + other.total)
+
+    def shortfall(self, p: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """Return sum over arms of g_i(p_i) for ``p`` (..., k), and a bound on its error.
+
+        In p's own bin only the count n and the mean are known. By convexity the bin adds at least
+        max(n p - sum, 0), and at most what mass at the bin's two ends with that mean would add.
+        The midpoint is returned; the bound is the largest half-width over ``p``.
+        """
+        k, n_bins = self.count.shape
+        n_below = np.concatenate([np.zeros((k, 1)), np.cumsum(self.count, axis=1)], axis=1)
+        s_below = np.concatenate([np.zeros((k, 1)), np.cumsum(self.total, axis=1)], axis=1)
+        bin_of = np.clip((p * n_bins).astype(np.int64), 0, n_bins - 1)
+        arm = np.arange(k)
+        n, s = self.count[arm, bin_of], self.total[arm, bin_of]
+        low_edge = bin_of / n_bins
+        inner = np.maximum(n * p - s, 0.0)
+        outer = np.maximum((n * (low_edge + 1 / n_bins) - s) * n_bins * (p - low_edge), inner)
+        base = n_below[arm, bin_of] * p - s_below[arm, bin_of]
+        value = (base + 0.5 * (inner + outer)).sum(axis=-1)
+        error = 0.5 * (outer - inner).sum(axis=-1)
+        return value, float(error.max()) if error.size else math.nan
+
+
+@numba.njit(cache=True, nogil=True)
+def _divergence_maxima(pi, code, out):  # type: ignore[no-untyped-def]
+    n_rounds, k = pi.shape
+    for t in range(n_rounds):
+        for i in range(k):
+            for j in range(k):
+                if i != j and pi[t, i] == pi[t, i] and pi[t, j] == pi[t, j]:
+                    value = bernoulli_pair(pi[t, i], pi[t, j], code)
+                    if value > out[i, j]:
+                        out[i, j] = value
+
+
+def divergence_maxima(pi: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+    """Return max_t D(pi_t(i) || pi_t(j)) for any divergence between two-outcome laws.
+
+    Parameters
+    ----------
+    pi : (T, k) array
+        Selection probabilities; NaN = not on offer.
+    name : str
+        One of `bayesfair.kernels.divergences.DIVERGENCES`.
+
+    Returns
+    -------
+    (k, k) array
+        First arm against second; -inf where two arms were never on offer together, may hold inf.
+    """
+    if name in ("total_variation", "wasserstein"):
+        return pair_maxima(pi)  # both are |p - q| between two-outcome laws
+    k = pi.shape[1]
+    out = np.full((k, k), -np.inf)
+    _divergence_maxima(np.ascontiguousarray(pi), divergence_code(name), out)
+    np.fill_diagonal(out, 0.0)
+    return out
