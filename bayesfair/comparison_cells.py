@@ -1,0 +1,390 @@
+"""Unique cells of comparisons and what can be read off them; the base of `Comparisons`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.checks import check_choice, check_known, listed
+from bayesfair.connectivity import Connectivity, connectivity_of
+from bayesfair.errors import ArmError, BayesfairWarning, DataError, OptionError
+from bayesfair.kernels.graph import ranking_edges
+from bayesfair.kernels.plackett_luce_stages import Chains, chains_of_pairs, chains_of_rankings
+from bayesfair.labels import clean_label
+
+__all__ = ["ComparisonCells", "DuelCounts"]
+
+
+def _no_int8() -> NDArray[np.int8]:
+    return np.zeros(0, np.int8)
+
+
+def _no_int32() -> NDArray[np.int32]:
+    return np.zeros(0, np.int32)
+
+
+def _no_int64() -> NDArray[np.int64]:
+    return np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True)
+class DuelCounts:
+    """Outcomes per unordered pair and presentation; ``(C,)`` arrays.
+
+    Attributes
+    ----------
+    left, right : array of int
+        Items, left < right.
+    first : array of int
+        1 = `left` was shown first, -1 = `right`, 0 = neither or not looked at.
+    wins_left, wins_right, ties : array of float
+        Weighted counts.
+    """
+
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    first: NDArray[np.int8]
+    wins_left: NDArray[np.float64]
+    wins_right: NDArray[np.float64]
+    ties: NDArray[np.float64]
+
+    @property
+    def total(self) -> NDArray[np.float64]:
+        """Comparisons per cell."""
+        return self.wins_left + self.wins_right + self.ties
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ComparisonCells:
+    """Fields and queries of `Comparisons`, which documents them."""
+
+    items: tuple[str, ...]
+    kind: str
+    count: NDArray[np.float64]
+    row: NDArray[np.int64] = field(default_factory=_no_int64)
+    left: NDArray[np.int32] = field(default_factory=_no_int32)
+    right: NDArray[np.int32] = field(default_factory=_no_int32)
+    outcome: NDArray[np.int8] = field(default_factory=_no_int8)
+    first: NDArray[np.int8] = field(default_factory=_no_int8)
+    start: NDArray[np.int64] = field(default_factory=_no_int64)
+    item: NDArray[np.int32] = field(default_factory=_no_int32)
+    level: NDArray[np.int32] = field(default_factory=_no_int32)
+    partial: str | None = None
+    covariate_names: tuple[str, ...] = ()
+    covariates: NDArray[np.float64] | None = None
+    cell: NDArray[np.int32] | None = None
+    source: str = "memory"
+    n_skipped: int = 0
+    notices: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays."""
+        check_choice(self.kind, "kind", ("duels", "choices", "rankings"))
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
+            if isinstance(value, np.ndarray):
+                view = value.view()
+                view.flags.writeable = False
+                object.__setattr__(self, name, view)
+
+    # -- what it holds -------------------------------------------------------------------------
+
+    @property
+    def n_items(self) -> int:
+        """Number of items, k, those without data included."""
+        return len(self.items)
+
+    @property
+    def n_comparisons(self) -> float:
+        """Number of comparisons: total weight, "both bad" kept apart not counted."""
+        return float(self.count[self._used()].sum())
+
+    @property
+    def n_ties(self) -> float:
+        """Number of ties: tied duels, or rankings in which items share a place."""
+        if self.kind == "duels":
+            return float(self.count[self.outcome == 2].sum())
+        return float(self.count[self._has_tie()].sum())
+
+    def _used(self) -> NDArray[np.bool_]:
+        return self.outcome != 3 if self.kind == "duels" else np.ones(len(self.count), bool)
+
+    def _position_cell(self) -> NDArray[np.int64]:
+        return np.repeat(np.arange(len(self.count)), np.diff(self.start))
+
+    def _same_level(self) -> NDArray[np.bool_]:
+        """Positions whose next position shares their place."""
+        cell = self._position_cell()
+        same = np.zeros(len(self.item), bool)
+        same[:-1] = (
+            (self.level[1:] == self.level[:-1]) & (cell[1:] == cell[:-1]) & (self.level[:-1] >= 0)
+        )
+        return same
+
+    def _has_tie(self) -> NDArray[np.bool_]:
+        has = np.zeros(len(self.count), bool)
+        has[self._position_cell()[self._same_level()]] = True
+        return has
+
+    def item_counts(self) -> NDArray[np.float64]:
+        """Return the number of comparisons that each item took part in, ``(k,)``."""
+        if self.kind != "duels":
+            weight = np.repeat(self.count, np.diff(self.start))
+            return np.bincount(self.item, weight, self.n_items).astype(np.float64)
+        used = self._used()
+        both = np.concatenate([self.left[used], self.right[used]])
+        return np.bincount(both, np.tile(self.count[used], 2), self.n_items).astype(np.float64)
+
+    def duel_counts(self, *, ties: str = "keep", by_first: bool = True) -> DuelCounts:
+        """Return outcomes per unordered pair.
+
+        Parameters
+        ----------
+        ties : {"keep", "half", "drop"}
+            Keep them apart, count each as half a win for both sides, or leave them out.
+        by_first : bool
+            Tell apart who was shown first.
+
+        Raises
+        ------
+        OptionError
+            If these are no duels.
+        """
+        check_choice(ties, "ties", ("keep", "half", "drop"))
+        if self.kind != "duels":
+            raise OptionError(
+                f"these are {self.kind}, not duels. Use a model for rankings "
+                "(plackett_luce), or break them into pairs with to_duels()."
+            )
+        used = self._used()
+        if ties == "drop":
+            used = used & (self.outcome != 2)
+        swap = self.left > self.right
+        low = np.where(swap, self.right, self.left)[used].astype(np.int64)
+        high = np.where(swap, self.left, self.right)[used]
+        first = (np.where(swap, -self.first, self.first) if by_first else 0 * self.first)[used]
+        outcome = np.where(swap & (self.outcome < 2), 1 - self.outcome, self.outcome)[used]
+        key, cell = np.unique((low * self.n_items + high) * 3 + first + 1, return_inverse=True)
+        table = np.zeros((3, len(key)))
+        np.add.at(table, (outcome, cell), self.count[used])
+        if ties == "half":
+            table[:2] += table[2] / 2
+            table[2] = 0
+        pair = key // 3
+        return DuelCounts(
+            (pair // self.n_items).astype(np.int32),
+            (pair % self.n_items).astype(np.int32),
+            (key % 3 - 1).astype(np.int8),
+            *table,
+        )
+
+    def chains(self, *, ties: str = "keep") -> Chains:
+        """Return the choice sets of the Plackett-Luce likelihood.
+
+        Duels become sets of two; `ties` as in `duel_counts` ("keep" is refused if there are any).
+        Ties in rankings are averaged over their orders.
+        """
+        if self.kind == "duels":
+            pairs = self.duel_counts(ties=ties, by_first=False)
+            if ties == "keep" and pairs.ties.any():
+                raise OptionError(
+                    f"{pairs.ties.sum():g} duels are ties, which Plackett-Luce has no term for. "
+                    'Use the davidson model, or say ties="half" or ties="drop".'
+                )
+            a, b = pairs.left, pairs.right
+            count = np.concatenate([pairs.wins_left, pairs.wins_right])
+            return chains_of_pairs(
+                np.concatenate([a, b]), np.concatenate([b, a]), count, self.n_items
+            )
+        return chains_of_rankings(self.item, self.level, self.start, self.count, self.n_items)
+
+    def win_matrix(self) -> NDArray[np.float64]:
+        """Return how often item i came before item j, ``(k, k)``; ties apart."""
+        table = np.zeros((self.n_items, self.n_items))
+        if self.kind == "duels":
+            won = self.outcome < 2
+            a = np.where(self.outcome == 0, self.left, self.right)[won]
+            b = np.where(self.outcome == 0, self.right, self.left)[won]
+            np.add.at(table, (a, b), self.count[won])
+            return table
+        level = np.where(self.level < 0, np.int32(2**31 - 1), self.level)
+        for u, n in enumerate(self.count):
+            here = slice(self.start[u], self.start[u + 1])
+            before = level[here, None] < level[None, here]
+            table[np.ix_(self.item[here], self.item[here])] += n * before
+        return table
+
+    def tie_matrix(self) -> NDArray[np.float64]:
+        """Return how often items i and j shared a place, ``(k, k)``, symmetric."""
+        table = np.zeros((self.n_items, self.n_items))
+        if self.kind == "duels":
+            tied = self.outcome == 2
+            np.add.at(table, (self.left[tied], self.right[tied]), self.count[tied])
+            return table + table.T
+        for u in np.flatnonzero(self._has_tie()):
+            here = slice(self.start[u], self.start[u + 1])
+            level = self.level[here]
+            same = (level[:, None] == level[None, :]) & (level >= 0)
+            np.fill_diagonal(same, False)
+            table[np.ix_(self.item[here], self.item[here])] += self.count[u] * same
+        return table
+
+    def orderings(self) -> list[tuple[tuple[str, ...], ...]]:
+        """Return the distinct orderings, best first, each place a tuple of labels.
+
+        The unordered rest of a choice or a top ranking is left out.
+        """
+        result = []
+        for u in range(len(self.count)):
+            places: dict[int, list[str]] = {}
+            for p in range(self.start[u], self.start[u + 1]):
+                if self.level[p] >= 0:
+                    places.setdefault(int(self.level[p]), []).append(self.items[self.item[p]])
+            result.append(tuple(tuple(place) for place in places.values()))
+        return result
+
+    def connectivity(self) -> Connectivity:
+        """Return which items are linked, who never lost or won, and who has no data."""
+        if self.kind == "duels":
+            won, tied = self.outcome < 2, self.outcome == 2
+            a = np.where(self.outcome == 0, self.left, self.right)[won]
+            b = np.where(self.outcome == 0, self.right, self.left)[won]
+            return connectivity_of(self.items, a, b, self.left[tied], self.right[tied])
+        edges = ranking_edges(self.item, self.level, self.start)
+        return connectivity_of(self.items, *edges)
+
+    # -- copies --------------------------------------------------------------------------------
+
+    def with_covariates(self, covariates: Mapping[str, Any]) -> Self:
+        """Return a copy that carries item covariates.
+
+        Parameters
+        ----------
+        covariates : mapping of name to (mapping of item to number, or sequence in item order)
+
+        Raises
+        ------
+        ArmError, DataError
+            If an item has no value, or a value is not finite.
+
+        Examples
+        --------
+        >>> from bayesfair.comparisons import Comparisons
+        >>> duels = Comparisons.from_counts(["a"], ["b"], [7], [3])
+        >>> duels.with_covariates({"size": {"a": 1.5, "b": 2.0}}).covariates
+        array([[1.5],
+               [2. ]])
+        """
+        columns = []
+        for name, given in covariates.items():
+            if isinstance(given, Mapping):
+                values = {clean_label(str(item)): value for item, value in given.items()}
+                lacking = [item for item in self.items if item not in values]
+                if lacking:
+                    raise ArmError(f"covariate {name!r} has no value for {listed(lacking)}.")
+                column = np.array([values[item] for item in self.items], dtype=np.float64)
+            else:
+                column = np.asarray(given, dtype=np.float64)
+            if column.shape != (self.n_items,) or not np.isfinite(column).all():
+                raise DataError(
+                    f"covariate {name!r} must give one finite number for each of the "
+                    f"{self.n_items} items, got shape {column.shape}."
+                )
+            columns.append(column)
+        table = np.stack(columns, axis=1) if columns else None
+        return replace(self, covariate_names=tuple(map(str, covariates)), covariates=table)
+
+    def without(self, *items: str) -> Self:
+        """Return a copy without some items: their duels go, rankings close the gap.
+
+        Examples
+        --------
+        >>> from bayesfair.comparisons import Comparisons
+        >>> Comparisons.from_rankings([["a", "b", "c"]]).without("b").orderings()
+        [(('a',), ('c',))]
+        """
+        gone = [check_known(item, self.items, "item") for item in items]
+        keep = np.ones(self.n_items, bool)
+        keep[gone] = False
+        new = np.cumsum(keep, dtype=np.int32) - np.int32(1)
+        common: dict[str, Any] = {
+            "items": tuple(item for item, kept in zip(self.items, keep, strict=True) if kept),
+            "covariates": None if self.covariates is None else self.covariates[keep],
+            "notices": (*self.notices, f"{listed(items)} were left out on request."),
+            "cell": None,
+        }
+        if self.kind == "duels":
+            at = keep[self.left] & keep[self.right]
+            return replace(
+                self,
+                left=new[self.left[at]],
+                right=new[self.right[at]],
+                outcome=self.outcome[at],
+                first=self.first[at],
+                count=self.count[at],
+                row=self.row[at],
+                **common,
+            )
+        at = keep[self.item]
+        cell = self._position_cell()
+        size = np.bincount(cell[at], minlength=len(self.count))
+        ranked = np.bincount(cell[at & (self.level >= 0)], minlength=len(self.count))
+        whole = (size > 1) & (ranked > 0)
+        at &= whole[cell]
+        return replace(
+            self,
+            item=new[self.item[at]],
+            level=self.level[at],
+            start=np.concatenate([[0], np.cumsum(size[whole])]).astype(np.int64),
+            count=self.count[whole],
+            row=self.row[whole],
+            **common,
+        )
+
+    def to_duels(self) -> Self:
+        """Return rankings broken into pairs, with a warning: the pairs are not independent.
+
+        Standard errors from broken rankings are too small (a ranking of m items gives m (m - 1) / 2
+        pairs, but m - 1 choices).
+        """
+        if self.kind == "duels":
+            return self
+        warnings.warn(
+            "breaking rankings into pairs treats the pairs of one ranking as independent: standard "
+            "errors come out too small. Prefer model='plackett_luce' on the rankings.",
+            BayesfairWarning,
+            stacklevel=2,
+        )
+        won, tied = self.win_matrix(), np.triu(self.tie_matrix())
+        a, b = np.nonzero(won)
+        c, d = np.nonzero(tied)
+        outcome = np.concatenate([np.zeros(len(a), np.int8), np.full(len(c), 2, np.int8)])
+        return replace(
+            self,
+            kind="duels",
+            left=np.concatenate([a, c]).astype(np.int32),
+            right=np.concatenate([b, d]).astype(np.int32),
+            outcome=outcome,
+            first=np.zeros(len(outcome), np.int8),
+            count=np.concatenate([won[a, b], tied[c, d]]),
+            row=np.zeros(len(outcome), np.int64),
+            start=self.start[:0],
+            item=self.item[:0],
+            level=self.level[:0],
+            partial=None,
+            notices=(*self.notices, "Rankings were broken into pairs: intervals are too narrow."),
+        )
+
+    def __repr__(self) -> str:
+        n = self.n_comparisons
+        parts = [f"{n:g} {self.kind} of {self.n_items} items {listed(self.items, 5)}"]
+        parts += [f"{self.n_ties:g} ties"] if self.n_ties else []
+        parts += [f"partial={self.partial!r}"] if self.partial else []
+        parts.append(f"{len(self.count)} unique")
+        parts += [f"{len(self.notices)} notices"] if self.notices else []
+        return f"Comparisons({self.source}: {', '.join(parts)})"

@@ -1,0 +1,341 @@
+"""Comparisons of items: duels, choices and rankings, validated once and collapsed at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bayesfair.comparison_cells import ComparisonCells, DuelCounts
+from bayesfair.duel_input import Source, checked_weight, collapse_counts, collapse_duels, drop_self
+from bayesfair.errors import DataError, OptionError
+from bayesfair.outcomes import OUTCOMES
+from bayesfair.ranking_input import (
+    collapse_choices,
+    collapse_orderings,
+    collapse_ranked_rows,
+    collapse_ranks,
+)
+
+__all__ = ["OUTCOMES", "Comparisons", "DuelCounts"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparisons(ComparisonCells):
+    """Validated comparisons of items, as unique cells with their counts.
+
+    Make one with `from_duels`, `from_counts`, `from_win_matrix`, `from_choices`, `from_rankings`,
+    `from_ranked_rows`, or from a file with `read_comparisons`.
+
+    Attributes
+    ----------
+    items : tuple of str
+        Labels; declared items without data are among them.
+    kind : {"duels", "choices", "rankings"}
+    count : (U,) array
+        Total weight of each unique cell (its multiplicity where no weights were given).
+    row : (U,) array of int
+        First row of the source that fell into the cell.
+    left, right, outcome, first : (U,) arrays of int
+        Duels: items, outcome (position in ``("left", "right", "tie", "both_bad")``), and who was
+        shown first (1 left, -1 right, 0 neither or unknown).
+    start, item, level : arrays of int
+        Rankings and choices: cell u holds the positions start[u] .. start[u + 1] - 1 of `item` and
+        `level`, best first; equal levels tie, level -1 is the unordered rest below.
+    partial : {"subset", "top"} or None
+        How rankings of some items were read; None = all items were ranked.
+    covariate_names, covariates : tuple of str, (k, C) array
+        Item covariates, see `with_covariates`.
+    cell : (N,) array of int or None
+        Cell of each row of the source in its order, -1 = left out (``keep_rows=True``).
+    source, n_skipped, notices
+        What reports call the data, rows left out on request, what a reader has to know.
+
+    Examples
+    --------
+    >>> duels = Comparisons.from_duels(["a", "b", "a"], ["b", "c", "c"], ["left", "tie", "left"])
+    >>> duels
+    Comparisons(memory: 3 duels of 3 items 'a', 'b', 'c', 1 ties, 3 unique)
+    """
+
+    # -- constructors --------------------------------------------------------------------------
+
+    @classmethod
+    def from_duels(
+        cls,
+        left: Any,
+        right: Any,
+        winner: Any = None,
+        *,
+        outcomes: Mapping[object, str] | None = None,
+        winner_is: str | None = None,
+        first: Any = None,
+        weight: ArrayLike | None = None,
+        items: Sequence[object] | None = None,
+        both_bad: str = "tie",
+        unknown: str = "error",
+        missing: str = "error",
+        row: ArrayLike | None = None,
+        source: str = "memory",
+        n_skipped: int = 0,
+        keep_rows: bool = False,
+    ) -> Comparisons:
+        """Return comparisons from one row per duel.
+
+        Parameters
+        ----------
+        left, right : (N,) columns of labels
+            The two items.
+        winner : (N,) column, optional
+            A side (``left``, ``right``, ``model_a``, ``model_b``), ``tie``, ``tie (bothbad)``, or
+            the winning item's name. Default: `left` won every duel (columns winner, loser).
+        outcomes : mapping of word to {"left", "right", "tie", "both_bad"}, optional
+            Replaces these words.
+        winner_is : {"side", "item"}, optional
+            Needed only if an item is called like a side.
+        first : "left", "right" or column, optional
+            Who was shown first or played at home: a side or an item's name, empty = neither.
+        weight : (N,) array, optional
+            Frequency weights >= 0; 0 leaves a row out.
+        items : sequence, optional
+            All items, also those without data; else the union of the labels seen, sorted.
+        both_bad : {"tie", "separate", "drop"}
+            What becomes of "both bad" judgements.
+        unknown, missing : {"error", "skip"}, {"error", "drop"}
+            What happens to rows with unknown outcome words or missing values.
+        row : (N,) array of int, optional
+            Lines of the source, for messages.
+        keep_rows : bool
+            Keep the order of rows (`cell`), which audits of who is compared with whom need.
+
+        Raises
+        ------
+        DataError, ArmError, OptionError
+            Naming row, value and remedy; unknown words with their counts.
+
+        Examples
+        --------
+        >>> Comparisons.from_duels(["m1", "base"], ["base", "m1"], ["left", "right"]).win_matrix()
+        array([[0., 0.],
+               [2., 0.]])
+        """
+        lines = None if row is None else np.asarray(row, dtype=np.int64)
+        fields = collapse_duels(
+            left,
+            right,
+            winner,
+            outcomes=outcomes,
+            winner_is=winner_is,
+            first=first,
+            weight=weight,
+            items=items,
+            both_bad=both_bad,
+            unknown=unknown,
+            missing=missing,
+            source=Source(source, lines),
+            keep_rows=keep_rows,
+            n_skipped=n_skipped,
+        )
+        return cls(**fields)
+
+    @classmethod
+    def from_counts(
+        cls,
+        left: Any,
+        right: Any,
+        wins_left: ArrayLike,
+        wins_right: ArrayLike,
+        ties: ArrayLike | None = None,
+        *,
+        first: Any = None,
+        items: Sequence[object] | None = None,
+        row: ArrayLike | None = None,
+        source: str = "memory",
+    ) -> Comparisons:
+        """Return comparisons from rows of counts (fractions allowed); a pair may have many rows.
+
+        Examples
+        --------
+        >>> Comparisons.from_counts(["a"], ["b"], [7], [3]).n_comparisons
+        10.0
+        """
+        lines = None if row is None else np.asarray(row, dtype=np.int64)
+        fields = collapse_counts(
+            left,
+            right,
+            wins_left,
+            wins_right,
+            ties,
+            first=first,
+            items=items,
+            source=Source(source, lines),
+        )
+        return cls(**fields)
+
+    @classmethod
+    def from_win_matrix(
+        cls,
+        wins: ArrayLike,
+        items: Sequence[object],
+        *,
+        ties: ArrayLike | None = None,
+        source: str = "memory",
+    ) -> Comparisons:
+        """Return comparisons from a matrix: entry [i, j] counts how often item i beat item j.
+
+        Parameters
+        ----------
+        wins : (k, k) array
+            Row beats column. A diagonal is dropped with a warning.
+        items : sequence
+            Labels of rows and columns.
+        ties : (k, k) array, optional
+            Symmetric, or one triangle with the other zero; each tie counts once per pair.
+
+        Examples
+        --------
+        >>> Comparisons.from_win_matrix([[0, 3], [1, 0]], ["a", "b"]).win_matrix()
+        array([[0., 3.],
+               [1., 0.]])
+        """
+        where, k = Source(source), len(items)
+        tables = []
+        for name, given in (("wins", wins), ("ties", ties)):
+            table = np.zeros((k, k)) if given is None else np.array(given, dtype=np.float64)
+            if table.shape != (k, k):
+                raise DataError(f"{name} has shape {table.shape}, expected {(k, k)}, one per item.")
+            checked = checked_weight(table.ravel(), k * k, where, name)
+            tables.append(np.asarray(checked).reshape(k, k))
+        won, tied = tables
+        if np.array_equal(tied, tied.T):
+            tied = np.triu(tied)
+        elif np.any(np.minimum(tied, tied.T)):
+            raise DataError("ties must be symmetric, or one triangle with the other zero.")
+        diagonal = np.diag(won) + np.diag(tied)
+        notes = drop_self(diagonal.sum(), str(items[int(diagonal.argmax())]) if k else "")
+        i, j = np.nonzero((won + tied) * (1 - np.eye(k)))
+        names = np.array([str(item) for item in items], dtype=object)
+        made = cls.from_counts(
+            names[i], names[j], won[i, j], np.zeros(len(i)), tied[i, j], items=items, source=source
+        )
+        return replace(made, notices=(*made.notices, *notes))
+
+    @classmethod
+    def from_choices(
+        cls,
+        chosen: Any,
+        offered: Sequence[Sequence[object]],
+        *,
+        weight: ArrayLike | None = None,
+        items: Sequence[object] | None = None,
+        row: ArrayLike | None = None,
+        source: str = "memory",
+    ) -> Comparisons:
+        """Return comparisons from choices: one item taken out of the set that was offered.
+
+        Examples
+        --------
+        >>> Comparisons.from_choices(["a", "b"], [["a", "b", "c"], ["b", "c"]])
+        Comparisons(memory: 2 choices of 3 items 'a', 'b', 'c', 2 unique)
+        """
+        lines = None if row is None else np.asarray(row, dtype=np.int64)
+        where = Source(source, lines)
+        return cls(**collapse_choices(chosen, offered, items=items, weight=weight, source=where))
+
+    @classmethod
+    def from_rankings(
+        cls,
+        orderings: Any = None,
+        *,
+        ranks: ArrayLike | None = None,
+        items: Sequence[object] | None = None,
+        partial: str | None = None,
+        weight: ArrayLike | None = None,
+        lowest_is_best: bool = True,
+        tie_tolerance: float = 0.0,
+        row: ArrayLike | None = None,
+        source: str = "memory",
+    ) -> Comparisons:
+        """Return comparisons from rankings.
+
+        Parameters
+        ----------
+        orderings : sequence of sequences of labels
+            Best first; a list, tuple or set inside is a tie. None, NaN and "" are skipped.
+        ranks : (N, k) array or data frame, optional
+            Instead: rank of each item, 1 = best, equal = tied, 0 or NaN = not ranked.
+        items : sequence, optional
+            All items; labels of the columns of `ranks`.
+        partial : {"subset", "top"}
+            Required if a ranking lacks items: were they not on offer, or do they rank below?
+        weight : (N,) array, optional
+        lowest_is_best : bool
+            False: `ranks` holds a quantity of which more is better (0 is then a value).
+        tie_tolerance : float
+            Neighbouring values of `ranks` that differ by no more are tied.
+
+        Examples
+        --------
+        >>> Comparisons.from_rankings([["a", "b", "c"], ["c", ["a", "b"]]]).orderings()
+        [(('a',), ('b',), ('c',)), (('c',), ('a', 'b'))]
+        """
+        if (orderings is None) == (ranks is None):
+            raise OptionError("give either orderings or ranks=.")
+        lines = None if row is None else np.asarray(row, dtype=np.int64)
+        where = Source(source, lines)
+        if ranks is None:
+            return cls(
+                **collapse_orderings(
+                    orderings, items=items, partial=partial, weight=weight, source=where
+                )
+            )
+        return cls(
+            **collapse_ranks(
+                ranks,
+                items=items,
+                partial=partial,
+                weight=weight,
+                lowest_is_best=lowest_is_best,
+                tie_tolerance=tie_tolerance,
+                source=where,
+            )
+        )
+
+    @classmethod
+    def from_ranked_rows(
+        cls,
+        ranking: Any,
+        item: Any,
+        rank: ArrayLike,
+        *,
+        items: Sequence[object] | None = None,
+        partial: str | None = None,
+        weight: ArrayLike | None = None,
+        lowest_is_best: bool = True,
+        tie_tolerance: float = 0.0,
+        row: ArrayLike | None = None,
+        source: str = "memory",
+    ) -> Comparisons:
+        """Return comparisons from one row per ranking and item; options as in `from_rankings`.
+
+        Examples
+        --------
+        >>> Comparisons.from_ranked_rows([1, 1, 2, 2], list("abba"), [1, 2, 1, 2]).n_comparisons
+        2.0
+        """
+        lines = None if row is None else np.asarray(row, dtype=np.int64)
+        fields = collapse_ranked_rows(
+            ranking,
+            item,
+            rank,
+            items=items,
+            partial=partial,
+            weight=weight,
+            lowest_is_best=lowest_is_best,
+            tie_tolerance=tie_tolerance,
+            source=Source(source, lines),
+        )
+        return cls(**fields)

@@ -1,0 +1,122 @@
+"""Which items are linked by comparisons, in plain words, before anything is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.checks import listed
+from bayesfair.kernels.graph import components
+
+__all__ = ["Connectivity", "connectivity_of"]
+
+
+@dataclass(frozen=True)
+class Connectivity:
+    """Links between items.
+
+    Attributes
+    ----------
+    weak_components, strong_components : tuple of tuples of str
+        Items linked by any chain of comparisons; items linked by wins in both directions (a tie
+        counts as both). Largest first; items without data are left out.
+    never_lose, never_win, no_data : tuple of str
+        Compared items without a loss, without a win (ties apart), and items never compared.
+    tie_links : tuple of tuples of str
+        The weak components that would be left without ties, if these are more.
+    island : (k,) array of int
+        Weak component of each item, -1 = no data. Items on different islands are compared by the
+        prior alone.
+    """
+
+    weak_components: tuple[tuple[str, ...], ...]
+    strong_components: tuple[tuple[str, ...], ...]
+    never_lose: tuple[str, ...]
+    never_win: tuple[str, ...]
+    no_data: tuple[str, ...]
+    tie_links: tuple[tuple[str, ...], ...]
+    island: NDArray[np.int32]
+
+    @property
+    def mle_exists(self) -> bool:
+        """Whether Bradley-Terry and Plackett-Luce worths can be estimated without a prior."""
+        return len(self.strong_components) == 1 and not self.no_data
+
+    def sentences(self) -> tuple[str, ...]:
+        """Return the findings in plain words; one sentence if there is nothing to worry about."""
+        found = []
+        if self.no_data:
+            found.append(f"No data: {listed(self.no_data)} were never compared.")
+        if len(self.weak_components) > 1:
+            parts = "; ".join(listed(part, 4) for part in self.weak_components[:4])
+            more = len(self.weak_components) - 4
+            rest = f"; and {more} more" if more > 0 else ""
+            found.append(
+                f"{len(self.weak_components)} islands without a comparison between them: "
+                f"{parts}{rest}. Between islands only the prior speaks."
+            )
+        if self.tie_links:
+            found.append(
+                f"Ties are the only link between {len(self.tie_links)} groups: "
+                f"{'; '.join(listed(part, 4) for part in self.tie_links[:4])}."
+            )
+        if self.never_lose:
+            found.append(f"Never lost: {listed(self.never_lose)}.")
+        if self.never_win:
+            found.append(f"Never won: {listed(self.never_win)}.")
+        if len(self.strong_components) > 1:
+            found.append(
+                f"Wins and losses link the items in {len(self.strong_components)} groups one way "
+                "only, so the worths between groups have no maximum-likelihood estimate."
+            )
+        return tuple(found) or (
+            "Every item is linked to every other by wins in both directions: all worths can be "
+            "estimated.",
+        )
+
+
+def _named(
+    labels: NDArray[np.int32], items: Sequence[str], keep: NDArray[np.bool_]
+) -> tuple[tuple[str, ...], ...]:
+    groups: dict[int, list[str]] = {}
+    for item in np.flatnonzero(keep).tolist():
+        groups.setdefault(int(labels[item]), []).append(items[item])
+    return tuple(tuple(groups[label]) for label in sorted(groups))
+
+
+def connectivity_of(
+    items: Sequence[str],
+    winner: NDArray[np.int32],
+    loser: NDArray[np.int32],
+    tied: NDArray[np.int32],
+    tied_other: NDArray[np.int32],
+) -> Connectivity:
+    """Return the connectivity of labelled edges; see `bayesfair.kernels.graph.components`.
+
+    Examples
+    --------
+    >>> e = np.array([], dtype=np.int32)
+    >>> found = connectivity_of("abc", np.array([0, 1]), np.array([1, 0]), e, e)
+    >>> found.sentences()[0]
+    "No data: 'c' were never compared."
+    """
+    parts = components(len(items), winner, loser, tied, tied_other)
+    seen = ~parts.no_data
+    weak = _named(parts.weak, items, seen)
+    without = _named(parts.weak_without_ties, items, seen)
+
+    def where(flags: NDArray[np.bool_]) -> tuple[str, ...]:
+        return tuple(items[i] for i in np.flatnonzero(flags))
+
+    return Connectivity(
+        weak_components=weak,
+        strong_components=_named(parts.strong, items, seen),
+        never_lose=where(parts.never_lose),
+        never_win=where(parts.never_win),
+        no_data=where(parts.no_data),
+        tie_links=without if len(without) > len(weak) else (),
+        island=np.where(seen, parts.weak, np.int32(-1)),
+    )

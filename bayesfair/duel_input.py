@@ -1,0 +1,313 @@
+"""Rows of duels, counts and win matrices, checked and collapsed to unique cells at once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.checks import check_choice
+from bayesfair.errors import BayesfairWarning, DataError
+from bayesfair.labels import encode, vocabulary
+from bayesfair.outcomes import OUTCOMES, resolve_first, resolve_outcomes
+
+__all__ = ["Cells", "Source", "checked_weight", "collapse_counts", "collapse_duels", "unique_cells"]
+
+_TABLE = 1 << 23  # keys up to here are counted in a table, above by sorting
+
+
+class Source(NamedTuple):
+    """Where rows came from, so that messages can name them."""
+
+    name: str
+    row: NDArray[np.int64] | None = None
+
+    def where(self, i: int) -> str:
+        """Name a row: ``row 19 of log.csv``, or its 0-based position where lines are unknown."""
+        if self.row is None:
+            return f"comparison {i} of {self.name} (0-based)"
+        return f"row {int(self.row[i])} of {self.name}"
+
+
+class Cells(NamedTuple):
+    """Unique keys in ascending order, their total weight, first row, and each row's cell."""
+
+    key: NDArray[np.int64]
+    count: NDArray[np.float64]
+    first_row: NDArray[np.int64]
+    cell: NDArray[np.int32]
+
+
+def unique_cells(
+    key: NDArray[Any], weight: NDArray[np.float64] | None, size: int, *, want_cell: bool = False
+) -> Cells:
+    """Return the distinct keys in 0..size-1 with total weights and first rows.
+
+    Parameters
+    ----------
+    key : (N,) array of int
+    weight : (N,) array, optional
+        Default 1 each.
+    size : int
+        Keys are below this; a table is used where that is cheaper than sorting.
+    want_cell : bool
+        Whether to return each row's cell (else an empty array).
+    """
+    empty = np.zeros(0, np.int32)
+    if size <= max(_TABLE, 4 * len(key)):
+        n = np.bincount(key, minlength=size)
+        keys = np.flatnonzero(n)
+        total = n[keys] if weight is None else np.bincount(key, weight, size)[keys]
+        first = np.zeros(size, np.int64)
+        first[key[::-1]] = np.arange(len(key) - 1, -1, -1)  # of repeated keys the last one stays
+        cell = empty
+        if want_cell:
+            position = np.zeros(size, np.int32)
+            position[keys] = np.arange(len(keys), dtype=np.int32)
+            cell = position[key]
+        return Cells(keys, total.astype(np.float64), first[keys], cell)
+    keys, index, inverse = np.unique(key, return_index=True, return_inverse=True)
+    total = np.bincount(inverse, weight, len(keys)).astype(np.float64)
+    return Cells(keys.astype(np.int64), total, index, inverse.astype(np.int32))
+
+
+def checked_weight(
+    weight: Any, n: int, source: Source, name: str = "weight"
+) -> NDArray[np.float64] | None:
+    """Return weights as floats; negative, missing or infinite ones are refused with their rows."""
+    if weight is None:
+        return None
+    try:
+        values = np.array(weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} of {source.name} is not numeric: {error}.") from None
+    if values.shape != (n,):
+        raise DataError(
+            f"{name} has shape {values.shape}, expected one value for each of {n} rows."
+        )
+    bad = np.flatnonzero(~((values >= 0) & np.isfinite(values)))
+    if bad.size:
+        named = ", ".join(f"{values[i]:g} in {source.where(int(i))}" for i in bad[:3])
+        more = f" and {bad.size - 3} more" if bad.size > 3 else ""
+        raise DataError(
+            f"{name} must be finite and >= 0, got {named}{more}. Use 0 to leave a row out."
+        )
+    return values
+
+
+def _missing_rows(missing: str, bad: NDArray[np.bool_], what: str, source: Source) -> int:
+    """Refuse rows with something missing, or return their number where dropping was asked for."""
+    check_choice(missing, "missing", ("error", "drop"))
+    n = int(bad.sum())
+    if n and missing == "error":
+        raise DataError(
+            f"{what} is missing in {n} rows, the first is {source.where(int(np.argmax(bad)))}. "
+            'Complete it, or leave such rows out with missing="drop".'
+        )
+    return n
+
+
+def _both_bad(outcome: NDArray[np.int8], how: str) -> tuple[NDArray[np.int8], list[str], int]:
+    """Treat "both bad" as asked: a tie, an outcome of its own, or left out."""
+    check_choice(how, "both_bad", ("tie", "separate", "drop"))
+    bad = outcome == 3
+    n = int(bad.sum())
+    if not n:
+        return outcome, [], 0
+    if how == "tie":
+        note = f"{n} comparisons called both items bad; they are read as ties."
+        return np.where(bad, np.int8(2), outcome), [note], 0
+    if how == "drop":
+        note = f"{n} comparisons that called both items bad were left out on request."
+        return np.where(bad, np.int8(-1), outcome), [note], n
+    note = f"{n} comparisons called both items bad; they are kept apart and enter no fit."
+    return outcome, [note], 0
+
+
+def drop_self(n: float, example: str) -> list[str]:
+    """Warn that comparisons of an item with itself were dropped, and return the notice."""
+    if not n:
+        return []
+    note = (
+        f"{n:g} comparisons of an item with itself (such as {example!r}) were dropped: they say "
+        "nothing about worths."
+    )
+    warnings.warn(note, BayesfairWarning, stacklevel=5)
+    return [note]
+
+
+def collapse_duels(
+    left: Any,
+    right: Any,
+    winner: Any,
+    *,
+    outcomes: Mapping[object, str] | None,
+    winner_is: str | None,
+    first: Any,
+    weight: Any,
+    items: Sequence[object] | None,
+    both_bad: str,
+    unknown: str,
+    missing: str,
+    source: Source,
+    keep_rows: bool,
+    n_skipped: int,
+) -> dict[str, Any]:
+    """Return the fields of `Comparisons` for rows of duels; see `Comparisons.from_duels`."""
+    columns = [encode(left), encode(right)]
+    n = len(columns[0].codes)
+    if len(columns[1].codes) != n:
+        raise DataError(f"left has {n} rows, right {len(columns[1].codes)}; they must agree.")
+    words = vocabulary([c.labels for c in columns], items)
+    a, b = (
+        np.append(lookup, np.int32(-1))[c.codes]
+        for lookup, c in zip(words.lookups, columns, strict=True)
+    )
+    notices = list(words.notices)
+    if winner is None:
+        outcome = np.zeros(n, np.int8)
+        absent = (a < 0) | (b < 0)
+    else:
+        won = encode(winner)
+        if len(won.codes) != n:
+            raise DataError(f"winner has {len(won.codes)} rows, left {n}; they must agree.")
+        absent = (a < 0) | (b < 0) | (won.codes < 0)
+        n_missing = _missing_rows(missing, absent, "an item or the winner", source)
+        resolved = resolve_outcomes(
+            won,
+            a,
+            b,
+            words.items,
+            outcomes=outcomes,
+            winner_is=winner_is,
+            unknown=unknown,
+            where=source.where,
+        )
+        outcome = resolved.outcome
+        notices += resolved.notices
+        n_skipped += resolved.n_unknown
+    n_missing = _missing_rows(missing, absent, "an item", source)
+    if n_missing:
+        notices.append(f"{n_missing} rows with something missing were left out on request.")
+        n_skipped += n_missing
+        outcome = np.where(absent, np.int8(-1), outcome)
+    if isinstance(first, str) or first is None:
+        side = (
+            0
+            if first is None
+            else {"left": 1, "right": -1}[check_choice(first, "first", ("left", "right"))]
+        )
+        shown = np.full(n, side, np.int8)
+    else:
+        shown = resolve_first(encode(first), a, b, words.items, source.where)
+    outcome, notes, dropped = _both_bad(outcome, both_bad)
+    notices += notes
+    values = checked_weight(weight, n, source)
+    same = (a == b) & (a >= 0)
+    notices += drop_self(int(same.sum()), words.items[a[np.argmax(same)]] if same.any() else "")
+    keep = (outcome >= 0) & ~same
+    if values is not None:
+        keep &= values > 0
+    fields = _cells(
+        left=a,
+        right=b,
+        outcome=outcome,
+        first=shown,
+        weight=values,
+        keep=keep,
+        items=words.items,
+        source=source,
+        keep_rows=keep_rows,
+    )
+    return fields | {"notices": tuple(notices), "n_skipped": n_skipped + dropped}
+
+
+def _cells(
+    *,
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+    outcome: NDArray[np.int8],
+    first: NDArray[np.int8],
+    weight: NDArray[np.float64] | None,
+    keep: NDArray[np.bool_],
+    items: tuple[str, ...],
+    source: Source,
+    keep_rows: bool,
+) -> dict[str, Any]:
+    """Collapse rows to unique (left, right, outcome, shown first)."""
+    k = max(len(items), 1)
+    every = bool(keep.all())
+    index = None if every else np.flatnonzero(keep)
+    if index is not None:
+        left, right, outcome, first = left[index], right[index], outcome[index], first[index]
+        weight = None if weight is None else weight[index]
+    size = k * k * 12
+    kind = np.int32 if size < 2**31 else np.int64
+    key = left.astype(kind)
+    key *= k
+    key += right
+    key *= 12
+    key += outcome * np.int8(3) + first + np.int8(1)
+    cells = unique_cells(key, weight, size, want_cell=keep_rows)
+    rest, inner = np.divmod(cells.key, 12)
+    first_row = cells.first_row if index is None else index[cells.first_row]
+    cell = None
+    if keep_rows:
+        cell = np.full(len(keep), -1, np.int32)
+        cell[keep] = cells.cell
+    return {
+        "items": items,
+        "kind": "duels",
+        "left": (rest // k).astype(np.int32),
+        "right": (rest % k).astype(np.int32),
+        "outcome": (inner // 3).astype(np.int8),
+        "first": (inner % 3 - 1).astype(np.int8),
+        "count": cells.count,
+        "row": first_row if source.row is None else source.row[first_row],
+        "cell": cell,
+        "source": source.name,
+    }
+
+
+def collapse_counts(
+    left: Any,
+    right: Any,
+    wins_left: Any,
+    wins_right: Any,
+    ties: Any,
+    *,
+    first: Any,
+    items: Sequence[object] | None,
+    source: Source,
+    build: Callable[..., dict[str, Any]] = collapse_duels,
+) -> dict[str, Any]:
+    """Return the fields of `Comparisons` for rows of counts; see `Comparisons.from_counts`."""
+    a, b = encode(left), encode(right)
+    n = len(a.codes)
+    counts = [
+        np.zeros(n) if values is None else checked_weight(values, n, source, name)
+        for values, name in ((wins_left, "wins_left"), (wins_right, "wins_right"), (ties, "ties"))
+    ]
+    names = [np.append(np.array(c.labels, dtype=object), None)[c.codes] for c in (a, b)]
+    shown = first if first is None or isinstance(first, str) else np.tile(np.asarray(first), 3)
+    row = np.arange(n) if source.row is None else source.row
+    words = np.repeat(np.array(OUTCOMES[:3], dtype=object), n)
+    return build(
+        np.tile(names[0], 3),
+        np.tile(names[1], 3),
+        words,
+        outcomes={word: word for word in OUTCOMES[:3]},
+        winner_is="side",
+        first=shown,
+        weight=np.concatenate([np.asarray(c, dtype=np.float64) for c in counts]),
+        items=items,
+        both_bad="tie",
+        unknown="error",
+        missing="error",
+        source=Source(source.name, np.tile(row, 3)),
+        keep_rows=False,
+        n_skipped=0,
+    )

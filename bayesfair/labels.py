@@ -1,0 +1,178 @@
+"""Item labels: encoded in one pass, trimmed and normalised; what was merged is said aloud."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.checks import listed
+from bayesfair.errors import ArmError, DataError
+
+__all__ = ["Encoded", "Vocabulary", "clean_label", "encode", "vocabulary"]
+
+
+class Encoded(NamedTuple):
+    """A column as positions in the labels seen; -1 = missing."""
+
+    codes: NDArray[np.int32]
+    labels: tuple[str, ...]
+
+
+class Vocabulary(NamedTuple):
+    """Item labels, and for every column the items its own labels stand for (-1 = missing)."""
+
+    items: tuple[str, ...]
+    lookups: tuple[NDArray[np.int32], ...]
+    notices: tuple[str, ...]
+
+
+def clean_label(label: str) -> str:
+    r"""Return the label in Unicode NFC without blanks at its ends.
+
+    Examples
+    --------
+    >>> clean_label(" Cafe\u0301 ") == "Caf\u00e9"
+    True
+    """
+    return unicodedata.normalize("NFC", label).strip()
+
+
+def _text(value: Any) -> str | None:
+    """Return one value as a label: missing is None, 3.0 is "3"."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (float, np.floating)):
+        if np.isnan(value):
+            return None
+        return str(int(value)) if float(value).is_integer() else repr(float(value))
+    return str(value)
+
+
+def _arrow(values: Any) -> Any:
+    """Return the column as an Arrow array, whatever it came as."""
+    import pyarrow as pa
+
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return values
+    if not isinstance(values, (list, tuple, np.ndarray)):
+        if hasattr(values, "__arrow_c_stream__") and not hasattr(values, "columns"):
+            return pa.chunked_array(values)
+        values = values.to_numpy() if hasattr(values, "to_numpy") else list(values)
+    if isinstance(values, np.ndarray) and values.ndim != 1:
+        raise DataError(f"a column of labels must be one-dimensional, got shape {values.shape}.")
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        return pa.array([_text(value) for value in values], type=pa.string())
+
+
+def encode(values: Any) -> Encoded:
+    """Return positions and distinct labels of a column of text or numbers.
+
+    Parameters
+    ----------
+    values : sequence, array, Arrow array or series of any data frame library
+        Labels; numbers become their shortest text (3.0 is "3"). None, NaN and "" are missing.
+
+    Returns
+    -------
+    Encoded
+        `codes` (N,), -1 where missing; `labels` in order of first appearance.
+
+    Examples
+    --------
+    >>> encode(["b", "a", "b", None])
+    Encoded(codes=array([ 0,  1,  0, -1], dtype=int32), labels=('b', 'a'))
+    """
+    import pyarrow as pa
+
+    column = _arrow(values)
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    if isinstance(column, pa.ChunkedArray):
+        column = column.unify_dictionaries()
+        column = column.combine_chunks()
+        if isinstance(column, pa.ChunkedArray):  # no chunk at all
+            return Encoded(np.zeros(0, np.int32), ())
+    indices = column.indices
+    if indices.null_count:
+        indices = indices.fill_null(-1)
+    codes = indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+    texts = [_text(value) for value in column.dictionary.to_pylist()]
+    if not any(text is None or text == "" for text in texts) and len(set(texts)) == len(texts):
+        return Encoded(codes, tuple(str(text) for text in texts))
+    labels: dict[str, int] = {}
+    lookup = np.array(
+        [labels.setdefault(text, len(labels)) if text else -1 for text in texts] or [-1], np.int32
+    )
+    return Encoded(np.where(codes < 0, np.int32(-1), lookup[codes]), tuple(labels))
+
+
+def vocabulary(
+    columns: Sequence[Sequence[str]], declared: Sequence[object] | None = None
+) -> Vocabulary:
+    """Return the union of the labels of several columns, declared ones first.
+
+    Blanks at the ends are cut and Unicode is put into NFC, which may merge labels: a notice says
+    so. Labels that differ only in case stay apart, with a notice. Labels are never shortened.
+
+    Parameters
+    ----------
+    columns : sequence of sequences of str
+        Distinct labels of each column.
+    declared : sequence, optional
+        Items that exist whether or not they were compared; they keep this order. Then labels
+        outside of it are an error.
+
+    Raises
+    ------
+    ArmError
+        If a label is not among the declared ones, or a declared one is named twice.
+
+    Examples
+    --------
+    >>> vocabulary([["b", "a"], ["a "]]).items
+    ('a', 'b')
+    """
+    merged: dict[str, set[str]] = {}
+    for label in {label for column in columns for label in column}:
+        merged.setdefault(clean_label(label), set()).add(label)
+    if declared is not None:
+        items = tuple(clean_label(str(_text(item))) for item in declared)
+        if len(set(items)) != len(items):
+            twice = sorted({item for item in items if items.count(item) > 1})
+            raise ArmError(f"items names {listed(twice)} more than once; each item needs its own.")
+        known = set(items)
+        unknown = sorted(label for label in merged if label not in known)
+        if unknown:
+            raise ArmError(
+                f"{listed(unknown)} compared, but not among the declared items {listed(items)}. "
+                "Add them to `items`, or leave `items` out to use the labels seen."
+            )
+    else:
+        items = tuple(sorted(merged))
+    notices = [
+        f"{len(forms)} spellings of {label!r} were merged (blanks at the ends, Unicode form)."
+        for label, forms in sorted(merged.items())
+        if len(forms) > 1
+    ]
+    folded: dict[str, list[str]] = {}
+    for item in items:
+        folded.setdefault(item.casefold(), []).append(item)
+    notices += [
+        f"{listed(same)} differ only in case and are kept apart; rename them if they are one item."
+        for same in folded.values()
+        if len(same) > 1
+    ]
+    position = {item: i for i, item in enumerate(items)}
+    find: Callable[[str], int] = lambda label: position[clean_label(label)]  # noqa: E731
+    lookups = tuple(
+        np.array([find(label) for label in column] or [-1], np.int32) for column in columns
+    )
+    return Vocabulary(items, lookups, tuple(notices))

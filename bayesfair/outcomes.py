@@ -1,0 +1,190 @@
+"""Who won a duel: words and item names turned into outcomes; nothing unknown is guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.checks import check_choice, did_you_mean, listed
+from bayesfair.errors import DataError, OptionError
+from bayesfair.labels import Encoded, clean_label
+
+__all__ = ["OUTCOMES", "OUTCOME_WORDS", "Outcomes", "resolve_first", "resolve_outcomes"]
+
+OUTCOMES = ("left", "right", "tie", "both_bad")
+OUTCOME_WORDS: dict[str, str] = {
+    "left": "left",
+    "model_a": "left",
+    "right": "right",
+    "model_b": "right",
+    "tie": "tie",
+    "tie (bothbad)": "both_bad",
+    "both_bad": "both_bad",
+}
+_FIRST_WORDS = {"left": 1, "model_a": 1, "right": -1, "model_b": -1, "neither": 0}
+
+Where = Callable[[int], str]
+
+
+class Outcomes(NamedTuple):
+    """Outcome of every row (position in `OUTCOMES`; -1 = skip it) and what was noticed."""
+
+    outcome: NDArray[np.int8]
+    n_unknown: int
+    notices: tuple[str, ...]
+
+
+def _checked_words(outcomes: Mapping[object, str] | None) -> dict[str, str]:
+    if outcomes is None:
+        return OUTCOME_WORDS
+    words = {}
+    for word, meaning in outcomes.items():
+        words[clean_label(str(word))] = check_choice(meaning, f"outcomes[{word!r}]", OUTCOMES)
+    return words
+
+
+def _reading(
+    labels: tuple[str, ...],
+    words: Mapping[str, object],
+    items: Mapping[str, int],
+    asked: str | None,
+) -> str:
+    """Tell a column of sides from a column of item names, or refuse."""
+    if asked is not None:
+        return check_choice(asked, "winner_is", ("side", "item"))
+    names = [label for label in labels if label in items and label not in words]
+    sides = [
+        label
+        for label in labels
+        if words.get(label) in ("left", "right", 1, -1) and label not in items
+    ]
+    both = [label for label in labels if label in items and label in words]
+    if both or (names and sides):
+        found = both or [*names[:2], *sides[:2]]
+        raise OptionError(
+            f"the winner column can be read in two ways: {listed(found)} are "
+            f"{'both item names and outcome words' if both else 'item names and sides mixed'}. "
+            'Say winner_is="item" or winner_is="side", or give outcomes={word: meaning}.'
+        )
+    return "item" if names else "side"
+
+
+def _unknown_words(
+    encoded: Encoded, labels: tuple[str, ...], unknown: list[int], known: list[str], where: Where
+) -> str:
+    """Name unknown outcome words with their counts."""
+    counts = np.bincount(encoded.codes[encoded.codes >= 0], minlength=len(labels))
+    named = ", ".join(f"{labels[u]!r} ({counts[u]})" for u in unknown[:6])
+    more = f" and {len(unknown) - 6} more words" if len(unknown) > 6 else ""
+    at = int(np.flatnonzero(encoded.codes == unknown[0])[0])
+    hint = next((h for u in unknown if (h := did_you_mean(labels[u], known))), "")
+    return (
+        f"{int(counts[unknown].sum())} rows have an unknown outcome: {named}{more}; the first is "
+        f"{where(at)}. Known words: {listed(known)}, or the name of one of the two items.{hint} "
+        'Map them with outcomes={"A": "left", ...}, or leave them out with unknown="skip".'
+    )
+
+
+def resolve_outcomes(
+    winner: Encoded,
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+    items: tuple[str, ...],
+    *,
+    outcomes: Mapping[object, str] | None,
+    winner_is: str | None,
+    unknown: str,
+    where: Where,
+) -> Outcomes:
+    """Return the outcome of every duel.
+
+    Parameters
+    ----------
+    winner : Encoded
+        Winner column: sides, tie words, or names of the winning item (never both at once).
+    left, right : (N,) arrays of int
+        Positions of the two items in `items`; -1 = missing.
+    outcomes : mapping of word to "left", "right", "tie" or "both_bad", optional
+        Replaces the usual words.
+    winner_is : {"side", "item"}, optional
+        Needed only where an item is named like a side.
+    unknown : {"error", "skip"}
+        Whether unknown words are refused or their rows left out and counted.
+
+    Raises
+    ------
+    DataError
+        Unknown words, with counts; a winner that took no part in its duel, with its row.
+    """
+    check_choice(unknown, "unknown", ("error", "skip"))
+    words = _checked_words(outcomes)
+    labels = tuple(clean_label(label) for label in winner.labels)
+    position = {item: i for i, item in enumerate(items)}
+    reading = _reading(labels, words, position, winner_is)
+    as_outcome = np.full(len(labels) + 1, -1, np.int8)  # the last entry serves code -1
+    as_item = np.full(len(labels) + 1, -1, np.int32)
+    strange = []
+    for i, label in enumerate(labels):
+        meaning = words.get(label)
+        if reading == "item" and meaning not in ("tie", "both_bad") and label in position:
+            as_item[i] = position[label]
+        elif meaning is not None and (reading == "side" or meaning in ("tie", "both_bad")):
+            as_outcome[i] = OUTCOMES.index(meaning)
+        else:
+            strange.append(i)
+    n_unknown = 0
+    notices: list[str] = []
+    if strange:
+        text = _unknown_words(winner, labels, strange, list(words), where)
+        if unknown == "error":
+            raise DataError(text)
+        n_unknown = int(np.isin(winner.codes, strange).sum())
+        notices.append(f"{n_unknown} rows with an unknown outcome were left out on request.")
+    outcome = as_outcome[winner.codes]
+    if reading == "item":
+        won = as_item[winner.codes]
+        outcome = np.where((won >= 0) & (won == left), np.int8(0), outcome)
+        outcome = np.where((won >= 0) & (won == right), np.int8(1), outcome)
+        stranger = np.flatnonzero((won >= 0) & (outcome < 0) & (left >= 0) & (right >= 0))
+        if stranger.size:
+            i = int(stranger[0])
+            raise DataError(
+                f"{where(i)}: the winner {items[won[i]]!r} is neither {items[left[i]]!r} nor "
+                f"{items[right[i]]!r} ({stranger.size} such rows). Correct the winner column."
+            )
+    return Outcomes(outcome, n_unknown, tuple(notices))
+
+
+def resolve_first(
+    first: Encoded,
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+    items: tuple[str, ...],
+    where: Where,
+) -> NDArray[np.int8]:
+    """Return which item was shown first: 1 = left, -1 = right, 0 = neither (or missing).
+
+    Raises
+    ------
+    DataError
+        A value that is no side and not one of the two items, with its row.
+    """
+    labels = tuple(clean_label(label) for label in first.labels)
+    position = {item: i for i, item in enumerate(items)}
+    reading = _reading(labels, _FIRST_WORDS, position, None)
+    side = np.array([_FIRST_WORDS.get(label, 9) for label in labels] + [0], np.int8)[first.codes]
+    if reading == "item":
+        shown = np.array([position.get(label, -2) for label in labels] + [-1], np.int32)
+        which = shown[first.codes]
+        side = np.where(which == left, np.int8(1), np.where(which == right, np.int8(-1), side))
+    bad = np.flatnonzero(side == 9)
+    if bad.size:
+        i = int(bad[0])
+        raise DataError(
+            f"{where(i)}: shown first is {labels[first.codes[i]]!r}, expected one of "
+            f"{listed(_FIRST_WORDS)}, the name of one of the two items, or nothing."
+        )
+    return side

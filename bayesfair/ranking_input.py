@@ -1,0 +1,316 @@
+"""Rankings and choices, checked and collapsed to unique orderings at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesfair.checks import check_choice, check_in_range
+from bayesfair.duel_input import Source, checked_weight
+from bayesfair.errors import DataError, OptionError
+from bayesfair.labels import encode, vocabulary
+
+__all__ = ["collapse_choices", "collapse_orderings", "collapse_ranked_rows", "collapse_ranks"]
+
+_REST = np.int32(2**31 - 1)  # sorts behind every level; stored as -1
+
+
+def _is_group(entry: object) -> bool:
+    return isinstance(entry, (list, tuple, set, frozenset)) or (
+        isinstance(entry, np.ndarray) and entry.ndim == 1
+    )
+
+
+def _is_absent(entry: object) -> bool:
+    return entry is None or entry == "" or (isinstance(entry, float) and bool(np.isnan(entry)))
+
+
+def collapse_orderings(
+    orderings: Any,
+    *,
+    items: Sequence[object] | None,
+    partial: str | None,
+    weight: Any,
+    source: Source,
+) -> dict[str, Any]:
+    """Return the fields of `Comparisons` for orderings; see `Comparisons.from_rankings`."""
+    labels: list[object] = []
+    level: list[int] = []
+    length: list[int] = []
+    for i, ordering in enumerate(orderings):
+        if isinstance(ordering, str):
+            raise DataError(
+                f"{source.where(i)} is the text {ordering!r}; expected a sequence of labels, best "
+                "first. Split it, or use read_comparisons."
+            )
+        before = len(labels)
+        for place, entry in enumerate(ordering):
+            group = sorted(entry, key=str) if _is_group(entry) else [entry]
+            present = [label for label in group if not _is_absent(label)]
+            labels += present
+            level += [place] * len(present)
+        length.append(len(labels) - before)
+    column = encode(labels) if labels else encode(np.zeros(0, dtype="U1"))
+    words = vocabulary([column.labels], items)
+    codes = words.lookups[0][column.codes]
+    ranking = np.repeat(np.arange(len(length)), length)
+    return _collapse(
+        ranking=ranking,
+        item=codes,
+        value=np.array(level, dtype=np.float64),
+        n_rankings=len(length),
+        items=words.items,
+        partial=partial,
+        weight=weight,
+        source=source,
+        notices=list(words.notices),
+    )
+
+
+def collapse_ranks(
+    ranks: ArrayLike,
+    *,
+    items: Sequence[object] | None,
+    partial: str | None,
+    weight: Any,
+    lowest_is_best: bool,
+    tie_tolerance: float,
+    source: Source,
+) -> dict[str, Any]:
+    """Return the fields of `Comparisons` for a matrix of ranks or of any ordered quantity."""
+    if items is None and hasattr(ranks, "columns"):
+        items = list(ranks.columns)
+    try:
+        table = np.array(ranks, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"ranks of {source.name} are not numeric: {error}.") from None
+    if table.ndim != 2:
+        raise DataError(f"ranks must be (rankings, items), got shape {table.shape}.")
+    if items is None:
+        items = [str(i) for i in range(table.shape[1])]
+    if len(items) != table.shape[1]:
+        raise DataError(f"ranks have {table.shape[1]} columns for {len(items)} items.")
+    words = vocabulary([[str(item) for item in items]], items)
+    absent = np.isnan(table) | (table == 0) if lowest_is_best else np.isnan(table)
+    if lowest_is_best and (table < 0).any():
+        i, j = np.argwhere(table < 0)[0]
+        raise DataError(
+            f"{source.where(int(i))}: rank of {words.items[j]!r} is {table[i, j]:g}; ranks count "
+            "from 1 = best, 0 or missing = not ranked. For a quantity where more is better, say "
+            "lowest_is_best=False."
+        )
+    ranking, item = np.nonzero(~absent)
+    value = table[ranking, item] if lowest_is_best else -table[ranking, item]
+    return _collapse(
+        ranking=ranking,
+        item=item.astype(np.int32),
+        value=value,
+        n_rankings=len(table),
+        items=words.items,
+        partial=partial,
+        weight=weight,
+        source=source,
+        notices=list(words.notices),
+        tie_tolerance=tie_tolerance,
+    )
+
+
+def collapse_ranked_rows(
+    ranking: Any,
+    item: Any,
+    rank: Any,
+    *,
+    items: Sequence[object] | None,
+    partial: str | None,
+    weight: Any,
+    lowest_is_best: bool,
+    tie_tolerance: float,
+    source: Source,
+) -> dict[str, Any]:
+    """Return the fields of `Comparisons` for one row per (ranking, item), with its rank."""
+    groups, column = encode(ranking), encode(item)
+    value = np.asarray(rank, dtype=np.float64)
+    bad = np.flatnonzero((groups.codes < 0) | (column.codes < 0) | np.isnan(value))
+    if bad.size:
+        raise DataError(
+            f"{source.where(int(bad[0]))}: ranking, item or rank is missing ({bad.size} such "
+            "rows). An item that was not ranked needs no row."
+        )
+    words = vocabulary([column.labels], items)
+    given = checked_weight(weight, len(value), source)
+    per_ranking = None
+    first = np.full(len(groups.labels), len(value))
+    np.minimum.at(first, groups.codes, np.arange(len(value)))
+    if given is not None:
+        per_ranking = given[first]
+        differs = np.flatnonzero(given != per_ranking[groups.codes])
+        if differs.size:
+            raise DataError(
+                f"{source.where(int(differs[0]))}: weight {given[differs[0]]:g} differs within "
+                f"ranking {groups.labels[groups.codes[differs[0]]]!r}; a ranking has one weight."
+            )
+    lines = first if source.row is None else source.row[first]
+    return _collapse(
+        ranking=groups.codes,
+        item=words.lookups[0][column.codes],
+        value=value if lowest_is_best else -value,
+        n_rankings=len(groups.labels),
+        items=words.items,
+        partial=partial,
+        weight=per_ranking,
+        source=Source(source.name, lines),
+        notices=list(words.notices),
+        tie_tolerance=tie_tolerance,
+    )
+
+
+def collapse_choices(
+    chosen: Any,
+    offered: Sequence[Sequence[object]],
+    *,
+    items: Sequence[object] | None,
+    weight: Any,
+    source: Source,
+) -> dict[str, Any]:
+    """Return the fields of `Comparisons` for choices; see `Comparisons.from_choices`."""
+    picked = encode(chosen)
+    sets = [[label for label in entry if not _is_absent(label)] for entry in offered]
+    if len(sets) != len(picked.codes):
+        raise DataError(
+            f"chosen has {len(picked.codes)} rows, offered {len(sets)}; they must agree."
+        )
+    column = encode([str(label) for entry in sets for label in entry])
+    words = vocabulary([picked.labels, column.labels], items)
+    won = np.append(words.lookups[0], np.int32(-1))[picked.codes]
+    codes = words.lookups[1][column.codes]
+    ranking = np.repeat(np.arange(len(sets)), [len(entry) for entry in sets])
+    is_chosen = codes == won[ranking]
+    found = np.bincount(ranking[is_chosen], minlength=len(sets))
+    bad = np.flatnonzero(found != 1)
+    if bad.size:
+        i = int(bad[0])
+        what = "missing" if won[i] < 0 else repr(words.items[won[i]])
+        raise DataError(
+            f"{source.where(i)}: the chosen item is {what}, but the offered set names it "
+            f"{found[i]} times ({bad.size} such rows). It must be offered exactly once."
+        )
+    fields = _collapse(
+        ranking=ranking,
+        item=codes,
+        value=np.where(is_chosen, 0.0, np.inf),
+        n_rankings=len(sets),
+        items=words.items,
+        partial="subset",
+        weight=weight,
+        source=source,
+        notices=list(words.notices),
+    )
+    return fields | {"kind": "choices", "partial": None}
+
+
+def _collapse(
+    *,
+    ranking: NDArray[Any],
+    item: NDArray[Any],
+    value: NDArray[np.float64],
+    n_rankings: int,
+    items: tuple[str, ...],
+    partial: str | None,
+    weight: Any,
+    source: Source,
+    notices: list[str],
+    tie_tolerance: float = 0.0,
+) -> dict[str, Any]:
+    """Sort, level, complete and collapse rankings given as (ranking, item, value: low = best)."""
+    check_in_range(tie_tolerance, "tie_tolerance", 0.0, np.inf, high_open=True)
+    weights = checked_weight(weight, n_rankings, source)
+    k = len(items)
+    pair = np.sort(ranking.astype(np.int64) * max(k, 1) + item)
+    twice = np.flatnonzero(pair[1:] == pair[:-1])
+    if twice.size:
+        i, j = divmod(int(pair[twice[0]]), k)
+        raise DataError(f"{source.where(i)}: {items[j]!r} is ranked twice. Keep one of its places.")
+    order = np.lexsort((item, value, ranking))
+    ranking, item, value = ranking[order], item[order], value[order]
+    size = np.bincount(ranking, minlength=n_rankings)
+    start = np.concatenate([[0], np.cumsum(size)])
+    fresh = np.ones(len(item), bool)  # a new level begins here
+    # inf - inf (two items of the unordered rest) is no step
+    with np.errstate(invalid="ignore"):
+        fresh[1:] = np.diff(value) > tie_tolerance
+    fresh[start[:-1][size > 0]] = True
+    step = np.cumsum(fresh)
+    level = (step - np.repeat(step[start[:-1][size > 0]], size[size > 0])).astype(np.int32)
+    level[np.isinf(value)] = _REST
+
+    complete = size == k
+    if partial is None and not complete.all():
+        i = int(np.argmin(complete))
+        raise OptionError(
+            f"{int((~complete).sum())} of {n_rankings} rankings name only some of the {k} items "
+            f'(the first is {source.where(i)} with {size[i]}). Say partial="subset" if the others '
+            'were never on offer, or partial="top" if they were on offer and rank below: the '
+            "results can differ entirely."
+        )
+    if partial is not None:
+        check_choice(partial, "partial", ("subset", "top"))
+    if partial == "top" and not complete.all():
+        present = np.zeros((n_rankings, k), bool)
+        present[ranking, item] = True
+        rest_ranking, rest_item = np.nonzero(~present)
+        ranking = np.concatenate([ranking, rest_ranking])
+        item = np.concatenate([item, rest_item.astype(item.dtype)])
+        level = np.concatenate([level, np.full(len(rest_item), _REST, np.int32)])
+        order = np.lexsort((item, level, ranking))
+        ranking, item, level = ranking[order], item[order], level[order]
+        size = np.bincount(ranking, minlength=n_rankings)
+        start = np.concatenate([[0], np.cumsum(size)])
+    level = np.where(level == _REST, np.int32(-1), level)
+
+    single = size < 2
+    if single.any():
+        first = source.where(int(np.argmax(single)))
+        notices.append(
+            f"{int(single.sum())} rankings of fewer than two items were dropped, they compare "
+            f"nothing (the first is {first})."
+        )
+    keep = ~single if weights is None else ~single & (weights > 0)
+    flat = np.stack([item.astype(np.int32), level.astype(np.int32)])
+    chosen, count = _unique_orderings(flat, start, keep, weights)
+    pieces = [np.arange(start[i], start[i + 1]) for i in chosen]
+    index = np.concatenate(pieces) if pieces else np.zeros(0, np.int64)
+    return {
+        "items": items,
+        "kind": "rankings",
+        "start": np.concatenate([[0], np.cumsum(size[chosen])]).astype(np.int64),
+        "item": flat[0][index],
+        "level": flat[1][index],
+        "count": count,
+        "row": chosen if source.row is None else source.row[chosen],
+        "partial": partial if not complete.all() else None,
+        "source": source.name,
+        "notices": tuple(notices),
+    }
+
+
+def _unique_orderings(
+    flat: NDArray[np.int32],
+    start: NDArray[np.int64],
+    keep: NDArray[np.bool_],
+    weights: NDArray[np.float64] | None,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the first ranking of each distinct ordering and the orderings' total weights."""
+    seen: dict[bytes, int] = {}
+    count: list[float] = []
+    first: list[int] = []
+    for i in np.flatnonzero(keep).tolist():
+        key = flat[:, start[i] : start[i + 1]].tobytes()
+        cell = seen.setdefault(key, len(seen))
+        if cell == len(count):
+            count.append(0.0)
+            first.append(i)
+        count[cell] += 1.0 if weights is None else float(weights[i])
+    return np.array(first, dtype=np.int64), np.array(count, dtype=np.float64)
