@@ -66,18 +66,32 @@ class Resolution:
 
 def resolution_of(values: NDArray[Any]) -> Resolution:
     """Return how finely ``values`` were logged."""
-    flat = np.asarray(values).ravel()
-    single = flat.dtype == np.float32
-    flat = flat.astype(np.float64)
-    flat = flat[np.isfinite(flat)]
+    values = np.asarray(values).ravel()
+    sample = _finite(values[:: max(1, values.size // 2000)])
+    single = values.dtype == np.float32 or _are_single(sample)
     if not single:
-        single = bool(np.all(flat.astype(np.float32).astype(np.float64) == flat))
-        tested = flat
-    else:
-        # 0.1 stored as float32 is not 0.1: look at the shortest decimal form of a sample instead
-        tested = np.array([float(str(np.float32(v))) for v in flat[:2000]])
-    decimals = _decimals(tested)
-    return Resolution(decimals, single, _few_values(flat))
+        few, decimals = _few_values(sample), _decimals(sample)
+        if decimals > _MAX_DECIMALS and len(few) > _FEW:
+            return Resolution(decimals, False, few)  # no other value could add to this
+        values = _finite(values)
+        return Resolution(_decimals(values, start=decimals), False, _few_values(values))
+    values = _finite(values)
+    if _are_single(values):
+        # 0.1 stored as float32 is not 0.1: look at the shortest decimal form of the sample instead
+        decimals = _decimals(np.array([float(str(np.float32(v))) for v in sample]))
+        return Resolution(decimals, True, _few_values(values))
+    return Resolution(_decimals(values), False, _few_values(values))
+
+
+def _finite(values: NDArray[Any]) -> NDArray[np.float64]:
+    values = values.astype(np.float64)
+    finite = np.isfinite(values)
+    return values if finite.all() else values[finite]
+
+
+def _are_single(values: NDArray[np.float64]) -> bool:
+    with np.errstate(over="ignore"):  # scores may be anything
+        return bool(np.all(values.astype(np.float32).astype(np.float64) == values))
 
 
 def _few_values(flat: NDArray[np.float64]) -> frozenset[float]:
@@ -88,9 +102,10 @@ def _few_values(flat: NDArray[np.float64]) -> frozenset[float]:
     return frozenset(distinct[: _FEW + 1].tolist())
 
 
-def _decimals(flat: NDArray[np.float64]) -> int:
+def _decimals(flat: NDArray[np.float64], start: int = 0) -> int:
+    """Return the most decimals that a value has, at least ``start`` (known to be needed)."""
     remaining = flat
-    for decimals in range(_MAX_DECIMALS + 1):
+    for decimals in range(start, _MAX_DECIMALS + 1):
         scaled = remaining * 10.0**decimals
         # 1e-3 of a unit of the last place, but never finer than double precision allows
         slack = max(1e-3 if decimals < 9 else 1e-2, 0.0)
@@ -114,7 +129,9 @@ def _refuse_scale(values: NDArray[np.float64], where: str, what: str) -> None:
         )
     if finite.size and finite.max() > 1 + 1e-6:
         top = float(finite.max())
-        hint = "These look like percent; divide by 100." if 1.5 < top <= 100 else "Divide by the row's sum if these are scores."
+        percent = 1.5 < top <= 100
+        hint = "These look like percent" if percent else "If these are scores"
+        hint += "; divide by 100." if percent else ", divide by the row's sum."
         raise ProbabilityError(
             f"{where}: {what} is {top:g}, above 1. A probability lies in [0, 1]. {hint}"
         )

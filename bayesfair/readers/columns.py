@@ -68,6 +68,11 @@ class Layout:
         return list(dict.fromkeys([*used, *self.probabilities.values(), *self.offered.values()]))
 
     @property
+    def labels(self) -> list[str]:
+        """Columns that hold labels: few different values in many rows."""
+        return [c for c in (self.arm, self.by) if c is not None]
+
+    @property
     def arms_from_columns(self) -> tuple[str, ...] | None:
         """Labels that the columns themselves name, without looking at any row."""
         return tuple(self.probabilities or self.offered) or None

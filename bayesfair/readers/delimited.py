@@ -73,34 +73,34 @@ class Delimited:
     delimiter: str
     n_rows: int | None = None  # not known before the file has been read
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield record batches of the columns as text, in constant memory."""
+    def batches(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Iterator[Any]:
+        """Yield record batches of the columns as text (`labels` encoded), in constant memory."""
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
         try:
             with opened(self.path) as stream:
-                yield from arrow_csv.open_csv(stream, **self._options(columns))
+                yield from arrow_csv.open_csv(stream, **self._options(columns, labels))
         except StopIteration:
             return
         except (pa.ArrowInvalid, OSError, EOFError) as error:
             raise self._explained(error) from error
 
-    def table(self, columns: Sequence[str]) -> Any:
+    def table(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Any:
         """Return the columns as text, read on all cores."""
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
         try:
             with opened(self.path) as stream:
-                return arrow_csv.read_csv(stream, **self._options(columns))
+                return arrow_csv.read_csv(stream, **self._options(columns, labels))
         except (pa.ArrowInvalid, OSError, EOFError) as error:
             if "Row #" not in str(error):  # threads do not know the row; one thread does
-                for _ in self.batches(columns):
+                for _ in self.batches(columns, labels):
                     pass
             raise self._explained(error) from error
 
-    def _options(self, columns: Sequence[str]) -> dict[str, Any]:
+    def _options(self, columns: Sequence[str], labels: Sequence[str]) -> dict[str, Any]:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
@@ -113,7 +113,10 @@ class Delimited:
             ),
             "convert_options": arrow_csv.ConvertOptions(
                 include_columns=list(columns),
-                column_types={name: pa.string() for name in columns},
+                column_types={
+                    name: pa.dictionary(pa.int32(), pa.string()) if name in labels else pa.string()
+                    for name in columns
+                },
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=True,
                 null_values=[""],

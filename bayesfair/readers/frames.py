@@ -34,11 +34,11 @@ class Frame:
     n_rows: int | None
     name: str = "data frame"
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Iterator[Any]:
         """Yield record batches of the columns."""
-        yield from self.table(columns).to_batches(max_chunksize=1 << 16)
+        yield from self.table(columns, labels).to_batches(max_chunksize=1 << 16)
 
-    def table(self, columns: Sequence[str]) -> Any:
+    def table(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Any:
         """Return the columns as an Arrow table; columns of Python objects become text."""
         import narwhals as nw
         import pyarrow as pa

@@ -210,7 +210,7 @@ def discovery_notice(n_arms: int) -> str:
 
 def _everything(opened: Any, converter: Converter) -> Rounds:
     parts, row = [], opened.first_row
-    for table in opened.tables(converter.layout.columns):
+    for table in opened.tables(converter.layout.columns, converter.layout.labels):
         if table.num_rows:
             parts.append(converter.convert(table, row))
             row += table.num_rows

@@ -66,7 +66,11 @@ def concatenated(parts: Sequence[Rounds]) -> Rounds:
     columns: dict[str, list[Any]] = {
         f.name: [getattr(p, f.name) for p in parts] for f in fields(Rounds)
     }
-    return Rounds(**{n: None if v[0] is None else np.concatenate(v) for n, v in columns.items()})
+    joined: dict[str, Any] = {
+        name: None if values[0] is None else np.concatenate(values)
+        for name, values in columns.items()
+    }
+    return Rounds(**joined)
 
 
 class Converter:
@@ -146,6 +150,7 @@ class Converter:
         if layout.probabilities:
             pairs = [column(name) for name in layout.probabilities.values()]
             pi = matrix([c for c, _ in pairs], [w for _, w in pairs], decimal=decimal)
+            pi.flags.writeable = False  # nobody else holds it: History takes it without a copy
         order, kind = None, None
         if layout.order is not None and table.num_rows:
             order, kind = order_values(*column(layout.order), decimal=decimal)

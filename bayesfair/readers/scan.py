@@ -11,6 +11,7 @@ import numpy as np
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.probabilities import Resolution
+from bayesfair.readers.ahead import ahead
 from bayesfair.readers.building import Builder, Tally, check_decimal, parse_missing
 from bayesfair.readers.columns import Layout, Option, resolve_layout
 from bayesfair.readers.history import discovery_notice, known_arms
@@ -69,7 +70,7 @@ class HistoryScan:
         return len(self.arms)
 
     def chunks(self) -> Iterator[History]:
-        """Yield the parts in order, as validated histories.
+        """Yield the parts in order, as validated histories; the next is read meanwhile.
 
         Rows are numbered through the source; `known_at` counts from the first round of each part.
         Every call reads the source anew.
@@ -79,13 +80,16 @@ class HistoryScan:
         DataError, ProbabilityError, ArmError
             As `read_history` does; also if the rounds are not in order, naming the row.
         """
+        return ahead(self._parts())
+
+    def _parts(self) -> Iterator[History]:
         plan, tally = self._plan, Tally(np.zeros(self.n_arms, dtype=np.int64))
         converter = plan.converter(self.arms)
         progress = _Progress()
         resolution = Resolution()
         held: History | None = None
         row = plan.source.first_row
-        for table in _tables(plan.source, plan.layout.columns, self.chunk_rounds):
+        for table in _tables(plan, plan.layout.columns, self.chunk_rounds):
             rounds = converter.convert(table, row)
             row += len(rounds)
             progress.check(rounds, plan)
@@ -274,7 +278,7 @@ def _collected(plan: _Plan) -> tuple[tuple[str, ...], int]:
     converter.book = book
     columns = [layout.arm, *([layout.offered_list] if layout.offered_list else [])]
     row = plan.source.first_row
-    for table in _tables(plan.source, columns, _ROUNDS):
+    for table in _tables(plan, columns, _ROUNDS):
         book.encode(table.column(layout.arm), converter.where(layout.arm, row))
         if layout.offered_list:
             converter.collect_offered(
@@ -288,13 +292,13 @@ def _collected(plan: _Plan) -> tuple[tuple[str, ...], int]:
     return tuple(sorted(book.labels)), n_rows
 
 
-def _tables(source: Source, columns: Sequence[str], size: int) -> Iterator[Any]:
+def _tables(plan: _Plan, columns: Sequence[str], size: int) -> Iterator[Any]:
     """Yield tables of `size` rows from record batches, fewer where a new file has other types."""
     import pyarrow as pa
 
     held: list[Any] = []
     n_held = 0
-    for batch in source.batches(columns):
+    for batch in plan.source.batches(columns, plan.layout.labels):
         if held and batch.schema != held[0].schema:
             yield pa.Table.from_batches(held)
             held, n_held = [], 0

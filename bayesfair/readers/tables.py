@@ -35,8 +35,8 @@ class Part(Protocol):
     def header(self) -> tuple[str, ...]: ...  # noqa: D102
     @property
     def n_rows(self) -> int | None: ...  # noqa: D102
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]: ...  # noqa: D102
-    def table(self, columns: Sequence[str]) -> Any: ...  # noqa: D102
+    def batches(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Iterator[Any]: ...  # noqa: D102
+    def table(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Any: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -69,17 +69,20 @@ class Source:
         counts = [part.n_rows for part in self.parts]
         return None if None in counts else sum(n for n in counts if n is not None)
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield Arrow record batches of the columns, part by part."""
+    def batches(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Iterator[Any]:
+        """Yield Arrow record batches of the columns, part by part.
+
+        Columns named in `labels` may come dictionary-encoded, as files store them.
+        """
         for part in self.parts:
             self._check(part, columns)
-            yield from part.batches(columns)
+            yield from part.batches(columns, labels)
 
-    def tables(self, columns: Sequence[str]) -> Iterator[Any]:
+    def tables(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Iterator[Any]:
         """Yield one Arrow table of the columns per part."""
         for part in self.parts:
             self._check(part, columns)
-            yield part.table(columns)
+            yield part.table(columns, labels)
 
     def _check(self, part: Part, columns: Sequence[str]) -> None:
         if part is self.parts[0]:
@@ -216,30 +219,35 @@ class _Parquet:
     constants: dict[str, str | None]
     n_rows: int
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Iterator[Any]:
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         stored = [self.raw[c] for c in columns if c in self.raw]
         try:
-            with pq.ParquetFile(self.path) as file:
+            with self._opened(labels) as file:
                 # a quarter of the usual chunk: what is decoded at once stays in the cache
                 for batch in file.iter_batches(batch_size=1 << 16, columns=stored):
                     yield pa.record_batch(self._arrays(batch, columns), names=list(columns))
         except (pa.ArrowException, OSError) as error:
             raise self._damaged(error) from error
 
-    def table(self, columns: Sequence[str]) -> Any:
+    def table(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Any:
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         stored = [self.raw[c] for c in columns if c in self.raw]
         try:
-            with pq.ParquetFile(self.path) as file:
+            with self._opened(labels) as file:
                 table = file.read(columns=stored)
         except (pa.ArrowException, OSError) as error:
             raise self._damaged(error) from error
         return pa.table(self._arrays(table, columns), names=list(columns))
+
+    def _opened(self, labels: Sequence[str]) -> Any:
+        import pyarrow.parquet as pq
+
+        encoded = [self.raw[c] for c in labels if c in self.raw]
+        # reading ahead of a whole file would hold all of it in memory
+        return pq.ParquetFile(self.path, pre_buffer=False, read_dictionary=encoded)
 
     def _arrays(self, rows: Any, columns: Sequence[str]) -> list[Any]:
         import pyarrow as pa

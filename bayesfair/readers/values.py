@@ -236,14 +236,22 @@ def matrix(
 ) -> NDArray[np.float64]:
     """Return columns side by side: ``(rows, columns)`` in C order, NaN where missing.
 
-    Filled in blocks of rows, so that every cache line of the result is written once.
+    Filled in blocks of rows, so that a cache line of the result is written while it is at hand.
     """
-    arrays = [_floats(c, w, decimal).to_numpy() for c, w in zip(columns, where, strict=True)]
-    n_rows, k = len(arrays[0]), len(arrays)
+    found = [_floats(c, w, decimal) for c, w in zip(columns, where, strict=True)]
+    n_rows, k = len(found[0]), len(found)
     out = np.empty((n_rows, k))
+    if len({tuple(map(len, column.chunks)) for column in found}) == 1:
+        pieces = list(zip(*(column.chunks for column in found), strict=True))
+    else:
+        pieces = [tuple(column.combine_chunks() for column in found)]
     block = max(64, (1 << 15) // k)
-    for start in range(0, n_rows, block):
-        stop = min(start + block, n_rows)
-        for j, values in enumerate(arrays):
-            out[start:stop, j] = values[start:stop]
+    start = 0
+    for piece in pieces:
+        arrays = [array.to_numpy(zero_copy_only=False) for array in piece]
+        for low in range(0, len(arrays[0]), block):
+            target = out[start + low : start + low + block]
+            for j, values in enumerate(arrays):
+                target[: len(values) - low, j] = values[low : low + block]
+        start += len(arrays[0])
     return out
