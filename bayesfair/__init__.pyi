@@ -1,3 +1,5 @@
+__version__: str
+
 from . import errors, models, plots, policies, rewards, theory
 from .audit import Audit, audit, load_audit, merge
 from .beliefs import Beliefs, beliefs

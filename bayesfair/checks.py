@@ -10,7 +10,14 @@ import numpy as np
 
 from bayesfair.errors import ArmError, OptionError
 
-__all__ = ["as_generator", "check_choice", "check_in_range", "check_known", "did_you_mean", "listed"]
+__all__ = [
+    "as_generator",
+    "check_choice",
+    "check_in_range",
+    "check_known",
+    "did_you_mean",
+    "listed",
+]
 
 
 def listed(names: Iterable[object], limit: int = 8) -> str:
@@ -21,10 +28,10 @@ def listed(names: Iterable[object], limit: int = 8) -> str:
     >>> listed(["a", "b", "c"], limit=2)
     "'a', 'b' and 1 more"
     """
-    names = [repr(str(name)) for name in names]
-    if len(names) <= limit:
-        return ", ".join(names)
-    return f"{', '.join(names[:limit])} and {len(names) - limit} more"
+    quoted = [repr(str(name)) for name in names]
+    if len(quoted) <= limit:
+        return ", ".join(quoted)
+    return f"{', '.join(quoted[:limit])} and {len(quoted) - limit} more"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -60,7 +67,13 @@ def check_known(name: str, known: Sequence[str], what: str = "arm") -> int:
 
 
 def check_in_range(
-    value: Any, name: str, low: float, high: float, *, low_open: bool = False, high_open: bool = False
+    value: Any,
+    name: str,
+    low: float,
+    high: float,
+    *,
+    low_open: bool = False,
+    high_open: bool = False,
 ) -> float:
     """Return ``value`` as float if it lies in the interval, else raise naming the interval."""
     try:

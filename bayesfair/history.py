@@ -1,19 +1,19 @@
-"""A logged decision history: which arm was chosen in each round, what it paid, and how it was drawn.
+"""A logged decision history: the arm chosen in each round, what it paid, and how it was drawn.
 
 `History` is frozen and validated once, here; everything downstream may rely on it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import InitVar, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.checks import listed
-from bayesfair.errors import ArmError, DataError, ProbabilityError
+from bayesfair.errors import ArmError, DataError
 from bayesfair.kernels.rows import largest_row_error
 from bayesfair.probabilities import Resolution, checked_rows, clipped_propensity, resolution_of
 
@@ -109,7 +109,7 @@ class History:
     resolution: Resolution = field(default=Resolution())
     missing: str = "error"
 
-    def __post_init__(self, known_until: ArrayLike | None) -> None:
+    def __post_init__(self, known_until: ArrayLike | None) -> None:  # noqa: PLR0915
         """Validate once; see the class for what may be raised."""
         put = object.__setattr__
         notices = list(self.notices)
@@ -224,8 +224,16 @@ class History:
         for name in self.__dataclass_fields__:
             if name != "known_until":
                 object.__setattr__(new, name, getattr(self, name))
-        for name in ("arm", "reward", "selection_probability", "propensity", "time", "row",
-                     "offered", "known_at"):
+        for name in (
+            "arm",
+            "reward",
+            "selection_probability",
+            "propensity",
+            "time",
+            "row",
+            "offered",
+            "known_at",
+        ):
             object.__setattr__(new, name, part(getattr(self, name)))
         if start and new.known_at is not None:
             object.__setattr__(new, "known_at", _frozen(new.known_at - start))
@@ -256,7 +264,7 @@ class History:
         if values is None:
             return None
         try:
-            column = np.array(values, dtype=dtype)
+            column: NDArray[Any] = np.array(values, dtype=dtype)
         except (TypeError, ValueError) as error:
             raise DataError(f"{name} of {self.source} is not numeric: {error}.") from None
         if column.shape != (len(self.arm),):
@@ -292,7 +300,8 @@ class History:
             arms = tuple(str(a) for a in given)
         elif integer:
             positions = True
-            k = width if width is not None else (int(raw.max()) + 1 if raw.size else 0)
+            highest = int(raw.max()) + 1 if raw.size else 0
+            k = width if width is not None else highest
             arms = tuple(str(i) for i in range(k))
         else:
             positions = False

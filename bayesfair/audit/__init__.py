@@ -1,4 +1,4 @@
-"""The audit: was a logged sequence of decisions smoothly fair and calibrated?"""
+"""The audit of a logged sequence of decisions: smooth fairness and calibration."""
 
 from bayesfair.audit.api import audit, merge
 from bayesfair.audit.criterion import Criterion

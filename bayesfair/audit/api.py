@@ -183,8 +183,8 @@ def audit(
 def _audit_one(data: Any, question: _Question) -> Audit:
     if not isinstance(data, History) and not hasattr(data, "chunks"):
         raise DataError(
-            f"cannot audit a {type(data).__name__}: give a History (bayesfair.read_history), a scan "
-            "(bayesfair.scan_history), or a mapping of labels to them."
+            f"cannot audit a {type(data).__name__}: give a History (bayesfair.read_history), a "
+            "scan (bayesfair.scan_history), or a mapping of labels to them."
         )
     if question.beliefs_model is not None:
         from bayesfair.audit.general import audit_with_beliefs_model

@@ -161,12 +161,11 @@ def _tail(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _log_bin(p: NDArray[np.float64]) -> NDArray[np.int64]:
     scaled = (1 - np.log(np.maximum(p, _LOWEST)) / np.log(_LOWEST)) * _LOG_BINS
-    return np.clip(scaled.astype(np.int64), 0, _LOG_BINS - 1)
+    clipped: NDArray[np.int64] = np.clip(scaled.astype(np.int64), 0, _LOG_BINS - 1)
+    return clipped
 
 
-def _log_sums(
-    arm: NDArray[np.int32], p: NDArray[np.float64], n_arms: int
-) -> NDArray[np.float64]:
+def _log_sums(arm: NDArray[np.int32], p: NDArray[np.float64], n_arms: int) -> NDArray[np.float64]:
     where = arm.astype(np.int64) * _LOG_BINS + _log_bin(p)
     size = n_arms * _LOG_BINS
     return np.stack(

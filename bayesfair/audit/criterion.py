@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from bayesfair.checks import check_choice, check_in_range
 from bayesfair.errors import OptionError
 
-__all__ = ["DIVERGENCE_NAMES", "EPS1_GRID", "VERDICTS", "Criterion", "worst_verdict"]
+__all__ = [
+    "DIVERGENCE_NAMES",
+    "EPS1_GRID",
+    "VERDICTS",
+    "Criterion",
+    "finite_or_text",
+    "worst_verdict",
+]
 
 DIVERGENCE_NAMES = (
     "total_variation",
@@ -108,8 +116,8 @@ def finite_or_text(value: Any) -> Any:
     if isinstance(value, int):
         return value
     number = float(value)
-    if number != number:
+    if math.isnan(number):
         return None
-    if number in (float("inf"), float("-inf")):
+    if math.isinf(number):
         return "inf" if number > 0 else "-inf"
     return number

@@ -140,13 +140,20 @@ def _tie_sentence(summary: Summary) -> str | None:
     n, k = sums.n_rounds, len(summary.arms)
     if not n or k < 2 or summary.selection == "none":
         return None
-    ties, focus = sums.all_zero / n, sums.concentration / n
+    # The beliefs are optimistic about arms that were hardly tried, so ties are judged by the
+    # rewards that were observed: probability that all arms pay 0 at their mean rewards.
+    observed = np.maximum(sums.plays - sums.n_unobserved, 1)
+    ties = float(np.prod(np.clip(1 - sums.reward_total / observed, 0, 1)))
+    believed, focus = sums.all_zero / n, sums.concentration / n
     regret = summary.regret.total / n
-    if ties < _MANY_TIES or regret < _LARGE_REGRET or focus < 2 / k:
+    if summary.start.family != "bernoulli" or ties < _MANY_TIES or regret < _LARGE_REGRET:
+        return None
+    if focus < 2 / k:
         return None
     return (
-        f"Most rounds are ties: under the beliefs all arms would pay 0 in {100 * ties:.0f} % of the "
-        f"rounds, and a tie is split evenly, so that P* is spread over all {k} arms. The rule "
-        f"concentrates (the chosen arm's mean probability is {focus:.3f}, as with {1 / focus:.1f} "
-        "equal arms). This explains the large fairness regret."
+        f"Most rounds are ties: at the observed mean rewards all arms would pay 0 in "
+        f"{100 * ties:.0f} % of the rounds ({100 * believed:.0f} % under the beliefs, on average), "
+        f"and a tie is split evenly, so that P* is spread over all {k} arms. The rule concentrates "
+        f"(the chosen arm's mean probability is {focus:.3f}, as with {1 / focus:.1f} equal arms). "
+        "This explains the large fairness regret."
     )

@@ -137,9 +137,7 @@ def evaluate(parts: list[Part], criterion: Criterion) -> Objective:
     sd = np.zeros(n_draws)
     if sampled and n > 1:
         sd = np.sqrt(np.maximum(second / n - mean**2, 0) / (n - 1))
-    return Objective(
-        smallest, mean if logged else None, sd, lower, p_best_sum / n, error / n
-    )
+    return Objective(smallest, mean if logged else None, sd, lower, p_best_sum / n, error / n)
 
 
 def _smallest(

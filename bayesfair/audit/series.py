@@ -82,7 +82,7 @@ class Series:
         regret, plays = [], []
         for mark in marks:
             part, offset = (self, 0) if mark <= self.n_rounds else (other, self.n_rounds)
-            value, count = part._at(mark - offset)
+            value, count = part._at(int(mark) - offset)
             regret.append(value + (self.last_regret if offset else 0.0))
             plays.append(count + (self.last_plays if offset else 0))
         k = len(self.last_plays)

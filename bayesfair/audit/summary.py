@@ -105,7 +105,8 @@ class Sums(NamedTuple):
 
     def merged(self, other: Sums) -> Sums:
         """Return those of both."""
-        return Sums(*(a + b for a, b in zip(self, other, strict=True)))
+        added: list[Any] = [a + b for a, b in zip(tuple(self), tuple(other), strict=True)]  # type: ignore[operator]
+        return Sums(*added)
 
 
 @dataclass(frozen=True, eq=False)

@@ -90,7 +90,11 @@ def _divergence_words(criterion: dict[str, Any]) -> str:
 
 
 def _smooth_lines(audit: dict[str, Any]) -> list[str]:
-    subjective, objective, eps1 = audit["subjective"], audit["objective"], audit["criterion"]["eps1"]
+    subjective, objective, eps1 = (
+        audit["subjective"],
+        audit["objective"],
+        audit["criterion"]["eps1"],
+    )
     lines = ["Smooth fairness: similar arms, similar probabilities"]
     if subjective["verdict"] == "not_auditable":
         lines.append("  not auditable: needs the probabilities of all arms in each round")
@@ -126,7 +130,10 @@ def _smooth_lines(audit: dict[str, Any]) -> list[str]:
 def _calibration_lines(audit: dict[str, Any]) -> list[str]:
     calibration = audit["calibration"]
     lines = ["Calibrated fairness: fairness regret, the shortfall from P* (best-arm probability)"]
-    for name, title in (("subjective", "under the beliefs"), ("objective", "under the true rewards")):
+    for name, title in (
+        ("subjective", "under the beliefs"),
+        ("objective", "under the true rewards"),
+    ):
         part = calibration[name]
         if part["regret_per_round"] is None:
             if part["lower"] is not None:

@@ -6,7 +6,10 @@ from pathlib import Path
 
 from bayesfair.checks import check_choice
 
-__all__ = ["names", "path"]
+__all__ = ["LOGS", "names", "path"]
+
+LOGS = ("ecmo",)
+"""Decision histories; the others are comparisons."""
 
 _FOLDER = Path(__file__).parent
 
@@ -16,8 +19,8 @@ def names() -> tuple[str, ...]:
 
     Examples
     --------
-    >>> names()
-    ('ecmo',)
+    >>> "ecmo" in names()
+    True
     """
     return tuple(sorted(file.stem for file in _FOLDER.glob("*.csv")))
 

@@ -18,7 +18,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.kernels.divergences import bernoulli_pair, divergence_code
+from bayesfair.kernels.divergences import decision_divergence_maxima
 
 __all__ = ["N_BINS", "Histogram", "SortedColumns", "divergence_maxima", "pair_maxima"]
 
@@ -53,7 +53,7 @@ def _fill_histogram(pi, count, total):  # type: ignore[no-untyped-def]
     for t in range(n_rounds):
         for i in range(k):
             p = pi[t, i]
-            if p == p:
+            if not np.isnan(p):
                 b = min(int(p * n_bins), n_bins - 1)
                 count[i, b] += 1.0
                 total[i, b] += p
@@ -77,7 +77,7 @@ def pair_maxima(pi: NDArray[np.float64]) -> NDArray[np.float64]:
     _pair_maxima(np.ascontiguousarray(pi), 512, out)
     out = np.maximum(out, out.T)
     np.fill_diagonal(out, 0.0)
-    return out
+    return np.asarray(out)
 
 
 class SortedColumns(NamedTuple):
@@ -105,7 +105,7 @@ class SortedColumns(NamedTuple):
 class Histogram(NamedTuple):
     """Count and sum of the values in each of ``N_BINS`` equal bins of [0, 1], per arm."""
 
-    count: NDArray[np.float64]
+    counts: NDArray[np.float64]
     total: NDArray[np.float64]
 
     @classmethod
@@ -128,7 +128,7 @@ class Histogram(NamedTuple):
 
     def merged(self, other: Histogram) -> Histogram:
         """Return the histogram of both parts."""
-        return Histogram(self.count + other.count, self.total + other.total)
+        return Histogram(self.counts + other.counts, self.total + other.total)
 
     def shortfall(self, p: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
         """Return sum over arms of g_i(p_i) for ``p`` (..., k), and a bound on its error.
@@ -137,12 +137,12 @@ class Histogram(NamedTuple):
         max(n p - sum, 0), and at most what mass at the bin's two ends with that mean would add.
         The midpoint is returned; the bound is the largest half-width over ``p``.
         """
-        k, n_bins = self.count.shape
-        n_below = np.concatenate([np.zeros((k, 1)), np.cumsum(self.count, axis=1)], axis=1)
+        k, n_bins = self.counts.shape
+        n_below = np.concatenate([np.zeros((k, 1)), np.cumsum(self.counts, axis=1)], axis=1)
         s_below = np.concatenate([np.zeros((k, 1)), np.cumsum(self.total, axis=1)], axis=1)
         bin_of = np.clip((p * n_bins).astype(np.int64), 0, n_bins - 1)
         arm = np.arange(k)
-        n, s = self.count[arm, bin_of], self.total[arm, bin_of]
+        n, s = self.counts[arm, bin_of], self.total[arm, bin_of]
         low_edge = bin_of / n_bins
         inner = np.maximum(n * p - s, 0.0)
         outer = np.maximum((n * (low_edge + 1 / n_bins) - s) * n_bins * (p - low_edge), inner)
@@ -150,18 +150,6 @@ class Histogram(NamedTuple):
         value = (base + 0.5 * (inner + outer)).sum(axis=-1)
         error = 0.5 * (outer - inner).sum(axis=-1)
         return value, float(error.max()) if error.size else math.nan
-
-
-@numba.njit(cache=True, nogil=True)
-def _divergence_maxima(pi, code, out):  # type: ignore[no-untyped-def]
-    n_rounds, k = pi.shape
-    for t in range(n_rounds):
-        for i in range(k):
-            for j in range(k):
-                if i != j and pi[t, i] == pi[t, i] and pi[t, j] == pi[t, j]:
-                    value = bernoulli_pair(pi[t, i], pi[t, j], code)
-                    if value > out[i, j]:
-                        out[i, j] = value
 
 
 def divergence_maxima(pi: NDArray[np.float64], name: str) -> NDArray[np.float64]:
@@ -181,8 +169,4 @@ def divergence_maxima(pi: NDArray[np.float64], name: str) -> NDArray[np.float64]
     """
     if name in ("total_variation", "wasserstein"):
         return pair_maxima(pi)  # both are |p - q| between two-outcome laws
-    k = pi.shape[1]
-    out = np.full((k, k), -np.inf)
-    _divergence_maxima(np.ascontiguousarray(pi), divergence_code(name), out)
-    np.fill_diagonal(out, 0.0)
-    return out
+    return decision_divergence_maxima(pi, name)

@@ -1,0 +1,288 @@
+"""The command line; the only place that prints. Heavy imports happen inside the commands."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    name="bayesfair",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    help="Was a sequence of logged decisions fair to its options, and how sure can one be?",
+)
+
+_SCAN_BYTES = 500_000_000
+"""Files above this size are read in parts."""
+
+VERDICT_EXIT = {
+    "unfair": ("unfair",),
+    "undetermined": ("unfair", "undetermined", "not_auditable"),
+}
+
+
+@app.callback()
+def _root() -> None:
+    """Make commands, not one command (typer would fold a single one into the program)."""
+
+
+AUDIT_HELP = """Audit a logged decision history.
+
+Columns: arm, reward, and where present p_{arm} (the probability of every arm) or propensity (of the
+chosen arm), timestamp.
+
+Example: `bayesfair audit --example ecmo`
+
+Example: `bayesfair audit log.csv --arm item_id --reward click --propensity p --order timestamp`
+"""
+
+
+@app.command(name="audit", help=AUDIT_HELP)
+def audit_command(
+    log: Annotated[
+        str | None, typer.Argument(help="CSV or Parquet: a file, a folder or a glob.")
+    ] = None,
+    example: Annotated[str | None, typer.Option(help="Audit a bundled log instead: ecmo.")] = None,
+    arm: Annotated[str, typer.Option(help="Column of the chosen arm.")] = "arm",
+    reward: Annotated[str, typer.Option(help="Column of its reward.")] = "reward",
+    propensity: Annotated[
+        str | None, typer.Option(help="Column of the chosen arm's probability; '' for none.")
+    ] = None,
+    probabilities: Annotated[
+        str | None, typer.Option(help="Pattern of the columns of all arms, such as p_{arm}.")
+    ] = None,
+    order: Annotated[
+        str | None, typer.Option(help="Column that orders the rounds; '' for file order.")
+    ] = None,
+    by: Annotated[str | None, typer.Option(help="Column that splits the log into several.")] = None,
+    arms: Annotated[
+        str | None, typer.Option(help="Labels, comma-separated; or by_group with --by.")
+    ] = None,
+    offered: Annotated[str | None, typer.Option(help="Columns or list of arms on offer.")] = None,
+    known_at: Annotated[
+        str | None, typer.Option(help="Column: first round or time that may use the reward.")
+    ] = None,
+    missing: Annotated[
+        str, typer.Option(help="Missing rewards: error, unobserved, drop, or a number.")
+    ] = "error",
+    delimiter: Annotated[str | None, typer.Option(help="Of text files; default detected.")] = None,
+    decimal: Annotated[str, typer.Option(help="Decimal sign of text files.")] = ".",
+    eps1: Annotated[float, typer.Option(help="Slope of smooth fairness.")] = 2.0,
+    eps2: Annotated[float, typer.Option(help="Allowance of smooth fairness.")] = 0.05,
+    delta: Annotated[float, typer.Option(help="Objective verdict: fair from 1 - delta on.")] = 0.05,
+    divergence: Annotated[
+        str, typer.Option(help="D between decisions, and rewards unless given.")
+    ] = "total_variation",
+    reward_divergence: Annotated[str | None, typer.Option(help="D between rewards.")] = None,
+    family: Annotated[
+        str, typer.Option(help="Rewards: auto, bernoulli, finite, poisson, normal.")
+    ] = "auto",
+    prior: Annotated[
+        str | None, typer.Option(help="Parameters of the prior for every arm, e.g. 0.5,0.5.")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="PyMC model of the true rewards, bernoulli_hierarchical..."),
+    ] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(help="Excess that does not count as a violation.")
+    ] = None,
+    draws: Annotated[int, typer.Option(help="Posterior draws.")] = 4000,
+    seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
+    objective: Annotated[bool, typer.Option(help="Also audit against the true rewards.")] = True,
+    json_file: Annotated[
+        str | None, typer.Option("--json", help="Write JSON to a file, or - for standard output.")
+    ] = None,
+    rounds: Annotated[
+        Path | None, typer.Option(help="Write every round to this Parquet file.")
+    ] = None,
+    save: Annotated[Path | None, typer.Option(help="Write the audit to a NetCDF file.")] = None,
+    fail_on: Annotated[
+        str | None, typer.Option(help="Exit 1 on this verdict or worse: unfair, undetermined.")
+    ] = None,
+    max_regret_per_round: Annotated[
+        float | None, typer.Option(help="Exit 1 if the lower bound of the regret exceeds this.")
+    ] = None,
+    scan: Annotated[
+        bool | None,
+        typer.Option(help="Read in parts, in constant memory (default: for large files)."),
+    ] = None,
+) -> None:
+    from bayesfair.checks import check_choice
+    from bayesfair.errors import OptionError
+
+    if (log is None) == (example is None):
+        raise OptionError("give a LOG to audit, or --example ecmo; see bayesfair audit --help.")
+    if fail_on is not None:
+        check_choice(fail_on, "--fail-on", tuple(VERDICT_EXIT))
+    if rounds is not None and by is not None:
+        raise OptionError("--rounds writes one log; it cannot be combined with --by.")
+    if save is not None and by is not None:
+        raise OptionError("--save writes one audit; it cannot be combined with --by.")
+    source: Any = log
+    if example is not None:
+        from bayesfair import examples
+
+        source = examples.path(check_choice(example, "--example", examples.LOGS))
+    data = _read(
+        source,
+        scan,
+        arm=arm,
+        reward=reward,
+        propensity=propensity,
+        probabilities=probabilities,
+        order=order,
+        by=by,
+        arms=_labels(arms),
+        offered=offered,
+        known_at=known_at,
+        missing=missing,
+        delimiter=delimiter,
+        decimal=decimal,
+    )
+    from bayesfair.audit import audit
+
+    with _Progress(data) as progress:
+        result = audit(
+            data,
+            eps1=eps1,
+            eps2=eps2,
+            delta=delta,
+            divergence=divergence,
+            reward_divergence=reward_divergence,
+            family=family,
+            prior=_numbers(prior, "--prior"),
+            model=model,
+            objective=objective,
+            tolerance=tolerance,
+            draws=draws,
+            seed=seed,
+            progress=progress.advance,
+        )
+    numbers = result.to_dict()
+    if rounds is not None:
+        from bayesfair.audit.per_round import write_rounds
+
+        write_rounds(result, rounds)  # type: ignore[arg-type]
+    if save is not None:
+        result.save(save)  # type: ignore[union-attr]
+    _write(numbers, str(result), json_file)
+    if fail_on is not None and numbers["verdict"] in VERDICT_EXIT[fail_on]:
+        print(f"verdict {numbers['verdict']} (--fail-on {fail_on})", file=sys.stderr)
+        raise typer.Exit(1)
+    if max_regret_per_round is not None:
+        _check_regret(numbers, max_regret_per_round)
+
+
+def _read(source: Any, scan: bool | None, **options: Any) -> Any:
+    """Read a log whole, or in parts where it is large."""
+    from bayesfair.readers import read_history, scan_history
+
+    if scan is None:
+        path = Path(str(source))
+        size = path.stat().st_size if path.is_file() else 0
+        scan = size > _SCAN_BYTES and not options["by"]
+    if not scan:
+        return read_history(source, **options)
+    if options["by"]:
+        from bayesfair.errors import OptionError
+
+        raise OptionError("--scan reads one log in order; it cannot be combined with --by.")
+    options.pop("by")
+    return scan_history(source, **options)
+
+
+def _labels(text: str | None) -> list[str] | str | None:
+    if text is None or text == "by_group":
+        return text
+    return [label.strip() for label in text.split(",")]
+
+
+def _numbers(text: str | None, option: str) -> tuple[float, ...] | None:
+    if text is None:
+        return None
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        from bayesfair.errors import OptionError
+
+        raise OptionError(f"{option} {text!r} must be numbers separated by commas.") from None
+
+
+def _write(numbers: dict[str, Any], text: str, json_file: str | None) -> None:
+    """Print the report, and write JSON where asked; ``-`` replaces the report on stdout."""
+    if json_file == "-":
+        print(json.dumps(numbers, indent=2, ensure_ascii=False))
+        return
+    if json_file is not None:
+        Path(json_file).write_text(
+            json.dumps(numbers, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
+    print(text)
+
+
+def _check_regret(numbers: dict[str, Any], limit: float) -> None:
+    for label, audit in (numbers.get("groups") or {"": numbers}).items():
+        lower = audit["calibration"]["subjective"]["lower"]
+        if lower is not None and lower > limit:
+            group = f" of group {label}" if label else ""
+            print(
+                f"fairness regret per round{group} is at least {lower:.6g}, above {limit:g} "
+                "(--max-regret-per-round)",
+                file=sys.stderr,
+            )
+            raise typer.Exit(1)
+
+
+class _Progress:
+    """A progress bar on stderr for logs that are read in parts, if it is a terminal."""
+
+    def __init__(self, data: Any) -> None:
+        self.total = getattr(data, "n_rounds", None)
+        self.long = hasattr(data, "chunks") and sys.stderr.isatty()
+        self.bar: Any = None
+
+    def __enter__(self) -> _Progress:
+        if self.long:
+            from rich.console import Console
+            from rich.progress import Progress
+
+            self.bar = Progress(console=Console(stderr=True), transient=True)
+            self.bar.start()
+            self.task = self.bar.add_task("rounds", total=self.total)
+        return self
+
+    def advance(self, done: int) -> None:
+        """Show that ``done`` rounds have been audited."""
+        if self.bar is not None:
+            self.bar.update(self.task, completed=done)
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+
+def main(run: Callable[[], Any] = app) -> None:
+    """Run the command line: bad input ends with one message and status 2, without a traceback."""
+    try:
+        run()
+    except ValueError as error:
+        from bayesfair.errors import BayesfairError
+
+        if not isinstance(error, BayesfairError):
+            raise
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except BrokenPipeError:
+        raise SystemExit(0) from None
+
+
+if __name__ == "__main__":
+    main()
