@@ -1,0 +1,262 @@
+"""What every decision rule shares: an explicit state, and pure functions on it."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesfair.checks import check_choice
+from bayesfair.errors import DataError, OptionError
+from bayesfair.priors import prior_table
+
+__all__ = ["FAMILIES", "Policy", "State"]
+
+FAMILIES = ("bernoulli", "finite", "poisson", "normal")
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """All that a rule knows before a round: sufficient statistics of the known rewards.
+
+    Parameters
+    ----------
+    pulls : (k,) array
+        Number of known rewards per arm.
+    total : (k,) array
+        Sum of known rewards per arm, in reward units.
+    spread : (k,) array
+        Sum of squared deviations of known rewards from their mean, per arm.
+    levels : (k, L) array or None
+        Known rewards per level (family ``"finite"`` only).
+    family : str
+        ``"bernoulli"``, ``"finite"``, ``"poisson"`` or ``"normal"``.
+    prior : array
+        Prior parameters per arm; ``"bernoulli"``: (k, 2), the two Beta parameters.
+    support : (L,) array or None
+        Values of the levels.
+    exploration : float
+        An arm with at most this many known rewards is still to be explored; -1 = none ever is.
+    memory : (m, k) array or None
+        What the rule must remember beyond the statistics.
+
+    Notes
+    -----
+    Frozen: `Policy.update` returns a new state. The current round is never part of it.
+    """
+
+    pulls: NDArray[np.float64]
+    total: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    levels: NDArray[np.float64] | None
+    family: str
+    prior: NDArray[np.float64]
+    support: NDArray[np.float64] | None = None
+    exploration: float = -1.0
+    memory: NDArray[np.float64] | None = None
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms, k."""
+        return self.pulls.size
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """Mean known reward per arm, ``(k,)``; NaN where nothing is known."""
+        with np.errstate(invalid="ignore"):
+            return np.where(self.pulls > 0, self.total / np.maximum(self.pulls, 1), np.nan)
+
+    @property
+    def beta(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Beta parameters of the Bernoulli posteriors, ``(k,)`` each."""
+        return self.prior[:, 0] + self.total, self.prior[:, 1] + self.pulls - self.total
+
+    def among(self, offered: NDArray[np.bool_]) -> State:
+        """Return the state of the arms on offer alone."""
+        return replace(
+            self,
+            pulls=self.pulls[offered],
+            total=self.total[offered],
+            spread=self.spread[offered],
+            levels=None if self.levels is None else self.levels[offered],
+            prior=self.prior[offered],
+            memory=None if self.memory is None else self.memory[:, offered],
+        )
+
+
+@dataclass(frozen=True)
+class Policy(ABC):
+    """A decision rule: parameters only; what it has learned lives in a `State`.
+
+    A rule is three pure functions: `start`, `selection_probability` (exact given the known
+    history: quadrature where needed, never an internal draw) and `update`.
+    """
+
+    name: ClassVar[str] = ""
+    #: reward families under which the rule is defined
+    families: ClassVar[tuple[str, ...]] = FAMILIES
+
+    def start(
+        self,
+        arms: int | Sequence[str],
+        family: str = "bernoulli",
+        *,
+        prior: Any = None,
+        support: ArrayLike | None = None,
+    ) -> State:
+        """Return the state before the first round.
+
+        Parameters
+        ----------
+        arms : int or sequence of str
+            Number of arms, k >= 1, or their labels.
+        family : str
+            Reward family the rule learns under.
+        prior : sequence, (k, p) array or mapping of label to sequence, optional
+            Prior parameters, see `bayesfair.priors`. Default: Beta(1/2, 1/2), Dirichlet(1/2),
+            Gamma(1/2, rate 1/2), or normal-inverse-gamma(0, 1, 1, 1).
+        support : (L,) array_like
+            Values of the levels, increasing; required for ``"finite"`` only.
+
+        Raises
+        ------
+        OptionError
+            If the rule is not defined for the family, or the prior does not fit.
+
+        Examples
+        --------
+        >>> from bayesfair.policies import SDTS
+        >>> rule = SDTS()
+        >>> state = rule.update(rule.start(2), 0, 1.0)
+        >>> rule.selection_probability(state)
+        array([0.625, 0.375])
+        """
+        labels = [str(i) for i in range(arms)] if isinstance(arms, int) else list(arms)
+        if not labels:
+            raise OptionError(f"arms={arms!r} must be at least one.")
+        check_choice(family, "family", FAMILIES)
+        if family not in self.families:
+            raise OptionError(
+                f"{self.name} is not defined for {family} rewards, only for: "
+                f"{', '.join(self.families)}."
+            )
+        values = None
+        if family == "finite":
+            values = np.array([] if support is None else support, dtype=np.float64).ravel()
+            if values.size < 1 or np.any(np.diff(values) <= 0):
+                raise OptionError(f"support={support!r} must list the reward values, increasing.")
+        n_levels = 0 if values is None else values.size
+        zeros = np.zeros(len(labels))
+        return State(
+            pulls=zeros,
+            total=zeros,
+            spread=zeros,
+            levels=None if values is None else np.zeros((len(labels), n_levels)),
+            family=family,
+            prior=prior_table(prior, family, labels, n_levels),
+            support=values,
+        )
+
+    def selection_probability(
+        self, state: State, offered: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        r"""Return :math:`\pi_t(i)`, the exact probability of each arm given the known history.
+
+        Parameters
+        ----------
+        state : State
+            Before this round.
+        offered : (k,) array of bool, optional
+            Arms on offer; the rule is applied to them alone.
+
+        Returns
+        -------
+        (k,) array
+            Sums to 1; NaN = not on offer.
+
+        Raises
+        ------
+        DataError
+            If no arm is on offer.
+        """
+        if offered is None:
+            return self._rule(state)
+        mask = np.asarray(offered, dtype=bool)
+        if mask.shape != state.pulls.shape or not mask.any():
+            raise DataError(
+                f"offered={offered!r} must say for each of the {state.n_arms} arms whether it is "
+                "on offer, with at least one that is."
+            )
+        pi = np.full(state.n_arms, np.nan)
+        pi[mask] = self._rule(state if mask.all() else state.among(mask))
+        return pi
+
+    @abstractmethod
+    def _rule(self, state: State) -> NDArray[np.float64]:
+        """Return the probabilities of all arms of ``state``."""
+
+    def update(self, state: State, arm: int, reward: float) -> State:
+        """Return the state after the reward of ``arm`` became known; NaN changes nothing.
+
+        Parameters
+        ----------
+        state : State
+            Before.
+        arm : int
+            0-based position.
+        reward : float
+            In reward units.
+
+        Raises
+        ------
+        DataError
+            If the reward is impossible under the family.
+        """
+        if np.isnan(reward):
+            return state
+        levels = state.levels
+        if state.family == "bernoulli" and reward not in (0.0, 1.0):
+            raise DataError(f"reward {reward!r} of arm {arm} is not 0 or 1; choose another family.")
+        if state.family == "poisson" and (reward < 0 or reward != int(reward)):
+            raise DataError(f"reward {reward!r} of arm {arm} is not a count.")
+        if levels is not None:
+            assert state.support is not None
+            at = np.flatnonzero(state.support == reward)
+            if not at.size:
+                raise DataError(
+                    f"reward {reward!r} of arm {arm} is not in support {state.support.tolist()}."
+                )
+            levels = levels.copy()
+            levels[arm, at[0]] += 1
+        pulls, total, spread = state.pulls.copy(), state.total.copy(), state.spread.copy()
+        before = reward - total[arm] / pulls[arm] if pulls[arm] else 0.0
+        pulls[arm] += 1
+        total[arm] += reward
+        spread[arm] += before * (reward - total[arm] / pulls[arm])
+        return replace(state, pulls=pulls, total=total, spread=spread, levels=levels)
+
+    def for_run(self, n_arms: int, n_rounds: int, rewards: Any) -> Self:
+        """Return the rule with what it needs to know of a coming run; warn of what will not work.
+
+        Parameters
+        ----------
+        n_arms, n_rounds : int
+            Size of the run.
+        rewards : reward family
+            True rewards, from which only what the rule is entitled to is read.
+        """
+        return self
+
+    def describe(self) -> str:
+        """Return name and parameters in one line, as in ``fair_sd_ts(eps2=0.1, delta=0.1)``."""
+        parts = [
+            f"{f.name}={getattr(self, f.name)!r}"
+            for f in dataclasses.fields(self)
+            if getattr(self, f.name) is not None
+        ]
+        return f"{self.name}({', '.join(parts)})"
