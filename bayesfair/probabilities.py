@@ -118,25 +118,22 @@ def _decimals(flat: NDArray[np.float64], start: int = 0) -> int:
     return _MAX_DECIMALS + 1
 
 
-def _refuse_scale(values: NDArray[np.float64], where: str, what: str) -> None:
-    """Raise for values that are no probabilities, guessing what they are instead."""
-    finite = values[np.isfinite(values)]
-    if finite.size and np.all(finite <= 0) and np.any(finite < 0):
-        low = float(finite[0])
+def _refuse_scale(value: float, where: str, what: str, *, logarithms: bool) -> None:
+    """Raise for a value that is no probability, guessing what it is instead."""
+    if logarithms and value < 0:
         raise ProbabilityError(
-            f"{where}: {what} is {low:g}, and none is above 0. These look like logarithms "
-            f"(exp({low:g}) = {np.exp(low):.4g}); take exp() before the audit."
+            f"{where}: {what} is {value:g}, and none is above 0. These look like logarithms "
+            f"(exp({value:g}) = {np.exp(value):.4g}); take exp() before the audit."
         )
-    if finite.size and finite.max() > 1 + 1e-6:
-        top = float(finite.max())
-        percent = 1.5 < top <= 100
+    if value > 1:
+        percent = 1.5 < value <= 100
         hint = "These look like percent" if percent else "If these are scores"
         hint += "; divide by 100." if percent else ", divide by the row's sum."
         raise ProbabilityError(
-            f"{where}: {what} is {top:g}, above 1. A probability lies in [0, 1]. {hint}"
+            f"{where}: {what} is {value:g}, above 1. A probability lies in [0, 1]. {hint}"
         )
     raise ProbabilityError(
-        f"{where}: {what} is {float(finite.min()):g}, below 0. A probability lies in [0, 1]; "
+        f"{where}: {what} is {value:g}, below 0. A probability lies in [0, 1]; "
         "correct the log, nothing is clipped."
     )
 
@@ -185,8 +182,8 @@ def checked_rows(
     if bad.any():
         t = int(np.flatnonzero(bad.any(axis=1))[0])
         i = int(np.flatnonzero(bad[t])[0])
-        everything = pi if np.nanmax(pi) <= 0 else pi[t, i : i + 1]
-        _refuse_scale(everything, where(t), f"the probability of arm {arms[i]!r}")
+        what = f"the probability of arm {arms[i]!r}"
+        _refuse_scale(float(pi[t, i]), where(t), what, logarithms=bool(np.nanmax(pi) <= 0))
     chosen = pi[np.arange(n_rounds), arm]
     absent = np.flatnonzero(np.isnan(chosen))
     if absent.size:
@@ -253,8 +250,8 @@ def clipped_propensity(
                 f"{where(t)}: the propensity of the chosen arm is 0, yet it was chosen "
                 f"({int(bad.sum())} such rows). Correct the log."
             )
-        everything = propensity if np.nanmax(propensity) <= 0 else propensity[t : t + 1]
-        _refuse_scale(everything, where(t), "the propensity")
+        logarithms = bool(np.nanmax(propensity) <= 0)
+        _refuse_scale(float(value), where(t), "the propensity", logarithms=logarithms)
     over = propensity > 1
     if not over.any():
         return propensity, None

@@ -194,6 +194,7 @@ class Builder:
                 probability_tolerance=self.tolerance,
                 notices=tuple(notices),
                 resolution=resolution or Resolution(),
+                missing=str(self.missing),
             )
         except ProbabilityError as error:
             raise ProbabilityError(f"{error}{self._columns_of(str(error))}") from None

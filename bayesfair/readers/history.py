@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesfair.errors import DataError, OptionError
+from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.labels import clean_label
 from bayesfair.readers.building import (
@@ -21,7 +21,7 @@ from bayesfair.readers.building import (
 )
 from bayesfair.readers.columns import Layout, Option, resolve_layout
 from bayesfair.readers.rounds import Converter, Rounds, concatenated
-from bayesfair.readers.tables import open_source
+from bayesfair.readers.tables import no_rows, open_source
 
 __all__ = ["discovery_notice", "known_arms", "read_history"]
 
@@ -215,8 +215,7 @@ def _everything(opened: Any, converter: Converter) -> Rounds:
             parts.append(converter.convert(table, row))
             row += table.num_rows
     if not parts:
-        header = " but the header" if opened.first_row == 2 else ""
-        raise DataError(f"{opened.name} has no rows{header}; there is nothing to audit.")
+        raise no_rows(opened)
     k = len(converter.book.labels)
     wide = [
         p

@@ -214,7 +214,7 @@ class Converter:
         elif kind != self.order_kind:
             raise mixed(here=where(int(rows[0])), value=found[0], kind=kind, **self._first_order)
         else:
-            out = np.full(len(here), np.datetime64("NaT"), dtype=found.dtype)
+            out = np.full(len(here), np.datetime64("NaT", "us"), dtype=found.dtype)
         out[here] = found
         return out
 

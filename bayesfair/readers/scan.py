@@ -17,7 +17,7 @@ from bayesfair.readers.columns import Layout, Option, resolve_layout
 from bayesfair.readers.history import discovery_notice, known_arms
 from bayesfair.readers.label_book import LabelBook
 from bayesfair.readers.rounds import Converter, Rounds
-from bayesfair.readers.tables import Source, open_source
+from bayesfair.readers.tables import Source, no_rows, open_source
 
 __all__ = ["HistoryScan", "scan_history"]
 
@@ -110,8 +110,7 @@ class HistoryScan:
                 yield held
             held = part
         if held is None:
-            left = f": {tally.total} rows were left out (missing='drop')" if tally.total else ""
-            raise DataError(f"{self.source} has no rows{left}; there is nothing to audit.")
+            raise no_rows(plan.source, tally.total)
         late = [*converter.book.notices(), *progress.notices(plan)]
         late += [note] if (note := tally.notice(plan.missing, self.arms)) else []
         yield held.with_notices(*late) if late else held
@@ -287,8 +286,7 @@ def _collected(plan: _Plan) -> tuple[tuple[str, ...], int]:
         row += table.num_rows
     n_rows = row - plan.source.first_row
     if not n_rows:
-        header = " but the header" if plan.source.first_row == 2 else ""
-        raise DataError(f"{plan.source.name} has no rows{header}; there is nothing to audit.")
+        raise no_rows(plan.source)
     return tuple(sorted(book.labels)), n_rows
 
 

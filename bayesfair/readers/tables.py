@@ -21,7 +21,7 @@ from bayesfair.readers.delimited import compression_of, open_delimited
 from bayesfair.readers.frames import open_frame
 from bayesfair.readers.headers import column_names
 
-__all__ = ["Part", "Source", "open_source"]
+__all__ = ["Part", "Source", "no_rows", "open_source"]
 
 _TEXT_SUFFIXES = {".csv", ".tsv", ".txt"}
 
@@ -93,6 +93,14 @@ class Source:
                 f"{part.name} has no column {lost[0]!r}, which {self.parts[0].name} has. All files "
                 f"of one log need the same columns; it has {listed(part.header)}."
             )
+
+
+def no_rows(source: Source, left_out: int = 0) -> DataError:
+    """Return the error for a source without rounds."""
+    only = " but the header" if source.first_row == 2 else ""
+    if left_out:
+        only = f" left: all {left_out} were left out (missing='drop')"
+    return DataError(f"{source.name} has no rows{only}; there is nothing to audit.")
 
 
 def open_source(source: Any, *, delimiter: str | None = None, wanted: Sequence[str] = ()) -> Source:

@@ -1,0 +1,386 @@
+"""Broken logs: what is broken, and what a message must name (row, column, value, remedy).
+
+One table for Python and for the command line. Other test folders load it by path::
+
+    spec = importlib.util.spec_from_file_location("broken_files", folder / "broken_files.py")
+
+`Broken.write(folder)` writes the log and returns its path, `Broken.options` are the keyword options
+of `read_history`, `Broken.flags` the same for the command line.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["BROKEN", "Broken"]
+
+FULL = "arm,reward,p_a,p_b\n"
+GOOD = FULL + "a,1,0.5,0.5\nb,0,0.5,0.5\n"
+
+
+@dataclass(frozen=True)
+class Broken:
+    """One broken log."""
+
+    name: str
+    content: str | bytes | Callable[[], bytes] | None  # None: there is no such file
+    fragments: tuple[str, ...]
+    options: dict[str, Any] = field(default_factory=dict)
+    file: str = "log.csv"
+    reader: str = "both"  # "read", "scan" or "both" refuse it
+
+    def write(self, folder: Path) -> Path:
+        """Write the log into a folder and return its path."""
+        path = folder / self.file
+        if self.content is not None:
+            content = self.content() if callable(self.content) else self.content
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    @property
+    def flags(self) -> list[str]:
+        """Options as on the command line."""
+        found = []
+        for key, value in self.options.items():
+            flag = "--" + key.replace("_", "-")
+            text = ",".join(value) if isinstance(value, (list, tuple)) else str(value)
+            found += [flag, text]
+        return found
+
+
+def _parquet(**columns: Any) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink)
+    return sink.getvalue()
+
+
+def _truncated_parquet() -> bytes:
+    rng = np.random.default_rng(1)
+    data = _parquet(arm=rng.choice(["a", "b"], 5000), reward=rng.integers(0, 2, 5000))
+    return data[: len(data) // 2]
+
+
+def _damaged_parquet() -> bytes:
+    data = bytearray(_parquet(arm=["a", "b"] * 500, reward=np.arange(1000.0)))
+    data[4:400] = bytes(396)
+    return bytes(data)
+
+
+def _duplicate_parquet() -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = io.BytesIO()
+    columns = [pa.array(["a"]), pa.array([1]), pa.array([0])]
+    pq.write_table(pa.Table.from_arrays(columns, names=["arm", "reward", "reward"]), sink)
+    return sink.getvalue()
+
+
+def _truncated_gzip() -> bytes:
+    rng = np.random.default_rng(1)
+    rows = "".join(f"{a},{r},{p}\n" for a, r, p in zip(
+        rng.choice(["a", "b"], 20000), rng.integers(0, 2, 20000), rng.random(20000), strict=True
+    ))  # fmt: skip
+    data = gzip.compress(("arm,reward,propensity\n" + rows).encode())
+    return data[: len(data) // 2]
+
+
+def _zip() -> bytes:
+    return b"PK\x03\x04" + bytes(range(200))
+
+
+CHANCE = "arm,reward,propensity\na,1,0.5\n"
+STAMPED = "timestamp,arm,reward\n"
+
+BROKEN = [
+    # -- no usable file ----------------------------------------------------------------------
+    Broken("no_file", None, ("no such file", "log.csv", "CSV or Parquet")),
+    Broken("empty_file", "", ("log.csv", "empty", "header")),
+    Broken("blank_file", "\n \n", ("log.csv", "empty", "header")),
+    Broken("header_only", FULL, ("log.csv", "no rows", "header")),
+    Broken(
+        "one_column_wrong_delimiter",
+        "arm:reward\na:1\n",
+        ("row 1", "log.csv", "one column", "arm:reward", "delimiter="),
+    ),
+    Broken(
+        "one_column_wrong_delimiter_given",
+        GOOD,
+        ("row 1", "one column", "arm,reward,p_a,p_b", "';'", "delimiter"),
+        {"delimiter": ";"},
+    ),
+    Broken(
+        "two_delimiters_possible",
+        "arm;x|reward;y\na;1|1;0\n",
+        ("row 1", "arm;x|reward;y", "';'", "'|'", "delimiter="),
+        {"arm": "nowhere"},
+    ),
+    Broken("not_text", bytes(range(256)) * 4, ("log.csv", "not", "text", "row 1", "export")),
+    Broken(
+        "not_utf8",
+        "arm,reward\ncaf\xe9,1\n".encode("latin-1"),
+        ("row 2", "log.csv", "0xe9", "UTF-8"),
+    ),
+    Broken("utf16", "arm,reward\na,1\n".encode("utf-16"), ("log.csv", "UTF-16", "UTF-8")),
+    Broken("spreadsheet", _zip, ("log.csv", "spreadsheet", "export")),
+    Broken("truncated_gzip", _truncated_gzip, ("log.csv.gz", "truncated"), file="log.csv.gz"),
+    Broken(
+        "truncated_parquet",
+        _truncated_parquet,
+        ("log.parquet", "truncated", "Copy it again"),
+        file="log.parquet",
+    ),
+    Broken(
+        "damaged_parquet",
+        _damaged_parquet,
+        ("log.parquet", "damaged", "again"),
+        file="log.parquet",
+    ),
+    Broken(
+        "text_called_parquet",
+        GOOD,
+        ("log.parquet", "does not start as one", "rename"),
+        file="log.parquet",
+    ),
+    # -- header ------------------------------------------------------------------------------
+    Broken(
+        "missing_column",
+        "arm,rewards,p_a\na,1,1\n",
+        ("log.csv", "'reward'", "'arm', 'rewards', 'p_a'", "Did you mean 'rewards'", "reward=..."),
+    ),
+    Broken(
+        "missing_propensity",
+        CHANCE,
+        ("'propensty'", "'arm', 'reward', 'propensity'", "Did you mean 'propensity'"),
+        {"propensity": "propensty"},
+    ),
+    Broken(
+        "missing_pattern",
+        GOOD,
+        ("no columns 'prob_{arm}'", "'p_a', 'p_b'", "probabilities"),
+        {"probabilities": "prob_{arm}"},
+    ),
+    Broken(
+        "duplicated_header",
+        "arm,reward,reward\na,1,0\n",
+        ("row 1", "log.csv", "'reward'", "columns 2 and 3", "Rename"),
+    ),
+    Broken(
+        "duplicated_header_parquet",
+        _duplicate_parquet,
+        ("log.parquet", "'reward'", "columns 2 and 3", "Rename"),
+        file="log.parquet",
+    ),
+    Broken(
+        "two_columns_for_one_arm",
+        "arm,reward,p_Caf\u00e9,p_Cafe\u0301\nCaf\u00e9,1,0.5,0.5\n",
+        ("log.csv", "p_Caf\\xe9", "p_Cafe\\u0301", "both arm 'Caf\u00e9'", "Rename"),
+    ),
+    Broken(
+        "too_few_fields",
+        GOOD + "a,1,1\n",
+        ("row 4", "log.csv", "3 fields", "4 columns", "a,1,1", "quotes"),
+    ),
+    Broken(
+        "too_many_fields",
+        GOOD + "a,1,0.5,0.5,9\n",
+        ("row 4", "5 fields", "4 columns", "a,1,0.5,0.5,9", "quotes"),
+    ),
+    # -- probabilities -----------------------------------------------------------------------
+    Broken(
+        "row_does_not_sum_to_1",
+        GOOD + "a,1,0.50,0.5811\n",
+        ("row 4", "log.csv", "1.0811", "a 0.5, b 0.5811", "normalise", "p_{arm}"),
+    ),
+    Broken(
+        "negative_probability",
+        GOOD + "a,1,1.000,-0.127\n",
+        ("row 4", "log.csv", "'p_b'", "-0.127", "below 0", "correct the log"),
+    ),
+    Broken(
+        "percent",
+        FULL + "a,1,75,25\n",
+        ("row 2", "'p_a'", "75", "above 1", "percent", "divide by 100"),
+    ),
+    Broken(
+        "scores",
+        FULL + "a,1,1.25,0.75\n",
+        ("row 2", "'p_a'", "1.25", "above 1", "scores", "row's sum"),
+    ),
+    Broken(
+        "logarithms",
+        FULL + "a,1,-1.386,-0.288\n",
+        ("row 2", "'p_a'", "-1.386", "logarithms", "0.2501", "exp()"),
+    ),
+    Broken(
+        "chosen_arm_has_probability_0",
+        GOOD + "a,1,0,1\n",
+        ("row 4", "log.csv", "'a'", "'p_a'", "probability is 0", "check that the columns"),
+    ),
+    Broken(
+        "chosen_arm_has_no_probability",
+        GOOD + "a,1,,1\n",
+        ("row 4", "'a'", "'p_a'", "missing (NaN)", "fill in"),
+    ),
+    Broken(
+        "probability_is_a_word",
+        GOOD + "a,1,half,0.5\n",
+        ("row 4", "'p_a'", "'half'", "not a number", "empty"),
+    ),
+    Broken(
+        "decimal_comma_not_announced",
+        "arm;reward;p_a;p_b\na;1;0,5;0,5\n",
+        ("row 2", "'p_a'", "'0,5'", "not a number", 'decimal=","'),
+    ),
+    Broken(
+        "propensity_above_1_is_percent",
+        CHANCE + "b,0,25\n",
+        ("row 3", "'propensity'", "25", "above 1", "percent", "divide by 100"),
+    ),
+    Broken(
+        "propensity_negative",
+        CHANCE + "b,0,-0.127\n",
+        ("row 3", "'propensity'", "-0.127", "below 0", "correct the log"),
+    ),
+    Broken(
+        "propensity_logarithms",
+        "arm,reward,propensity\na,1,-1.386\nb,0,-0.1\n",
+        ("row 2", "'propensity'", "-1.386", "logarithms", "0.2501", "exp()"),
+    ),
+    Broken(
+        "propensity_0",
+        CHANCE + "b,0,0\n",
+        ("row 3", "'propensity'", "is 0", "yet it was chosen", "Correct"),
+    ),
+    Broken(
+        "propensity_missing",
+        CHANCE + "b,0,\n",
+        ("row 3", "'propensity'", "missing (NaN", "Fill it in"),
+    ),
+    Broken(
+        "propensity_contradicts_probabilities",
+        "arm,reward,q,p_a,p_b\na,1,0.5,0.5,0.5\nb,0,0.25,0.5,0.5\n",
+        ("row 3", "'q'", "0.25", "'p_b'", "0.5", "propensity=False"),
+        {"propensity": "q"},
+    ),
+    # -- rewards -----------------------------------------------------------------------------
+    Broken(
+        "reward_is_an_unknown_word",
+        "arm,reward\na,1\nb,0\na,maybe\nb,maybe\n",
+        ("row 4", "log.csv", "'reward'", "'maybe'", "2 such rows", "rewards="),
+    ),
+    Broken(
+        "reward_missing",
+        "arm,reward\na,1\nb,\na,\n",
+        ("row 3", "'reward'", "missing", "2 such rows", "missing='unobserved'"),
+    ),
+    Broken(
+        "reward_with_decimal_comma",
+        "arm;reward\na;0,5\n",
+        ("row 2", "'reward'", "'0,5'", 'decimal=","'),
+    ),
+    Broken(
+        "reward_infinite",
+        "arm,reward\na,1\nb,inf\n",
+        ("row 3", "reward", "inf", "finite"),
+    ),
+    # -- arms --------------------------------------------------------------------------------
+    Broken(
+        "arm_without_its_column",
+        GOOD + "c,1,0.5,0.5\n",
+        ("row 4", "log.csv", "'arm'", "'c'", "'a', 'b'", "'p_c'", "probabilities=False"),
+    ),
+    Broken(
+        "arm_not_among_arms",
+        "arm,reward\na,1\nnroth,1\n",
+        ("row 3", "'arm'", "'nroth'", "'a', 'north'", "Did you mean 'north'", "arms="),
+        {"arms": ["a", "north"]},
+    ),
+    Broken(
+        "arms_without_column",
+        GOOD,
+        ("'c'", "probability column", "'p_a', 'p_b'", "remove"),
+        {"arms": ["a", "b", "c"]},
+    ),
+    Broken(
+        "arm_missing",
+        "arm,reward\na,1\n,1\n\u00a0,0\n",
+        ("row 3", "'arm'", "empty", "2 such rows", "missing='drop'"),
+    ),
+    Broken(
+        "chosen_arm_not_on_offer",
+        "arm,reward,offer\na,1,a|b\nb,0,a\n",
+        ("row 3", "'b'", "not on offer", "offered", "correct"),
+        {"offered": "offer", "arms": ["a", "b"]},
+    ),
+    Broken(
+        "unknown_arm_on_offer",
+        "arm,reward,offer\na,1,a|b\nb,0,b|x\n",
+        ("row 3", "'offer'", "'x'", "'a', 'b'", "arms="),
+        {"offered": "offer", "arms": ["a", "b"]},
+    ),
+    # -- order -------------------------------------------------------------------------------
+    Broken(
+        "unsorted_scan",
+        STAMPED + "2024-01-05,a,1\n2024-01-07,b,0\n2024-01-06,a,1\n",
+        ("row 4", "'timestamp'", "2024-01-06", "2024-01-07", "sort the source", "order=False"),
+        reader="scan",
+    ),
+    Broken(
+        "naive_and_aware_times",
+        STAMPED + "2024-01-05 10:00,a,1\n2024-01-05 11:00+01:00,b,0\n",
+        ("row 3", "row 2", "'timestamp'", "11:00+01:00", "with zone", "without zone", "all"),
+    ),
+    Broken(
+        "times_and_numbers",
+        STAMPED + "1704448800,a,1\n2024-01-05 11:00,b,0\n",
+        ("row 3", "'timestamp'", "2024-01-05 11:00", "number", "Write all rows in one way"),
+    ),
+    Broken(
+        "time_unreadable",
+        STAMPED + "2024-01-05,a,1\n05/01/2024,b,0\n",
+        ("row 3", "'timestamp'", "'05/01/2024'", "Write times as"),
+    ),
+    Broken(
+        "time_missing",
+        STAMPED + "2024-01-05,a,1\n,b,0\n",
+        ("row 3", "'timestamp'", "missing", "order=False"),
+    ),
+    Broken(
+        "order_not_a_number",
+        "n,arm,reward\n1,a,1\nnan,b,0\n",
+        ("row 3", "'n'", "missing", "order=False"),
+        {"order": "n"},
+    ),
+    # -- delays, groups ----------------------------------------------------------------------
+    Broken(
+        "known_before_its_round",
+        "arm,reward,seen\na,1,1\nb,0,1\n",
+        ("row 3", "'seen'", "1 is not after its own round", "next round"),
+        {"known_at": "seen"},
+    ),
+    Broken(
+        "known_before_its_time",
+        "timestamp,arm,reward,seen\n2024-01-05,a,1,2024-01-06\n2024-01-07,b,0,2024-01-06\n",
+        ("row 3", "'seen'", "2024-01-06", "before the round itself", "check"),
+        {"known_at": "seen"},
+        reader="read",
+    ),
+    Broken(
+        "group_missing",
+        "arm,reward,slot\na,1,1\nb,0,\n",
+        ("row 3", "'slot'", "group is empty", "Fill it in"),
+        {"by": "slot"},
+        reader="read",
+    ),
+]
