@@ -109,7 +109,7 @@ def connectivity_of(
     without = _named(parts.weak_without_ties, items, seen)
 
     def where(flags: NDArray[np.bool_]) -> tuple[str, ...]:
-        return tuple(items[i] for i in np.flatnonzero(flags))
+        return tuple(items[i] for i in np.flatnonzero(flags).tolist())
 
     return Connectivity(
         weak_components=weak,

@@ -156,8 +156,9 @@ def recession_direction(
     gram = rows.T @ rows
     values, vectors = np.linalg.eigh(gram)
     if values[0] < 1e-10 * max(values[-1], 1.0):  # a contrast that nothing identifies
-        direction: NDArray[np.float64] = vectors[:, 0]
-        return direction / np.abs(direction).max()
+        direction = vectors[:, 0]
+        unit: NDArray[np.float64] = direction / np.abs(direction).max()
+        return unit
     result = linprog(
         -constraints.sum(axis=0),
         A_ub=-constraints,
@@ -169,4 +170,5 @@ def recession_direction(
     )
     if result.status != 0 or -result.fun <= 1e-7:
         return None
-    return np.round(result.x, 9)
+    found: NDArray[np.float64] = np.round(result.x, 9)
+    return found
