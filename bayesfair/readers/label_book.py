@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bayesfair.checks import did_you_mean, listed
 from bayesfair.errors import ArmError, DataError
 from bayesfair.labels import clean_label
+from bayesfair.readers.bridge import codes
 
 __all__ = ["LabelBook", "same_but_case", "text_of"]
 
@@ -138,11 +139,8 @@ class LabelBook:
         for chunk in column.chunks:
             numbers = [self.code(text_of(v)) for v in chunk.dictionary.to_pylist()]
             lookup = np.array([*numbers, -1], dtype=np.int32)
-            indices = chunk.indices
-            if indices.null_count:
-                indices = indices.fill_null(len(numbers))
             stop = start + len(chunk)
-            lookup.take(indices.to_numpy(zero_copy_only=False), out=out[start:stop], mode="clip")
+            lookup.take(codes(chunk), out=out[start:stop], mode="clip")
             start = stop
         unknown = np.flatnonzero(out == -2)
         if unknown.size:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bayesfair.checks import listed
 from bayesfair.errors import DataError
+from bayesfair.readers.bridge import is_missing
 from bayesfair.readers.columns import Layout
 from bayesfair.readers.label_book import LabelBook, text_of
 from bayesfair.readers.times import NUMBER, mixed, order_values
@@ -194,15 +195,14 @@ class Converter:
         if self.order_kind in (None, NUMBER):
             self.known_kind = NUMBER
             return numbers(values, where, decimal=self.decimal)
-        import pyarrow as pa
+        import pyarrow.compute as pc
 
-        values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
-        here = ~np.asarray(values.is_null().to_numpy(zero_copy_only=False))
+        here = ~is_missing(values)
         rows = np.flatnonzero(here)
         if not rows.size:
             never = np.nan if self.known_kind == NUMBER else np.datetime64("NaT", "us")
             return np.full(len(here), never)
-        seen = pa.chunked_array([values.filter(pa.array(here))])
+        seen = pc.drop_null(values)
         found, kind = order_values(seen, lambda at: where(int(rows[at])), decimal=self.decimal)
         if self.known_kind not in (None, kind):
             raise DataError(

@@ -7,6 +7,7 @@ numbered as a reader of the source would: from 1, the header of a text file bein
 from __future__ import annotations
 
 import glob
+import itertools
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -180,8 +181,9 @@ def _files(text: str) -> tuple[list[Path], Path | None]:
             )
         return sorted(inside, key=_natural), path
     if glob.has_magic(text):
+        fixed = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), path.parts))
         found = [Path(p) for p in glob.glob(str(path), recursive=True)]
-        found = [p for p in found if _is_log(p)]
+        found = [p for p in found if _is_log(p, fixed)]
         if not found:
             raise DataError(f"no file matches {text!r}.")
         return sorted(found, key=_natural), None

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.errors import DataError
+from bayesfair.readers.bridge import is_missing, whole
 from bayesfair.readers.values import simple
 
 __all__ = ["KINDS", "NUMBER", "mixed", "order_values"]
@@ -23,7 +24,8 @@ KINDS = (NUMBER, NAIVE, AWARE)
 _ISO = re.compile(
     r"\d{4}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d+)?)?)?)?(?P<zone>Z|[+-]\d\d(:?\d\d)?)?"
 )
-_LOOSE_ZONE = re.compile(r"\s*(UTC|GMT|Z)$")
+# Zones as some databases write them: "10:00 UTC", "10:00 +02"
+_TIDY = ((r"\s*(UTC|GMT)$", "Z"), (r"\s+(Z|[+-]\d\d(:?\d\d)?)$", r"\1"))
 
 Where = Callable[[int], str]
 
@@ -59,18 +61,18 @@ def order_values(column: Any, where: Where, *, decimal: str = ".") -> tuple[NDAr
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return _from_text(column, where, decimal)
     if column.null_count:
-        raise _missing(where, int(np.flatnonzero(column.is_null().to_numpy())[0]))
+        raise _missing(where, int(np.flatnonzero(is_missing(column))[0]))
     if pa.types.is_timestamp(kind):
-        return column.to_numpy(), AWARE if kind.tz else NAIVE
+        return whole(column), AWARE if kind.tz else NAIVE
     if pa.types.is_date(kind):
-        return column.cast(pa.timestamp("ms")).to_numpy(), NAIVE
+        return whole(column.cast(pa.timestamp("ms"))), NAIVE
     if pa.types.is_decimal(kind):
         column = column.cast(pa.float64())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         raise DataError(
             f"{where(0)}: expected numbers or time stamps to order by, but the column holds {kind}."
         )
-    values = column.to_numpy()
+    values = whole(column)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise _missing(where, int(np.flatnonzero(~np.isfinite(values))[0]))
     return values, NUMBER
@@ -88,7 +90,7 @@ def _from_text(column: Any, where: Where, decimal: str) -> tuple[NDArray[Any], s
     import pyarrow.compute as pc
 
     if column.null_count:
-        raise _missing(where, int(np.flatnonzero(column.is_null().to_numpy())[0]))
+        raise _missing(where, int(np.flatnonzero(is_missing(column))[0]))
     text = column if decimal == "." else pc.replace_substring(column, decimal, ".")
     attempts = [(column, pa.int64(), NUMBER), (text, pa.float64(), NUMBER)]
     attempts += [
@@ -98,17 +100,17 @@ def _from_text(column: Any, where: Where, decimal: str) -> tuple[NDArray[Any], s
     ]
     for values, target, kind in attempts:
         try:
-            found = values.cast(target).to_numpy()
+            found = whole(values.cast(target))
         except pa.ArrowInvalid:
             continue
         if kind != NUMBER or np.isfinite(found).all():
             return found, kind
-    cleaned = [_LOOSE_ZONE.sub("Z", t.strip()) for t in column.to_pylist()]
-    cleaned = [re.sub(r"\s+(?=[+-]\d\d(:?\d\d)?$)", "", t) for t in cleaned]
-    tidy = pa.chunked_array([pa.array(cleaned, pa.large_string())])
-    if cleaned != column.to_pylist():
+    tidy = pc.utf8_trim_whitespace(column)
+    for pattern, replacement in _TIDY:
+        tidy = pc.replace_substring_regex(tidy, pattern, replacement)
+    if not tidy.equals(column):
         return _from_text(tidy, where, decimal)
-    raise _unreadable(cleaned, where, decimal)
+    raise _unreadable(tidy.to_pylist(), where, decimal)
 
 
 def _kind_of(text: str, decimal: str) -> str | None:

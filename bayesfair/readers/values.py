@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from bayesfair.checks import listed
 from bayesfair.errors import DataError, OptionError
+from bayesfair.readers.bridge import codes, pieces
 from bayesfair.readers.label_book import text_of
 
 __all__ = ["matrix", "numbers", "rewards", "simple", "truths"]
@@ -62,24 +63,28 @@ def numbers(column: Any, where: Where, *, decimal: str = ".") -> NDArray[np.floa
     DataError
         Naming the first value that is no number.
     """
-    return np.asarray(_floats(column, where, decimal).to_numpy(), dtype=np.float64)
+    return _joined(_numbers(column, where, decimal))
 
 
-def _floats(column: Any, where: Where, decimal: str) -> Any:
-    """Return a column as Arrow numbers (floats, or integers as stored)."""
+def _joined(found: list[NDArray[Any]]) -> NDArray[np.float64]:
+    return np.concatenate([np.zeros(0), *found]) if len(found) != 1 else found[0].astype(float)
+
+
+def _numbers(column: Any, where: Where, decimal: str) -> list[NDArray[Any]]:
+    """Return a column of numbers, chunk by chunk."""
     import pyarrow as pa
 
     column = simple(column)
     kind = column.type
     if pa.types.is_floating(kind) or pa.types.is_integer(kind):
-        return column if kind != pa.float16() else column.cast(pa.float32())
+        return pieces(column)
     if pa.types.is_null(kind) or pa.types.is_decimal(kind):
-        return column.cast(pa.float64())
+        return pieces(column.cast(pa.float64()))
     if not _is_text(kind):
         raise DataError(f"{where(0)}: expected numbers, but the column holds {kind}.")
     if decimal == ".":
         try:
-            return column.cast(pa.float64())
+            return pieces(column.cast(pa.float64()))
         except pa.ArrowInvalid:
             pass  # blanks, words for "missing", or no number: look at each value
     return _parsed(column, lambda text: _number(text, decimal), where, _not_a_number)
@@ -110,34 +115,24 @@ def _parsed(
     parse: Callable[[str], float | None],
     where: Where,
     explain: Callable[[str], str],
-) -> Any:
+) -> list[NDArray[Any]]:
     """Parse each different value once; refuse the first row whose value has no meaning."""
-    import pyarrow as pa
-
     encoded = column.dictionary_encode().unify_dictionaries()
     if not encoded.num_chunks:
-        return pa.chunked_array([pa.array([], pa.float64())])
+        return []
     texts = [text_of(v) for v in encoded.chunk(0).dictionary.to_pylist()]
     values = [math.nan if text is None else parse(text) for text in texts]
+    indices = [codes(chunk) for chunk in encoded.chunks]
     wrong = [i for i, v in enumerate(values) if v is None]
-    pieces = []
-    for chunk in encoded.chunks:
-        lookup = np.array([math.nan if v is None else v for v in values] + [math.nan])
-        index = chunk.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
-        pieces.append(lookup[index])
     if wrong:
-        indices = np.concatenate(
-            [
-                c.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
-                for c in encoded.chunks
-            ]
-        )
-        rows = np.flatnonzero(np.isin(indices, wrong))
-        first = str(texts[int(indices[rows[0]])])
+        joined = np.concatenate(indices)
+        rows = np.flatnonzero(np.isin(joined, wrong))
         bad = [str(texts[i]) for i in wrong]
         count = f" ({rows.size} such rows: {listed(bad, 3)})" if rows.size > 1 else ""
+        first = str(texts[int(joined[rows[0]])])
         raise DataError(f"{where(int(rows[0]))}: {explain(first)}{count}")
-    return pa.chunked_array([pa.array(piece) for piece in pieces])
+    lookup = np.array([*values, math.nan], dtype=np.float64)
+    return [lookup[index] for index in indices]
 
 
 def rewards(
@@ -163,12 +158,12 @@ def rewards(
     kind = column.type
     if mapping is None:
         if pa.types.is_boolean(kind):
-            return np.asarray(column.cast(pa.uint8()).to_numpy(), dtype=np.float64)
+            return _joined(pieces(column))
         if not _is_text(kind):
             return numbers(column, where, decimal=decimal)
         if decimal == ".":
             try:
-                return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
+                return _joined(pieces(column.cast(pa.float64())))
             except pa.ArrowInvalid:
                 pass
     meaning = _meanings(mapping)
@@ -190,8 +185,7 @@ def rewards(
             f"rewards={{{value!r}: ...}}, or correct it."
         )
 
-    found = _parsed(column, parse, where, explain).to_numpy()
-    return np.asarray(found, dtype=np.float64)
+    return _joined(_parsed(column, parse, where, explain))
 
 
 def _key(number: float) -> str:
@@ -238,20 +232,17 @@ def matrix(
 
     Filled in blocks of rows, so that a cache line of the result is written while it is at hand.
     """
-    found = [_floats(c, w, decimal) for c, w in zip(columns, where, strict=True)]
-    n_rows, k = len(found[0]), len(found)
+    found = [_numbers(c, w, decimal) for c, w in zip(columns, where, strict=True)]
+    if len({tuple(map(len, chunks)) for chunks in found}) != 1:
+        found = [[_joined(chunks)] for chunks in found]
+    n_rows, k = sum(map(len, found[0])), len(found)
     out = np.empty((n_rows, k))
-    if len({tuple(map(len, column.chunks)) for column in found}) == 1:
-        pieces = list(zip(*(column.chunks for column in found), strict=True))
-    else:
-        pieces = [tuple(column.combine_chunks() for column in found)]
     block = max(64, (1 << 15) // k)
     start = 0
-    for piece in pieces:
-        arrays = [array.to_numpy(zero_copy_only=False) for array in piece]
-        for low in range(0, len(arrays[0]), block):
+    for piece in zip(*found, strict=True):
+        for low in range(0, len(piece[0]), block):
             target = out[start + low : start + low + block]
-            for j, values in enumerate(arrays):
+            for j, values in enumerate(piece):
                 target[: len(values) - low, j] = values[low : low + block]
-        start += len(arrays[0])
+        start += len(piece[0])
     return out

@@ -1,0 +1,69 @@
+"""From Arrow to NumPy without a detour.
+
+Arrow's own `to_numpy` imports pandas where it is installed, which takes longer than reading a small
+log. DLPack shares the memory of numbers and loads nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["codes", "is_missing", "pieces", "whole"]
+
+
+def _shared(array: Any) -> NDArray[Any]:
+    """Return the memory of a chunk of numbers without missing values."""
+    return np.from_dlpack(array)
+
+
+def pieces(column: Any) -> list[NDArray[Any]]:
+    """Return the chunks of a column of numbers, booleans or times as arrays.
+
+    Missing numbers become NaN (integers are then floats); times are datetime64, and must not be
+    missing. Nothing is copied where nothing has to be converted.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> [piece.tolist() for piece in pieces(pa.chunked_array([[1.5, None]]))]
+    [[1.5, nan]]
+    >>> pieces(pa.chunked_array([pa.array([0, 1], pa.timestamp("s"))]))[0]
+    array(['1970-01-01T00:00:00', '1970-01-01T00:00:01'], dtype='datetime64[s]')
+    """
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_timestamp(kind):
+        unit = f"datetime64[{kind.unit}]"
+        return [_shared(chunk.view(pa.int64())).view(unit) for chunk in column.chunks]
+    if pa.types.is_boolean(kind):
+        column = column.cast(pa.uint8())
+    if column.null_count:
+        if not pa.types.is_floating(kind):
+            column = column.cast(pa.float64())
+        column = column.fill_null(float("nan"))
+    return [_shared(chunk) for chunk in column.chunks]
+
+
+def whole(column: Any) -> NDArray[Any]:
+    """Return a column as one array; see `pieces`."""
+    found = pieces(column)
+    if not found:
+        return np.zeros(0)
+    return found[0] if len(found) == 1 else np.concatenate(found)
+
+
+def is_missing(column: Any) -> NDArray[np.bool_]:
+    """Return where a column has no value."""
+    import pyarrow.compute as pc
+
+    return np.asarray(whole(pc.is_null(column)), dtype=np.bool_)
+
+
+def codes(chunk: Any) -> NDArray[Any]:
+    """Return the positions of a dictionary-encoded chunk, the dictionary's length where missing."""
+    indices = chunk.indices
+    return _shared(indices.fill_null(len(chunk.dictionary)) if indices.null_count else indices)
