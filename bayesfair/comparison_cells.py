@@ -145,21 +145,28 @@ class ComparisonCells:
 
         Parameters
         ----------
-        ties : {"keep", "half", "drop"}
-            Keep them apart, count each as half a win for both sides, or leave them out.
+        ties : {"keep", "half", "drop", "refuse"}
+            Keep them apart, count each as half a win for both sides, leave them out, or raise if
+            there are any.
         by_first : bool
             Tell apart who was shown first.
 
         Raises
         ------
         OptionError
-            If these are no duels.
+            If these are no duels, or there are ties to be refused.
         """
-        check_choice(ties, "ties", ("keep", "half", "drop"))
+        check_choice(ties, "ties", ("keep", "half", "drop", "refuse"))
         if self.kind != "duels":
             raise OptionError(
                 f"these are {self.kind}, not duels. Use a model for rankings "
                 "(plackett_luce), or break them into pairs with to_duels()."
+            )
+        if ties == "refuse" and self.n_ties:
+            raise OptionError(
+                f"{self.n_ties:g} of {self.n_comparisons:g} duels are ties, for which this model "
+                'has no term. Use model="davidson", or say ties="half" (half a win each) or '
+                'ties="drop".'
             )
         used = self._used()
         if ties == "drop":
@@ -183,25 +190,54 @@ class ComparisonCells:
             *table,
         )
 
-    def chains(self, *, ties: str = "keep") -> Chains:
+    def chains(self, *, ties: str = "refuse") -> Chains:
         """Return the choice sets of the Plackett-Luce likelihood.
 
-        Duels become sets of two; `ties` as in `duel_counts` ("keep" is refused if there are any).
-        Ties in rankings are averaged over their orders.
+        Duels become sets of two; `ties` as in `duel_counts`. Ties in rankings are averaged over
+        their orders.
         """
         if self.kind == "duels":
+            if ties == "keep":
+                raise OptionError("Plackett-Luce has no term for tied duels; see duel_counts.")
             pairs = self.duel_counts(ties=ties, by_first=False)
-            if ties == "keep" and pairs.ties.any():
-                raise OptionError(
-                    f"{pairs.ties.sum():g} duels are ties, which Plackett-Luce has no term for. "
-                    'Use the davidson model, or say ties="half" or ties="drop".'
-                )
             a, b = pairs.left, pairs.right
             count = np.concatenate([pairs.wins_left, pairs.wins_right])
             return chains_of_pairs(
                 np.concatenate([a, b]), np.concatenate([b, a]), count, self.n_items
             )
         return chains_of_rankings(self.item, self.level, self.start, self.count, self.n_items)
+
+    def choice_sets(
+        self, *, ties: str = "refuse"
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return `chains` as padded rows, for models written with whole arrays.
+
+        Returns
+        -------
+        index, weight : (S, L) arrays
+            Items of each chain, best first, padded with k; how often the set from a position to the
+            end was chosen from (0 = never).
+        wins : (k,) array
+            How often each item was chosen.
+        """
+        chains = self.chains(ties=ties)
+        length = np.diff(chains.start)
+        index = np.full((len(length), int(length.max(initial=1))), self.n_items, np.int64)
+        weight = np.zeros(index.shape)
+        inside = np.arange(index.shape[1]) < length[:, None]
+        index[inside], weight[inside] = chains.item, chains.weight
+        return index, weight, chains.wins
+
+    def standard_covariates(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return covariates centred and divided by their standard deviations, and these.
+
+        ``(k, C)`` and ``(C,)``. A covariate that is the same for all items stays centred, at 0.
+        """
+        if self.covariates is None:
+            return np.zeros((self.n_items, 0)), np.zeros(0)
+        spread = self.covariates.std(axis=0)
+        spread = np.where(spread > 0, spread, 1.0)
+        return (self.covariates - self.covariates.mean(axis=0)) / spread, spread
 
     def win_matrix(self) -> NDArray[np.float64]:
         """Return how often item i came before item j, ``(k, k)``; ties apart."""

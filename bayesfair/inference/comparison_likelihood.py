@@ -1,0 +1,234 @@
+r"""Log-likelihoods of comparisons as functions of one parameter vector, for Newton and Laplace.
+
+The vector is :math:`\theta = (u_1..u_k, \gamma_1..\gamma_C, \delta, \tau)`: item deviations,
+coefficients of item covariates, order effect, log tie parameter (the last three where the model has
+them). Log-worths are :math:`\lambda = u + Z\gamma`, with Z the covariates in standard units.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.comparisons import Comparisons
+from bayesfair.kernels import duels, plackett_luce
+from bayesfair.kernels.plackett_luce_stages import Chains
+
+__all__ = ["ChainLikelihood", "DuelLikelihood", "Layout", "Likelihood"]
+
+_LINK = {"bradley_terry": "logit", "thurstone": "probit", "davidson": "davidson"}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each block of the parameter vector sits.
+
+    Attributes
+    ----------
+    covariates : (k, C) array
+        In standard units.
+    order, tie : bool
+        Whether there is an order effect and a tie parameter.
+    """
+
+    covariates: NDArray[np.float64]
+    order: bool = False
+    tie: bool = False
+
+    @property
+    def n_items(self) -> int:
+        """Number of items, k."""
+        return len(self.covariates)
+
+    @property
+    def n_coefficients(self) -> int:
+        """Number of covariates, C."""
+        return int(self.covariates.shape[1])
+
+    @property
+    def size(self) -> int:
+        """Length of the parameter vector."""
+        return self.n_items + self.n_coefficients + self.order + self.tie
+
+    @property
+    def order_at(self) -> int:
+        """Position of the order effect."""
+        return self.n_items + self.n_coefficients
+
+    def log_worth(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return log-worths, not centred, of one vector or of rows of them."""
+        u = theta[..., : self.n_items]
+        if not self.n_coefficients:
+            return u
+        moved: NDArray[np.float64] = (
+            u + theta[..., self.n_items : self.order_at] @ self.covariates.T
+        )
+        return moved
+
+    def pull_back(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a gradient in the log-worths as one in (u, gamma)."""
+        return np.concatenate([gradient, self.covariates.T @ gradient])
+
+    def centring(self) -> NDArray[np.float64]:
+        """Return the matrix from theta to sum-to-zero log-worths, ``(k, size)``."""
+        k = self.n_items
+        rest = np.zeros((k, self.order + self.tie))
+        full = np.hstack([np.eye(k), self.covariates, rest])
+        centred: NDArray[np.float64] = full - full.mean(axis=0)
+        return centred
+
+
+class Likelihood(Protocol):
+    """What Newton's method and the Laplace fit need; all exact."""
+
+    @property
+    def layout(self) -> Layout: ...  # noqa: D102
+
+    def value_gradient(self, theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]: ...  # noqa: D102
+    def information(self, theta: NDArray[np.float64]) -> NDArray[np.float64]: ...  # noqa: D102
+    def operator(self, theta: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64]]: ...  # noqa: D102
+    def draws(self, theta: NDArray[np.float64]) -> NDArray[np.float64]: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class ChainLikelihood:
+    """Plackett-Luce on chains of choice sets."""
+
+    chains: Chains
+    layout: Layout
+
+    def value_gradient(self, theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Return the log-likelihood and its gradient."""
+        value, gradient = plackett_luce.value_gradient(self.chains, self.layout.log_worth(theta))
+        return value, self.layout.pull_back(gradient)
+
+    def information(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return minus the Hessian."""
+        table = plackett_luce.information(self.chains, self.layout.log_worth(theta))
+        z = self.layout.covariates
+        cross = table @ z
+        return np.block([[table, cross], [cross.T, z.T @ cross]])
+
+    def operator(self, theta: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64]]:
+        """Return a function that multiplies minus the Hessian with columns, and its diagonal."""
+        log_worth, z, k = self.layout.log_worth(theta), self.layout.covariates, self.layout.n_items
+
+        def product(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+            moved = np.ascontiguousarray(vectors[:k] + z @ vectors[k:])
+            out = plackett_luce.information_product(self.chains, log_worth, moved)
+            return np.concatenate([out, z.T @ out])
+
+        own = plackett_luce.information_diagonal(self.chains, log_worth)
+        return product, np.concatenate([own, own @ z**2])
+
+    def draws(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the log-likelihood of rows of parameters."""
+        return plackett_luce.log_likelihood_draws(self.chains, self.layout.log_worth(theta))
+
+
+class DuelLikelihood:
+    """Bradley-Terry, Thurstone or Davidson on outcome counts per pair and presentation."""
+
+    def __init__(
+        self, comparisons: Comparisons, model: str, *, order_effect: bool, ties: str
+    ) -> None:
+        from scipy.sparse import csr_array, hstack
+
+        self.link = _LINK[model]
+        cells = comparisons.duel_counts(ties=ties, by_first=order_effect)
+        self.cells = cells
+        self.counts = np.stack([cells.wins_left, cells.wins_right, cells.ties])
+        z = comparisons.standard_covariates()[0]
+        self.layout = Layout(z, order=order_effect, tie=self.link == "davidson")
+        c, k = len(cells.left), comparisons.n_items
+        where = (np.tile(np.arange(c), 2), np.concatenate([cells.left, cells.right]))
+        sign = np.repeat([1.0, -1.0], c)
+        blocks = [csr_array((sign, where), shape=(c, k))]
+        if z.shape[1]:
+            blocks.append(csr_array(z[cells.left] - z[cells.right]))
+        if order_effect:
+            blocks.append(csr_array(cells.first[:, None].astype(np.float64)))
+        self.design = csr_array(hstack(blocks)) if len(blocks) > 1 else blocks[0]
+        self._transposed = csr_array(self.design.T)
+
+    def _curves(self, theta: NDArray[np.float64]) -> duels.Curves:
+        tie = float(theta[-1]) if self.layout.tie else 0.0
+        eta = self.design @ theta[: self.design.shape[1]]
+        return duels.curves(self.link, self.counts, eta, tie)
+
+    def value_gradient(self, theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Return the log-likelihood and its gradient."""
+        found = self._curves(theta)
+        gradient = self._transposed @ found.gap
+        if self.layout.tie:
+            gradient = np.append(gradient, found.tie.sum())
+        return float(found.value.sum()), gradient
+
+    def information(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return minus the Hessian."""
+        from scipy.sparse import diags_array
+
+        found = self._curves(theta)
+        table: NDArray[np.float64] = (
+            self._transposed @ diags_array(found.gap2) @ self.design
+        ).toarray()
+        if not self.layout.tie:
+            return table
+        cross = (self._transposed @ found.cross)[:, None]
+        return np.block([[table, cross], [cross.T, found.tie2.sum()]])
+
+    def operator(self, theta: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64]]:
+        """Return a function that multiplies minus the Hessian with columns, and its diagonal."""
+        found = self._curves(theta)
+        p = self.design.shape[1]
+        diagonal = (self._transposed.multiply(self._transposed)) @ found.gap2
+        cross = self._transposed @ found.cross
+
+        def product(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+            out = self._transposed @ (found.gap2[:, None] * (self.design @ vectors[:p]))
+            if not self.layout.tie:
+                return np.asarray(out)
+            out = out + cross[:, None] * vectors[p:]
+            last = cross @ vectors[:p] + found.tie2.sum() * vectors[p]
+            return np.concatenate([out, last[None]])
+
+        if self.layout.tie:
+            diagonal = np.append(diagonal, found.tie2.sum())
+        return product, diagonal
+
+    def draws(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the log-likelihood of rows of parameters."""
+        at = self.layout.order_at
+        return duels.log_likelihood_draws(
+            self.link,
+            self.cells.left,
+            self.cells.right,
+            self.cells.first,
+            self.counts,
+            self.layout.log_worth(theta),
+            theta[:, at] if self.layout.order else None,
+            theta[:, -1] if self.layout.tie else None,
+        )
+
+    def recession_rows(self) -> NDArray[np.float64]:
+        """Return the rows g with g d >= 0 for directions d that never lower the likelihood."""
+        design = self.design.toarray()
+        won, lost, tied = self.counts > 0
+        none = np.zeros((len(design), 1))
+        if not self.layout.tie:
+            return np.concatenate([design[won], -design[lost]])
+        half, one = design / 2, none + 1
+        # an outcome must stay at least as likely as each of the other two
+        return np.concatenate(
+            [
+                np.hstack([half, -one])[won],
+                np.hstack([design, none])[won],
+                np.hstack([-half, -one])[lost],
+                np.hstack([-design, none])[lost],
+                np.hstack([half, one])[tied],
+                np.hstack([-half, one])[tied],
+            ]
+        )

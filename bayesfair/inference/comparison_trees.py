@@ -1,0 +1,167 @@
+"""Groups of a fit to comparisons, labelled: the mode, draws, and what the data say of each item."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.comparisons import Comparisons
+from bayesfair.errors import OptionError
+from bayesfair.inference.laplace import Mode, centred_covariance
+from bayesfair.inference.tree import N_CHAINS, posterior_dataset
+from bayesfair.kernels.gauss_best import gauss_best_probability
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bayesfair.inference.comparisons import Problem
+
+__all__ = ["add_worth", "data_group", "laplace_group", "mode_group", "nuts_groups", "worth_of"]
+
+
+def worth_of(model: str, log_worth: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return worths, ``(..., k)``: the probability that an item is the best of all.
+
+    Proportional to exp(log_worth), except under Thurstone's model, where performances are normal.
+    """
+    if model == "thurstone":
+        return gauss_best_probability(log_worth)
+    worth = np.exp(log_worth - log_worth.max(axis=-1, keepdims=True))
+    shares: NDArray[np.float64] = worth / worth.sum(axis=-1, keepdims=True)
+    return shares
+
+
+def data_group(comparisons: Comparisons) -> xr.Dataset:
+    """Return the number of comparisons and the island (-1 = no data) of each item."""
+    import xarray as xr
+
+    return xr.Dataset(
+        {
+            "n": ("item", comparisons.item_counts()),
+            "island": ("item", comparisons.connectivity().island),
+        },
+        coords={"item": np.array(comparisons.items)},
+    )
+
+
+def _parts(
+    comparisons: Comparisons, problem: Problem, theta: NDArray[np.float64]
+) -> dict[str, tuple[tuple[str, ...], NDArray[np.float64]]]:
+    """Name the blocks of (rows of) the parameter vector: {name: (dims, values)}."""
+    layout = problem.likelihood.layout
+    log_worth = layout.log_worth(theta)
+    parts: dict[str, tuple[tuple[str, ...], NDArray[np.float64]]] = {}
+    parts["log_worth"] = (("item",), log_worth - log_worth.mean(axis=-1, keepdims=True))
+    if layout.n_coefficients:
+        scale = comparisons.standard_covariates()[1]
+        slope = theta[..., layout.n_items : layout.order_at] / scale
+        parts["coefficient"] = (("covariate",), slope)
+    if layout.order:
+        parts["order_effect"] = ((), theta[..., layout.order_at])
+    if layout.tie:
+        parts["log_tie"] = ((), theta[..., -1])
+        parts["tie"] = ((), np.exp(theta[..., -1]))
+    return parts
+
+
+def mode_group(
+    comparisons: Comparisons, problem: Problem, mode: Mode, reference: str | None
+) -> xr.Dataset:
+    """Return the mode with standard errors from the curvature there."""
+    import xarray as xr
+
+    layout = problem.likelihood.layout
+    covariance, others = centred_covariance(problem.likelihood, mode.theta, problem.precision)
+    items = np.array(comparisons.items)
+    parts = _parts(comparisons, problem, mode.theta)
+    values: dict[str, Any] = {name: part for name, part in parts.items()}
+    values["worth"] = ("item", worth_of(problem.model, parts["log_worth"][1]))
+    values["standard_error"] = ("item", np.sqrt(np.diag(covariance)))
+    values["covariance"] = (("item", "item_other"), covariance)
+    values["log_likelihood"] = ((), mode.log_likelihood)
+    spread = np.sqrt(others)
+    if layout.n_coefficients:
+        scale = comparisons.standard_covariates()[1]
+        error = spread[: layout.n_coefficients] / scale
+        values["coefficient_standard_error"] = ("covariate", error)
+    if layout.order:
+        values["order_effect_standard_error"] = ((), spread[layout.n_coefficients])
+    if layout.tie:
+        values["log_tie_standard_error"] = ((), spread[-1])
+    if reference is not None:
+        r = comparisons.items.index(reference)
+        variance = np.diag(covariance) + covariance[r, r] - 2 * covariance[:, r]
+        log_worth = parts["log_worth"][1]
+        values["log_worth_relative"] = ("item", log_worth - log_worth[r])
+        values["standard_error_relative"] = ("item", np.sqrt(np.maximum(variance, 0.0)))
+    coords: dict[str, Any] = {"item": items, "item_other": items}
+    if layout.n_coefficients:
+        coords["covariate"] = np.array(comparisons.covariate_names)
+    attrs = {"newton_steps": mode.n_steps} | ({"reference": reference} if reference else {})
+    return xr.Dataset(values, coords=coords, attrs=attrs)
+
+
+def laplace_group(
+    comparisons: Comparisons, problem: Problem, theta: NDArray[np.float64]
+) -> xr.Dataset:
+    """Return independent draws folded into chains."""
+    parts = _parts(comparisons, problem, theta)
+    draws = {
+        name: value.reshape(N_CHAINS, -1, *value.shape[1:]) for name, (_, value) in parts.items()
+    }
+    coords: dict[str, Any] = {"item": np.array(comparisons.items)}
+    if "coefficient" in parts:
+        coords["covariate"] = np.array(comparisons.covariate_names)
+    return posterior_dataset(draws, {name: dims for name, (dims, _) in parts.items()}, coords)
+
+
+def nuts_groups(
+    comparisons: Comparisons,
+    build: Callable[..., Any],
+    options: Mapping[str, Any],
+    *,
+    rng: np.random.Generator,
+    draws: int,
+    cores: int | None,
+    progress: bool,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Sample ``build(comparisons, **options)``; return groups and attributes.
+
+    Raises
+    ------
+    OptionError
+        If the model has no `log_worth` with dims ("item",) over the items.
+    """
+    from bayesfair.inference.nuts import CompiledModel, refusal
+
+    model = build(comparisons, **options)
+    dims = tuple(getattr(model, "named_vars_to_dims", {}).get("log_worth") or ())
+    if dims != ("item",) or tuple(map(str, model.coords["item"])) != comparisons.items:
+        names = [v.name for v in (*model.free_RVs, *model.deterministics)]
+        raise OptionError(
+            "a model of comparisons needs a variable 'log_worth' with dims ('item',) and the items "
+            f"of the data as coordinate; found {names} and dims {dims} of log_worth."
+        )
+    seed = int(rng.integers(2**31))
+    tree, found = CompiledModel(model).fit(draws=draws, seed=seed, cores=cores, progress=progress)
+    groups: dict[str, Any] = {}
+    for name, child in tree.children.items():
+        group = child.to_dataset()
+        text = {c: group[c].values.astype(str) for c in group.coords if group[c].dtype.kind == "O"}
+        group = group.assign_coords(text)
+        plain = [v for v in group.data_vars if group[v].dtype.kind != "O"]
+        groups[str(name)] = group[plain]
+    attrs = {"method": "nuts", "refusal": refusal(found)}
+    attrs |= {name: found[name] for name in ("rhat_max", "ess_min", "divergences")}
+    return groups, attrs
+
+
+def add_worth(tree: xr.DataTree) -> None:
+    """Complete the posterior with worths, item by draw."""
+    posterior = tree["posterior"].to_dataset()
+    log_worth = posterior["log_worth"].transpose("chain", "draw", "item")
+    worth = worth_of(str(tree.attrs["model"]), log_worth.values)
+    tree["posterior"] = posterior.assign(worth=(log_worth.dims, worth))

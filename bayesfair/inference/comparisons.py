@@ -1,0 +1,330 @@
+"""Posterior of worths from duels, choices and rankings: certified Laplace, NUTS, or the MLE."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.checks import as_generator, check_choice, check_in_range, check_known
+from bayesfair.comparisons import Comparisons
+from bayesfair.errors import ConvergenceError, DataError, OptionError
+from bayesfair.inference.arms import total_draws
+from bayesfair.inference.comparison_likelihood import (
+    ChainLikelihood,
+    DuelLikelihood,
+    Layout,
+    Likelihood,
+)
+from bayesfair.inference.comparison_trees import (
+    add_worth,
+    data_group,
+    laplace_group,
+    mode_group,
+    nuts_groups,
+)
+from bayesfair.inference.existence import require_maximum
+from bayesfair.inference.laplace import ESS_LIMIT, KHAT_LIMIT, find_mode, laplace_draws
+from bayesfair.inference.tree import make_tree, seed_label
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["COMPARISON_MODELS", "Problem", "fit_comparisons", "problem_of"]
+
+#: Shipped models of comparisons.
+COMPARISON_MODELS = ("plackett_luce", "bradley_terry", "davidson", "thurstone")
+
+_SCALES = {"order_sd": 1.0, "tie_sd": 1.5, "coefficient_sd": 1.0}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A shipped model on given comparisons, ready for Newton.
+
+    Attributes
+    ----------
+    model : str
+    likelihood : Likelihood
+    precision : (P,) array
+        Prior precision of each parameter, 0 = flat.
+    ties : str
+        Treatment of ties: "none" (there are none), "model", "half", "drop" or "average".
+    options : dict
+        What the PyMC model of the same name is built with.
+    """
+
+    model: str
+    likelihood: Likelihood
+    precision: NDArray[np.float64]
+    ties: str
+    options: dict[str, Any]
+
+
+def _choose_model(comparisons: Comparisons, model: Any, ties: str | None) -> str:
+    if model is None:
+        if comparisons.kind != "duels":
+            return "plackett_luce"
+        return "davidson" if comparisons.n_ties and ties is None else "bradley_terry"
+    return check_choice(model, "model", COMPARISON_MODELS)
+
+
+def _treatment(comparisons: Comparisons, model: str, ties: str | None) -> tuple[str, str]:
+    """Return how ties are counted (as in `duel_counts`) and what the attributes call it."""
+    if ties is not None:
+        check_choice(ties, "ties", ("half", "drop"))
+    if comparisons.kind != "duels":
+        if ties is not None:
+            raise OptionError(
+                f"ties={ties!r} belongs to duels; shared places in rankings are averaged over "
+                "their orders."
+            )
+        return "refuse", "average" if comparisons.n_ties else "none"
+    if model == "davidson":
+        if ties is not None:
+            raise OptionError(
+                f"ties={ties!r} and model='davidson' exclude each other: Davidson's model has a "
+                "tie parameter. Leave ties out, or use model='bradley_terry'."
+            )
+        return "keep", "model"
+    if not comparisons.n_ties:
+        return "refuse", "none"
+    return (ties, ties) if ties else ("refuse", "none")
+
+
+def problem_of(
+    comparisons: Comparisons,
+    model: str,
+    *,
+    prior_sd: float,
+    ties: str | None = None,
+    order_effect: bool | None = None,
+    **scales: float,
+) -> Problem:
+    """Return the likelihood and prior of a shipped model; see `fit_comparisons`.
+
+    Raises
+    ------
+    OptionError
+        If the model does not suit the data, or an option the model.
+    """
+    unknown = [name for name in scales if name not in _SCALES]
+    if unknown:
+        check_choice(unknown[0], "option", ("order_effect", "ties", *_SCALES))
+    counted, treatment = _treatment(comparisons, model, ties)
+    z = comparisons.standard_covariates()[0]
+    options: dict[str, Any] = {"prior_sd": prior_sd}
+    if model == "plackett_luce":
+        if order_effect:
+            raise OptionError("plackett_luce has no order effect; use bradley_terry or davidson.")
+        likelihood: Likelihood = ChainLikelihood(comparisons.chains(ties=counted), Layout(z))
+        used = {"coefficient_sd"}
+    else:
+        shown = bool(comparisons.first.any())
+        if order_effect and not shown:
+            raise OptionError(
+                "order_effect=True, but the data do not say who was shown first. Give first= when "
+                'making the comparisons (first="left" if the left one always was).'
+            )
+        ordered = shown if order_effect is None else bool(order_effect)
+        likelihood = DuelLikelihood(comparisons, model, order_effect=ordered, ties=counted)
+        options["order_effect"] = ordered
+        used = {"coefficient_sd", "order_sd"} | ({"tie_sd"} if model == "davidson" else set())
+    if model != "davidson":
+        options["ties"] = counted
+    for name in scales:
+        if name not in used:
+            raise OptionError(f"model {model!r} has no option {name!r}.")
+    values = {
+        name: check_in_range(scales.get(name, _SCALES[name]), name, 0.0, np.inf, low_open=True)
+        for name in _SCALES
+    }
+    options |= {name: values[name] for name in sorted(used)}
+    layout = likelihood.layout
+    if np.isinf(prior_sd) and layout.n_coefficients:
+        raise OptionError(
+            "with item covariates, prior_sd=inf leaves coefficients and item deviations "
+            "undetermined: they explain the same thing. Give a finite prior_sd."
+        )
+    sd = [prior_sd] * layout.n_items + [values["coefficient_sd"]] * layout.n_coefficients
+    sd += [values["order_sd"]] * layout.order + [values["tie_sd"]] * layout.tie
+    flat = np.isinf(prior_sd)
+    precision = np.zeros(layout.size) if flat else np.array(sd, dtype=np.float64) ** -2
+    return Problem(model, likelihood, precision, treatment, options)
+
+
+def fit_comparisons(
+    comparisons: Comparisons,
+    *,
+    model: Any = None,
+    method: str = "auto",
+    prior_sd: float = 1.0,
+    seed: Any,
+    draws: int = 4000,
+    ties: str | None = None,
+    reference: str | None = None,
+    allow_unconverged: bool = False,
+    cores: int | None = None,
+    progress: bool = False,
+    **options: Any,
+) -> xr.DataTree:
+    r"""Return the posterior of the items' log-worths.
+
+    Parameters
+    ----------
+    comparisons : Comparisons
+    model : {"plackett_luce", "bradley_terry", "davidson", "thurstone"} or callable, optional
+        Default: plackett_luce for rankings and choices; for duels bradley_terry, or davidson if
+        there are ties. Or your own ``build(comparisons) -> pymc.Model`` with a variable
+        ``log_worth``, dims ``("item",)``, summing to zero; it is sampled by NUTS.
+    method : {"auto", "laplace", "nuts"}
+        ``"auto"``: draws around the mode if their importance weights certify them (Pareto k-hat
+        <= 0.7 and effective sample size >= 400), else NUTS. ``"laplace"`` returns them in any case,
+        marked in the attributes.
+    prior_sd : float
+        Standard deviation of the independent normal prior on each item's log-worth before
+        centring. ``numpy.inf``: maximum likelihood, only the mode is returned.
+    seed : int or numpy Generator
+    draws : int
+    ties : {"half", "drop"}, optional
+        For models without a tie parameter: half a win each, or leave out.
+    reference : str, optional
+        An item; the mode group then also has gaps to it and their standard errors.
+    allow_unconverged : bool
+        Return draws of NUTS that would be refused.
+    cores, progress
+        Of NUTS.
+    **options
+        ``order_effect`` (None: if the data say who was shown first), ``order_sd``, ``tie_sd``,
+        ``coefficient_sd``.
+
+    Returns
+    -------
+    xarray.DataTree
+        Groups ``posterior`` (log_worth, worth, and where the model has them coefficient,
+        order_effect, log_tie, tie), ``mode`` (log_worth, standard_error, covariance,
+        log_likelihood, ...), ``constant_data`` (n, island per item). Attributes: model, method,
+        prior, ties, khat, ess, certified, n_comparisons, notices.
+
+    Raises
+    ------
+    DataError
+        If there is nothing to compare; for ``prior_sd=inf`` if no finite estimate exists, naming
+        the items that prevent it.
+    ConvergenceError
+        NUTS did not converge; carries the tree.
+
+    Notes
+    -----
+    Log-worths sum to zero in every draw, over all items, those without data included.
+    Log-likelihoods have no binomial coefficients: they are those of the single comparisons.
+
+    Examples
+    --------
+    >>> duels = Comparisons.from_counts(["a"], ["b"], [7], [3])
+    >>> tree = fit_comparisons(duels, seed=1, prior_sd=np.inf, reference="b")
+    >>> [round(float(tree["mode"][name].sel(item="a")), 4)
+    ...  for name in ("log_worth_relative", "standard_error_relative")]
+    [0.8473, 0.6901]
+    """
+    check_choice(method, "method", ("auto", "laplace", "nuts"))
+    rng = as_generator(seed)
+    n_draws = total_draws(draws)
+    prior_sd = check_in_range(prior_sd, "prior_sd", 0.0, np.inf, low_open=True)
+    if comparisons.n_items < 2:
+        raise DataError(
+            f"{comparisons.source} has {comparisons.n_items} items; worths are relative, so at "
+            "least two are needed."
+        )
+    if reference is not None:
+        check_known(reference, comparisons.items, "item")
+    shared: dict[str, Any] = {
+        "seed": seed_label(seed),
+        "draws": n_draws,
+        "kind": comparisons.kind,
+        "partial": comparisons.partial or "",
+        "n_comparisons": comparisons.n_comparisons,
+        "source": comparisons.source,
+        "reads": "log_worth",
+    }
+    nuts: dict[str, Any] = {"cores": cores, "progress": progress, "draws": n_draws}
+    if callable(model):
+        if method == "laplace" or np.isinf(prior_sd):
+            raise OptionError("a model of your own is sampled: use method='nuts'.")
+        groups, attrs = nuts_groups(comparisons, model, options, rng=rng, **nuts)
+        groups["constant_data"] = data_group(comparisons)
+        name = f"{getattr(model, '__module__', '?')}.{getattr(model, '__qualname__', 'build')}"
+        attrs |= {"model": name, "ties": ties or "none", "prior": f"as written in {name}"}
+        return _accepted(groups, {**shared, **attrs}, comparisons, allow_unconverged)
+
+    name = _choose_model(comparisons, model, ties)
+    problem = problem_of(comparisons, name, prior_sd=prior_sd, ties=ties, **options)
+    flat = np.isinf(prior_sd)
+    if flat:
+        if method == "nuts":
+            raise OptionError("prior_sd=inf has no posterior to sample; give a finite prior_sd.")
+        require_maximum(comparisons, problem.likelihood)
+    mode = find_mode(problem.likelihood, problem.precision)
+    groups = {"mode": mode_group(comparisons, problem, mode, reference)}
+    module = importlib.import_module(f"bayesfair.models.{name}") if method == "nuts" else None
+    attrs = {"model": name, "ties": problem.ties, "prior_sd": prior_sd, "method": "mle"}
+    attrs["prior"] = "none (maximum likelihood)" if flat else describe_prior(problem)
+    found = None
+    if not flat and method != "nuts":
+        found = laplace_draws(problem.likelihood, mode, problem.precision, draws=n_draws, rng=rng)
+        attrs |= {"method": "laplace", "khat": found.khat, "ess": found.ess}
+        attrs["certified"] = int(found.certified)
+        if found.certified or method == "laplace":
+            groups["posterior"] = laplace_group(comparisons, problem, found.theta)
+    if not flat and "posterior" not in groups:
+        module = module or importlib.import_module(f"bayesfair.models.{name}")
+        sampled, extra = nuts_groups(comparisons, module.build, problem.options, rng=rng, **nuts)
+        groups |= sampled
+        attrs |= extra
+    groups["constant_data"] = data_group(comparisons)
+    return _accepted(groups, {**shared, **attrs}, comparisons, allow_unconverged)
+
+
+def describe_prior(problem: Problem) -> str:
+    """Return the prior in one line, without importing PyMC."""
+    layout, options = problem.likelihood.layout, problem.options
+    parts = [f"log_worth ~ Normal(0, {options['prior_sd']:g}) each, centred"]
+    if layout.n_coefficients:
+        sd = options["coefficient_sd"]
+        parts.append(f"coefficient ~ Normal(0, {sd:g}) per standard deviation of the covariate")
+    if layout.order:
+        parts.append(f"order_effect ~ Normal(0, {options['order_sd']:g})")
+    if layout.tie:
+        parts.append(f"log_tie ~ Normal(0, {options['tie_sd']:g})")
+    return "; ".join(parts)
+
+
+def _accepted(
+    groups: dict[str, Any], attrs: dict[str, Any], comparisons: Comparisons, allow: bool
+) -> xr.DataTree:
+    """Assemble the tree, with its notices; refuse draws that did not converge."""
+    notices = list(comparisons.notices)
+    links = comparisons.connectivity()
+    if len(links.weak_components) > 1 or links.no_data or links.tie_links:
+        notices += links.sentences()
+    if attrs.get("method") == "laplace" and not attrs.get("certified", 1):
+        notices.append(
+            f"these draws are not certified: k-hat {attrs['khat']:.2f} (limit {KHAT_LIMIT}), "
+            f"effective sample size {attrs['ess']:.0f} (need {ESS_LIMIT}). Use method='auto'."
+        )
+    if attrs["method"] == "nuts" and "khat" in attrs:
+        notices.append(
+            f"sampled by NUTS, since draws around the mode were not certified (k-hat "
+            f"{attrs.pop('khat'):.2f}, effective sample size {attrs.pop('ess'):.0f})."
+        )
+        attrs["certified"] = 1
+    reason = str(attrs.pop("refusal", ""))
+    tree = make_tree(groups, {**attrs, "notices": notices})
+    if "posterior" in groups:
+        add_worth(tree)
+    if reason and not allow:
+        raise ConvergenceError(f"{attrs['model']}: {reason}", tree)
+    return tree

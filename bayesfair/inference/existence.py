@@ -1,0 +1,100 @@
+"""Whether a maximum-likelihood estimate exists, and which items are in its way if not."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.checks import listed
+from bayesfair.comparisons import Comparisons
+from bayesfair.errors import DataError
+from bayesfair.inference.comparison_likelihood import DuelLikelihood, Likelihood
+from bayesfair.kernels.graph import recession_direction
+
+__all__ = ["require_maximum"]
+
+_REMEDY = (
+    "Give a finite prior_sd (the default 1 fits any data), or leave items out with "
+    "comparisons.without(...)."
+)
+
+
+def require_maximum(comparisons: Comparisons, likelihood: Likelihood) -> None:
+    """Raise unless the log-likelihood has a finite, unique maximum.
+
+    Raises
+    ------
+    DataError
+        Naming the items, and why their worths run off to zero or infinity.
+
+    Notes
+    -----
+    Without further parameters the estimate exists iff wins link all items in both directions. With
+    an order effect or a tie parameter that is necessary only; a linear program then looks for a
+    direction along which the likelihood never falls.
+    """
+    found = comparisons.connectivity()
+    if not found.mle_exists:
+        reasons = []
+        if found.no_data:
+            reasons.append(f"{listed(found.no_data)} were never compared")
+        main = found.strong_components[0] if found.strong_components else ()
+        apart = _apart(comparisons, found.island, main)
+        for text, names in apart.items():
+            if names:
+                reasons.append(f"{listed(names)} {text}")
+        raise DataError(f"no maximum-likelihood estimate exists: {'; '.join(reasons)}. {_REMEDY}")
+    layout = likelihood.layout
+    if not (isinstance(likelihood, DuelLikelihood) and (layout.order or layout.tie)):
+        return
+    gauge = np.zeros((1, layout.size))
+    gauge[0, : layout.n_items] = 1.0
+    direction = recession_direction(likelihood.recession_rows(), gauge)
+    if direction is None:
+        return
+    moved = np.flatnonzero(np.abs(direction[: layout.n_items]) > 1e-6)
+    named = [comparisons.items[i] for i in moved]
+    what = [f"the log-worths of {listed(named)}"] if named else []
+    if layout.order and abs(direction[layout.order_at]) > 1e-6:
+        what.append("the order effect")
+    if layout.tie and abs(direction[-1]) > 1e-6:
+        what.append("the tie parameter")
+    raise DataError(
+        f"no maximum-likelihood estimate exists: the data let {' and '.join(what)} grow without "
+        "bound, together, at no loss of likelihood (pairs seen in one presentation only, or outcomes "
+        f"that a threshold predicts perfectly). {_REMEDY}"
+    )
+
+
+def _apart(
+    comparisons: Comparisons, island: NDArray[np.int32], main: tuple[str, ...]
+) -> dict[str, list[str]]:
+    """Sort the items outside the main group by how they relate to it."""
+    position = {item: i for i, item in enumerate(comparisons.items)}
+    inside = np.zeros(comparisons.n_items, bool)
+    inside[[position[item] for item in main]] = True
+    win = (comparisons.win_matrix() + comparisons.tie_matrix()) > 0
+    below = _reached(win, inside)
+    above = _reached(win.T, inside)
+    group = f"the {len(main)} items around {main[0]!r}" if len(main) > 1 else repr(main[0])
+    lost = f"only ever lost to {group}, directly or through others"
+    won = f"only ever beat {group}, directly or through others"
+    linked = f"beat no one and lost to no one that links them to {group} in both directions"
+    none = f"share no comparison with {group}"
+    result: dict[str, list[str]] = {lost: [], won: [], linked: [], none: []}
+    home = island[position[main[0]]]
+    for i in np.flatnonzero(~inside & (island >= 0)).tolist():
+        reason = lost if below[i] else won if above[i] else linked
+        result[none if island[i] != home else reason].append(comparisons.items[i])
+    return result
+
+
+def _reached(edge: NDArray[np.bool_], start: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the nodes that a directed path reaches from `start`."""
+    reached = start.copy()
+    front = start.copy()
+    while front.any():
+        fresh = edge[front].any(axis=0) & ~reached
+        reached |= fresh
+        front = fresh
+    return reached
