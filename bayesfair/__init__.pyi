@@ -1,8 +1,7 @@
 __version__: str
 
-from . import errors, models, plots, policies, rewards, theory
+from . import errors, models, policies, rewards
 from .audit import Audit, audit, load_audit, merge
-from .beliefs import Beliefs, beliefs
 from .comparisons import Comparisons
 from .errors import (
     ArmError,
@@ -13,5 +12,12 @@ from .errors import (
     OptionError,
     ProbabilityError,
 )
+from .fairness import (
+    best_arm_probability,
+    best_mean_probability,
+    divergence,
+    fairness_regret,
+    smallest_eps2,
+)
 from .history import History
-from .readers import read_comparisons, read_history, scan_history
+from .readers import read_history, scan_history

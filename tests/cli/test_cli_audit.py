@@ -1,0 +1,134 @@
+"""The command line as a user runs it: output, files, exit status."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import bayesfair as bf
+from bayesfair import cli, examples
+
+
+def run(capsys, *args):
+    """Run in this process; return exit status, stdout, stderr."""
+    status = 0
+    argv = sys.argv
+    sys.argv = ["bayesfair", *map(str, args)]
+    try:
+        cli.main()
+    except SystemExit as stop:
+        status = stop.code or 0
+    finally:
+        sys.argv = argv
+    out = capsys.readouterr()
+    return status, out.out, out.err
+
+
+def test_example_prints_the_report(capsys):
+    status, out, err = run(capsys, "audit", "--example", "ecmo")
+    assert status == 0
+    assert not err
+    assert "Verdict:" in out
+    assert "0.4498 in total" in out
+    assert "'ECMO' was favoured over 'conventional'" in out
+
+
+def test_json_to_stdout_is_only_json_and_equals_the_library(capsys):
+    status, out, _ = run(capsys, "audit", "--example", "ecmo", "--json", "-", "--seed", "3")
+    assert status == 0
+    assert json.loads(out) == bf.audit(bf.read_history(examples.path("ecmo")), seed=3).to_dict()
+
+
+def test_json_and_rounds_and_netcdf_to_files(capsys, tmp_path):
+    status, out, _ = run(
+        capsys, "audit", "--example", "ecmo", "--json", tmp_path / "a.json", "--rounds",
+        tmp_path / "r.parquet", "--save", tmp_path / "a.nc", "--eps1", 1, "--eps2", 0,
+    )  # fmt: skip
+    assert status == 0
+    assert "Verdict: UNFAIR" in out
+    numbers = json.loads((tmp_path / "a.json").read_text())
+    assert numbers["subjective"]["n_violating_rounds"] == 10
+    rounds = pq.read_table(tmp_path / "r.parquet").to_pydict()
+    assert rounds["round"] == list(range(12))
+    assert rounds["row"] == list(range(2, 14))
+    assert max(rounds["smallest_eps2"]) == pytest.approx(0.1416084, abs=5e-8)
+    assert rounds["p_best_ECMO"][0] == 0.5
+    assert bf.load_audit(tmp_path / "a.nc").to_dict() == numbers
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [
+        (["--eps1", "1", "--eps2", "0"], 0),
+        (["--eps1", "1", "--eps2", "0", "--fail-on", "unfair"], 1),
+        (["--fail-on", "unfair"], 0),  # undetermined
+        (["--fail-on", "undetermined"], 1),
+        (["--max-regret-per-round", "0.03"], 1),
+        (["--max-regret-per-round", "0.04"], 0),
+        (["--fail-on", "fair"], 2),
+        (["--eps1", "-1"], 2),
+        (["--divergence", "tv"], 2),
+        (["--prior", "a,b"], 2),
+        (["--nonsense"], 2),
+    ],
+)
+def test_exit_status(capsys, options, status):
+    found, _, err = run(capsys, "audit", "--example", "ecmo", *options)
+    assert found == status
+    assert bool(err) == (status != 0)
+    assert "Traceback" not in err
+
+
+def test_nothing_given_says_what_to_give(capsys):
+    status, _, err = run(capsys, "audit")
+    assert status == 2
+    assert "--example ecmo" in err
+
+
+def test_help_shows_an_example_that_works(capsys):
+    status, out, _ = run(capsys, "audit", "--help")
+    assert status == 0
+    assert "bayesfair audit --example ecmo" in out
+    assert run(capsys, "audit", "--example", "ecmo")[0] == 0
+
+
+def test_groups(capsys, tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "slot,arm,reward,propensity\n"
+        + "".join(f"{i % 2},{'ab'[i % 3 == 0]},{i % 2},0.5\n" for i in range(60))
+    )
+    status, out, _ = run(capsys, "audit", path, "--by", "slot", "--json", "-")
+    assert status == 0
+    numbers = json.loads(out)
+    assert list(numbers["groups"]) == ["0", "1"]
+    status, out, _ = run(capsys, "audit", path, "--by", "slot")
+    assert "Fairness audit of 2 logs" in out
+    assert run(capsys, "audit", path, "--by", "slot", "--rounds", tmp_path / "x.parquet")[0] == 2
+
+
+def test_in_parts_and_whole_are_the_same(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.random(3000).round(4)
+    arm = np.where(rng.random(3000) < p, "a", "b")
+    rows = [f"{a},{r},{q:.4f},{1 - q:.4f}" for a, r, q in zip(arm, rng.integers(0, 2, 3000), p)]  # noqa: B905
+    path = tmp_path / "log.csv"
+    path.write_text("arm,reward,p_a,p_b\n" + "\n".join(rows) + "\n")
+    whole = json.loads(run(capsys, "audit", path, "--json", "-", "--no-scan")[1])
+    parts = json.loads(run(capsys, "audit", path, "--json", "-", "--scan")[1])
+    assert parts["subjective"] == whole["subjective"]
+    assert parts["objective"] == whole["objective"]
+
+
+def test_installed_command_ends_with_status_2_and_no_traceback(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "bayesfair.cli", "audit", str(tmp_path / "absent.csv")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "absent.csv" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not done.stdout

@@ -1,0 +1,129 @@
+"""A file imports only from lower floors; nothing heavy is loaded before it is needed."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "bayesfair"
+
+FLOOR = {
+    "errors": 0, "checks": 0, "probabilities": 0, "examples": 0,
+    "kernels": 1,
+    "rewards": 2, "history": 2, "labels": 2, "outcomes": 2, "connectivity": 2,
+    "comparisons": 2, "comparison_cells": 2, "duel_input": 2, "ranking_input": 2,
+    "sufficient": 3, "priors": 3, "fairness": 3, "readers": 3, "models": 3,
+    "inference": 4,
+    "beliefs": 5, "beliefs_pymc": 5,
+    "policies": 6,
+    "simulate": 7, "audit": 7, "ranking": 7, "theory": 7,
+    "plots": 8,
+    "cli": 10,
+}  # fmt: skip
+
+# The comparisons' files are one topic split by length: they may import each other.
+TOPICS = [{"errors", "checks", "probabilities", "examples"}, {"comparisons", "comparison_cells", "duel_input", "ranking_input", "labels", "outcomes",
+           "connectivity"}, {"priors", "sufficient"}, {"beliefs", "beliefs_pymc"}]  # fmt: skip
+
+HEAVY = ("pymc", "pytensor", "arviz", "matplotlib", "pandas", "xarray", "pyarrow", "scipy.stats")
+
+
+def _modules():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        if parts[0] != "__init__":
+            yield path, parts[0]
+
+
+MODULES = list(_modules())
+
+
+def imports(tree, *, top_level):
+    nodes = tree.body if top_level else ast.walk(tree)
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield node.module
+            if node.module == "bayesfair":
+                yield from (f"bayesfair.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize(("path", "place"), MODULES, ids=lambda v: getattr(v, "stem", v))
+def test_floors(path, place):
+    assert place in FLOOR, f"{place} has no floor yet"
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for name in imports(tree, top_level=False):
+        if name is None or not name.startswith("bayesfair."):
+            continue
+        other = name.split(".")[1]
+        if other not in FLOOR or other == place:
+            continue
+        together = any({other, place} <= topic for topic in TOPICS)
+        assert FLOOR[other] < FLOOR[place] or together, f"{path.name} ({place}) imports {other}"
+
+
+@pytest.mark.parametrize(("path", "place"), MODULES, ids=lambda v: getattr(v, "stem", v))
+def test_heavy_imports_wait(path, place):
+    if place == "models":
+        return  # loaded only to build a model
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    early = [
+        name for name in imports(tree, top_level=True)
+        if name and any(name == h or name.startswith(h + ".") for h in HEAVY)
+    ]  # fmt: skip
+    assert not early, f"{path.name} imports {early} at the top"
+
+
+def loaded_after(code):
+    done = subprocess.run(
+        [sys.executable, "-c", code + "; import sys; print(*sys.modules)"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_import_loads_nothing_heavy():
+    loaded = loaded_after("import bayesfair")
+    assert not loaded & {"numpy", "scipy", "numba", "pymc", "arviz", "matplotlib", "pandas"}
+
+
+def test_an_audit_never_loads_the_samplers():
+    loaded = loaded_after(
+        "import bayesfair as bf; from bayesfair import examples; "
+        "a = bf.audit(bf.read_history(examples.path('ecmo')), seed=1); str(a); a.to_dict()"
+    )
+    assert not loaded & {
+        "pymc",
+        "pytensor",
+        "arviz",
+        "matplotlib",
+        "pandas",
+        "xarray",
+        "scipy.stats",
+    }
+
+
+def test_functions_that_share_a_module_s_name_stay_functions():
+    code = (
+        "import bayesfair.audit, bayesfair.history; import bayesfair as bf; "
+        "from bayesfair.audit import Audit; print(callable(bf.audit), callable(bf.History))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True"]
+
+
+def test_every_public_name_loads():
+    import bayesfair
+
+    missing = []
+    for name in bayesfair.__all__:
+        try:
+            getattr(bayesfair, name)
+        except (AttributeError, ImportError) as error:
+            missing.append(f"{name}: {error}")
+    assert not missing

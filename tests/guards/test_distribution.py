@@ -1,0 +1,61 @@
+"""What is shipped is what git tracks, README's commands are those that CI runs."""
+
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def tracked(*folders):
+    if not (ROOT / ".git").exists():
+        pytest.skip("needs the git checkout to know the tracked files")
+    done = subprocess.run(
+        ["git", "ls-files", *folders], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()
+
+
+def test_wheel_holds_each_tracked_file_once(tmp_path):
+    files = tracked("bayesfair", "models")
+    expected = {f.replace("models/", "bayesfair/models/", 1) if f.startswith("models/") else f
+                for f in files if f != "bayesfair/models"}  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path, ROOT],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    (wheel,) = tmp_path.glob("*.whl")
+    names = [n for n in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in n]
+    assert len(names) == len(set(names))
+    assert set(names) == expected
+
+
+def test_no_machine_paths_or_lock_files():
+    bad = []
+    for name in tracked():
+        path = ROOT / name
+        if path.is_symlink() or not path.is_file():
+            continue
+        if re.search(r"(uv|poetry|pdm)\.lock$|package-lock\.json$", name):
+            bad.append(name)
+        if path.suffix in {".py", ".md", ".toml", ".ipynb", ".txt", ".cff", ".csv", ".json"}:
+            text = path.read_text(encoding="utf-8")
+            home = "/" + "root/"
+            if home in text or "/" + "work/" in text or "/" + "home/" in text:
+                bad.append(name)
+    assert not bad
+
+
+def test_files_stay_short():
+    long = {
+        name: count
+        for name in tracked("bayesfair", "models")
+        if name.endswith(".py") and (ROOT / name).is_file()
+        and (count := len((ROOT / name).read_text(encoding="utf-8").splitlines())) > 450
+    }  # fmt: skip
+    assert not long
