@@ -45,7 +45,7 @@ Example: `bayesfair audit log.csv --arm item_id --reward click --propensity p --
 
 
 @app.command(name="audit", help=AUDIT_HELP)
-def audit_command(
+def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, options are arguments
     log: Annotated[
         str | None, typer.Argument(help="CSV or Parquet: a file, a folder or a glob.")
     ] = None,

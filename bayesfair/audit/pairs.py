@@ -6,7 +6,7 @@ Works on chunks of rounds for which the pairwise divergences of the believed rew
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +85,7 @@ def bernoulli_means(
     n, k = part.n_rounds, part.n_arms
     rounds = np.arange(n)
     known_at = rounds + 1 if part.known_at is None else part.known_at
-    at = np.concatenate([state.pending_at - 1, known_at])
+    at = np.concatenate([state.pending_at, known_at])
     arm = np.concatenate([state.pending_arm, part.arm])
     reward = np.concatenate([state.pending_reward, part.reward])
     seen = ~np.isnan(reward)
