@@ -3,6 +3,7 @@ __version__: str
 from . import errors, models, policies, rewards
 from .audit import Audit, audit, load_audit, merge
 from .comparisons import Comparisons
+from .connectivity import Connectivity
 from .errors import (
     ArmError,
     BayesfairError,
@@ -21,3 +22,4 @@ from .fairness import (
 )
 from .history import History
 from .readers import read_history, scan_history
+from .readers.comparisons import read_comparisons

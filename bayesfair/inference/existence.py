@@ -61,7 +61,7 @@ def require_maximum(comparisons: Comparisons, likelihood: Likelihood) -> None:
         what.append("the tie parameter")
     raise DataError(
         f"no maximum-likelihood estimate exists: the data let {' and '.join(what)} grow without "
-        "bound, together, at no loss of likelihood (pairs seen in one presentation only, or outcomes "
+        "bound, together, at no loss of likelihood (pairs in one presentation only, or outcomes "
         f"that a threshold predicts perfectly). {_REMEDY}"
     )
 

@@ -1,0 +1,197 @@
+"""Read duels, counts, choices and rankings from files and data frames."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bayesfair.checks import check_choice
+from bayesfair.comparisons import Comparisons
+from bayesfair.readers.arena import open_json
+from bayesfair.readers.comparison_rows import (
+    choices,
+    counts,
+    duels,
+    load,
+    rankings,
+    recognised,
+)
+from bayesfair.readers.headers import missing_column
+from bayesfair.readers.preflib import SUFFIXES, read_preflib
+from bayesfair.readers.tables import open_source
+
+__all__ = ["read_comparisons"]
+
+_JSON = {".jsonl", ".ndjson", ".json"}
+# options that say what kind of data the columns hold
+_TELLING = {"left", "right", "winner", "loser", "ranking", "item", "chosen"}
+
+
+def read_comparisons(
+    source: Any,
+    *,
+    format: str = "auto",
+    left: str | None = None,
+    right: str | None = None,
+    winner: str | None = None,
+    loser: str | None = None,
+    wins: tuple[str, str] | None = None,
+    tied: str | None = None,
+    ranking: str | None = None,
+    item: str | None = None,
+    rank: str | None = None,
+    orderings: Sequence[str] | None = None,
+    ranks: Sequence[str] | None = None,
+    chosen: str | None = None,
+    offered: str | None = None,
+    separator: str = "|",
+    first: str | None = None,
+    weight: str | None = None,
+    order: str | None = None,
+    items: Sequence[object] | None = None,
+    covariates: Mapping[str, Any] | None = None,
+    partial: str | None = None,
+    lowest_is_best: bool = True,
+    tie_tolerance: float = 0.0,
+    outcomes: Mapping[object, str] | None = None,
+    winner_is: str | None = None,
+    both_bad: str = "tie",
+    unknown: str = "error",
+    missing: str = "error",
+    labels: str = "names",
+    keep_rows: bool = False,
+    delimiter: str | None = None,
+) -> Comparisons:
+    """Read comparisons from CSV, Parquet, a data frame, PrefLib ballots or arena-style JSON.
+
+    Parameters
+    ----------
+    source : path or data frame
+    format : {"auto", "table", "preflib", "json"}
+        ``"auto"`` goes by the file's suffix.
+    left, right, winner : str
+        Columns of duels. Default: (left, right, winner), (model_a, model_b, winner), or
+        (winner, loser). `winner` holds sides, tie words, or names of the winning item.
+    loser : str
+        With `winner`: columns of winning and losing items; no `left`, `right`.
+    wins, tied : pair of str, str
+        Instead of `winner`: columns with the wins of left and of right, and with ties.
+    ranking, item, rank : str
+        Columns of rankings in long form: which ranking, which item, which rank (1 = best).
+    orderings : sequence of str
+        Columns of rankings in wide form, best first: each holds an item.
+    ranks : sequence of str
+        Columns named like items that hold ranks (0 or empty = not ranked).
+    chosen, offered, separator : str
+        Columns of choices: the chosen item, and the offered ones as a list or joined by
+        `separator`.
+    first : str, optional
+        Column that says who was shown first (a side or an item); or ``"left"``, ``"right"`` where
+        no column is called so: always that side.
+    weight : str, optional
+        Column of frequency weights.
+    order : str, optional
+        Column to sort rows by, stably; matters only with `keep_rows`.
+    items : sequence, optional
+        All items, also those without data.
+    covariates : mapping, optional
+        Item covariates, see `Comparisons.with_covariates`.
+    partial : {"subset", "top"}
+        Required where rankings lack items.
+    lowest_is_best, tie_tolerance
+        See `Comparisons.from_rankings`; also for `rank`.
+    outcomes, winner_is, both_bad, unknown, missing, keep_rows
+        See `Comparisons.from_duels`.
+    labels : {"names", "ids"}
+        Items of PrefLib files.
+    delimiter : str, optional
+        Of text files; default: detected.
+
+    Raises
+    ------
+    DataError, ArmError
+        Naming row, column, value and remedy.
+    OptionError
+        Where columns cannot be found or options contradict each other.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> battles = pa.table({"model_a": ["x", "y"], "model_b": ["y", "x"],
+    ...                     "winner": ["model_a", "tie"]})
+    >>> read_comparisons(battles)
+    Comparisons(data frame: 2 duels of 2 items 'x', 'y', 1 ties, 2 unique)
+    """
+    check_choice(format, "format", ("auto", "table", "preflib", "json"))
+    suffixes = _suffixes(source)
+    if format == "preflib" or (format == "auto" and suffixes and suffixes[-1] in SUFFIXES):
+        made = read_preflib(source, partial=partial, labels=labels)
+        return made.with_covariates(covariates) if covariates else made
+    used = _given(
+        {"left": left, "right": right, "winner": winner, "loser": loser, "tied": tied,
+         "ranking": ranking, "item": item, "rank": rank, "chosen": chosen, "offered": offered,
+         "weight": weight, "order": order},
+        {"wins": wins, "orderings": orderings, "ranks": ranks},
+    )  # fmt: skip
+    if format == "json" or (format == "auto" and _JSON & set(suffixes)):
+        opened_source: Any = open_json(Path(os.fspath(source)))
+    else:
+        opened_source = open_source(source, delimiter=delimiter, wanted=tuple(used.values()))
+    header = opened_source.header
+    for option, column in used.items():
+        if column not in header:
+            raise missing_column(column, option, opened_source.name, header)
+    if not (_TELLING & set(used) or orderings or ranks):
+        used |= recognised(opened_source.name, header)
+    side = None
+    if first is not None:
+        side = first if first in ("left", "right") and first not in header else None
+        if side is None and first not in header:
+            raise missing_column(first, "first", opened_source.name, header)
+        used |= {} if side else {"first": first}
+    rows = load(opened_source, used, order)
+    duel_options = {
+        "outcomes": outcomes,
+        "winner_is": winner_is,
+        "both_bad": both_bad,
+        "unknown": unknown,
+        "missing": missing,
+        "keep_rows": keep_rows,
+    }
+    rank_options = {
+        "partial": partial,
+        "lowest_is_best": lowest_is_best,
+        "tie_tolerance": tie_tolerance,
+    }
+    shared = {"items": items, "source": rows.source, "row": rows.lines}
+    weights = rows.number(weight)
+    if orderings or ranks or "ranking" in used:
+        made = rankings(rows, used, orderings, ranks, **shared, **rank_options, weight=weights)
+    elif "chosen" in used:
+        made = choices(rows, used, separator, **shared, weight=weights)
+    elif wins is not None:
+        made = counts(rows, used, side, wins=wins, tied=tied, **shared)
+    else:
+        made = duels(rows, used, side, **shared, **duel_options, weight=weights)
+    notices = (*getattr(opened_source, "notices", ()), *made.notices)
+    made = replace(made, notices=tuple(dict.fromkeys(notices)))
+    return made.with_covariates(covariates) if covariates else made
+
+
+def _suffixes(source: Any) -> list[str]:
+    if not isinstance(source, (str, os.PathLike)):
+        return []
+    return [suffix.lower() for suffix in Path(os.fspath(source)).suffixes]
+
+
+def _given(
+    single: Mapping[str, str | None], several: Mapping[str, Sequence[str] | None]
+) -> dict[str, str]:
+    """Return {option: column} of the columns that were named."""
+    used = {option: column for option, column in single.items() if column is not None}
+    for option, columns in several.items():
+        used |= {f"{option}[{i}]": column for i, column in enumerate(columns or ())}
+    return used

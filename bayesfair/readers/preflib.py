@@ -1,0 +1,177 @@
+"""PrefLib ballots: .soc, .soi, .toc, .toi, in the layout of today and the one before 2022."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bayesfair.checks import check_choice
+from bayesfair.comparisons import Comparisons
+from bayesfair.errors import DataError
+from bayesfair.labels import clean_label
+
+__all__ = ["SUFFIXES", "read_preflib"]
+
+SUFFIXES = (".soc", ".soi", ".toc", ".toi")
+
+_NAME = re.compile(r"#\s*ALTERNATIVE NAME\s+(\d+)\s*:\s*(.*)", re.IGNORECASE)
+_TOTAL = re.compile(r"#\s*NUMBER VOTERS\s*:\s*(\d+)", re.IGNORECASE)
+_PLACE = re.compile(r"\{([^{}]*)\}|([^,{}\s][^,{}]*)")
+
+
+class _Ballots(NamedTuple):
+    names: dict[str, str]
+    n_voters: float | None
+    rows: list[tuple[int, str, str]]  # line, count, order
+
+
+def read_preflib(
+    path: Any, *, partial: str | None = None, labels: str = "names", source: str | None = None
+) -> Comparisons:
+    """Return the rankings of a PrefLib file.
+
+    Parameters
+    ----------
+    path : path
+        Header lines ``# ...`` and ``count: a,b,{c,d}``; or, before 2022, the number of
+        alternatives, ``id,name`` lines, a line of totals, and ``count,a,b,{c,d}``.
+    partial : {"subset", "top"}
+        Required where ballots rank only some alternatives: were the others not on offer, or do
+        they rank below?
+    labels : {"names", "ids"}
+        What items are called. Alternatives that share a name get their id added.
+    source : str, optional
+        What messages call the file.
+
+    Raises
+    ------
+    DataError
+        Naming the line: a ballot that cannot be read, an alternative that the header does not name.
+    OptionError
+        If `partial` is needed.
+    """
+    check_choice(labels, "labels", ("names", "ids"))
+    path = Path(path)
+    name = source or path.name
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        lines = path.read_text(encoding="latin-1").splitlines()
+    ballots = _new_layout(lines, name) if _is_new(lines) else _old_layout(lines, name)
+    if not ballots.rows:
+        raise DataError(f"{name} holds no ballots; expected lines such as '12: 1,3,2'.")
+    known = {key: clean_label(value) or key for key, value in ballots.names.items()}
+    shared = [v for v in known.values() if list(known.values()).count(v) > 1]
+    called = {
+        key: key if labels == "ids" else f"{value} ({key})" if value in shared else value
+        for key, value in known.items()
+    }
+    orderings, weight, row = [], [], []
+    for line, count, text in ballots.rows:
+        weight.append(_count(count, line, name))
+        orderings.append(_order(text, called, line, name))
+        row.append(line)
+    made = Comparisons.from_rankings(
+        orderings,
+        items=list(called.values()),
+        partial=partial,
+        weight=weight,
+        row=row,
+        source=name,
+    )
+    total = sum(weight)
+    notices = list(made.notices)
+    if ballots.n_voters is not None and ballots.n_voters != total:
+        notices.append(
+            f"the header announces {ballots.n_voters:g} voters, the ballots sum to {total:g}; the "
+            "ballots are used."
+        )
+    if shared and labels == "names":
+        notices.append("alternatives with the same name were told apart by their ids.")
+    from dataclasses import replace
+
+    return replace(made, notices=tuple(notices))
+
+
+def _is_new(lines: list[str]) -> bool:
+    first = next((line for line in lines if line.strip()), "")
+    return first.lstrip().startswith("#") or re.match(r"\s*[\d.]+\s*:", first) is not None
+
+
+def _new_layout(lines: list[str], name: str) -> _Ballots:
+    names: dict[str, str] = {}
+    n_voters, rows = None, []
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if text.startswith("#"):
+            if found := _NAME.match(text):
+                names[found.group(1)] = found.group(2)
+            elif found := _TOTAL.match(text):
+                n_voters = float(found.group(1))
+        elif text:
+            count, colon, order = text.partition(":")  # the first colon: names may hold others
+            if not colon:
+                raise DataError(
+                    f"row {number} of {name} reads {text[:80]!r}; expected a count, a colon and an "
+                    "order, such as '12: 1,3,2'."
+                )
+            rows.append((number, count, order))
+    if not names:  # a bare file: items are called by their ids
+        ids = {i for _, _, order in rows for i in re.findall(r"[^\s,{}]+", order)}
+        names = {i: i for i in sorted(ids, key=lambda i: (len(i), i))}
+    return _Ballots(names, n_voters, rows)
+
+
+def _old_layout(lines: list[str], name: str) -> _Ballots:
+    numbered = [(n, line.strip()) for n, line in enumerate(lines, start=1) if line.strip()]
+    try:
+        k = int(numbered[0][1])
+    except (ValueError, IndexError):
+        first = numbered[0][1][:80] if numbered else ""
+        raise DataError(
+            f"row 1 of {name} reads {first!r}; expected a PrefLib file: '# ...' header lines, or "
+            "the number of alternatives."
+        ) from None
+    if len(numbered) < k + 2:
+        raise DataError(
+            f"{name} announces {k} alternatives but has {len(numbered)} lines; it is truncated."
+        )
+    names = {}
+    for number, text in numbered[1 : k + 1]:
+        key, comma, label = text.partition(",")  # the first comma: names may hold others
+        if not comma:
+            raise DataError(f"row {number} of {name} reads {text[:80]!r}; expected 'id,name'.")
+        names[key.strip()] = label.strip().strip('"')
+    total = numbered[k + 1][1].split(",")[0]
+    rows = []
+    for number, text in numbered[k + 2 :]:
+        count, _, order = text.partition(",")
+        rows.append((number, count, order))
+    return _Ballots(names, float(total) if total.strip().isdigit() else None, rows)
+
+
+def _count(text: str, line: int, name: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise DataError(
+            f"row {line} of {name}: {text.strip()[:40]!r} is no number of voters."
+        ) from None
+
+
+def _order(text: str, called: dict[str, str], line: int, name: str) -> list[list[str]]:
+    if re.sub(r"\{[^{}]*\}", "", text).count("{") or text.count("{") != text.count("}"):
+        raise DataError(f"row {line} of {name}: the braces of {text.strip()[:80]!r} do not match.")
+    places = []
+    for match in _PLACE.finditer(text):
+        tied, single = match.groups()
+        ids = [i.strip() for i in (tied.split(",") if tied is not None else [single]) if i.strip()]
+        unnamed = [i for i in ids if i not in called]
+        if unnamed:
+            raise DataError(
+                f"row {line} of {name} ranks alternative {unnamed[0]!r}, which the header does not "
+                f"name. Add '# ALTERNATIVE NAME {unnamed[0]}: ...' or correct the ballot."
+            )
+        places.append([called[i] for i in ids])
+    return places
