@@ -44,11 +44,17 @@ class Tally:
 
     by_arm: NDArray[np.int64]
     no_arm: int = 0
+    told: int = 0  # rows that some part already counts as left out
 
     @property
     def total(self) -> int:
         """Rows with a missing reward or arm."""
         return int(self.by_arm.sum()) + self.no_arm
+
+    def untold(self, missing: str | float) -> int:
+        """Return how many rows were left out since this was last asked."""
+        told, self.told = self.told, self.total
+        return self.total - told if missing == "drop" else 0
 
     def notice(self, missing: str | float, arms: Sequence[str]) -> str | None:
         """Return what was done with them, counted by arm."""
@@ -161,7 +167,6 @@ class Builder:
             Naming row, column, value and remedy.
         """
         tally = tally or Tally(np.zeros(len(arms), dtype=np.int64))
-        before = tally.total
         known_at = self._known_rounds(rounds, offset)
         rounds, kept = self.settled(rounds, tally)
         known_until = rounds.known_until
@@ -190,7 +195,7 @@ class Builder:
                 offered=rounds.offered,
                 prior_counts=self.prior,
                 source=self.source,
-                n_skipped=tally.total - before if self.missing == "drop" else 0,
+                n_skipped=tally.untold(self.missing),
                 probability_tolerance=self.tolerance,
                 notices=tuple(notices),
                 resolution=resolution or Resolution(),

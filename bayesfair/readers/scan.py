@@ -113,7 +113,10 @@ class HistoryScan:
             raise no_rows(plan.source, tally.total)
         late = [*converter.book.notices(), *progress.notices(plan)]
         late += [note] if (note := tally.notice(plan.missing, self.arms)) else []
-        yield held.with_notices(*late) if late else held
+        last = held.with_notices(*late)
+        # rows left out after the last round belong to it
+        object.__setattr__(last, "n_skipped", last.n_skipped + tally.untold(plan.missing))
+        yield last
 
     def __repr__(self) -> str:
         length = "unknown length" if self.n_rounds is None else f"{self.n_rounds} rounds"

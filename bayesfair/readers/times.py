@@ -22,7 +22,7 @@ __all__ = ["KINDS", "NUMBER", "mixed", "order_values"]
 NUMBER, NAIVE, AWARE = "number", "time without zone", "time with zone"
 KINDS = (NUMBER, NAIVE, AWARE)
 _ISO = re.compile(
-    r"\d{4}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d+)?)?)?)?(?P<zone>Z|[+-]\d\d(:?\d\d)?)?"
+    r"\d{4}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d+)?)?)?(?P<zone>Z|[+-]\d\d(:?\d\d)?)?)?"
 )
 # Zones as some databases write them: "10:00 UTC", "10:00 +02"
 _TIDY = ((r"\s*(UTC|GMT)$", "Z"), (r"\s+(Z|[+-]\d\d(:?\d\d)?)$", r"\1"))

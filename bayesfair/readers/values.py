@@ -180,6 +180,7 @@ def rewards(
     def explain(value: str) -> str:
         if decimal == "." and _number(value, ",") is not None:
             return _not_a_number(value)
+        value = value.strip()
         return (
             f"{value!r} is not a reward: {_REAL}. Say what it is worth with "
             f"rewards={{{value!r}: ...}}, or correct it."
