@@ -13,9 +13,10 @@ from bayesfair.checks import as_generator, check_choice, check_in_range, check_k
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.kernels.simulate import choose, run_fixed, run_mixture
+from bayesfair.kernels.simulate_thompson import run_thompson
 from bayesfair.policies import FAMILIES, Policy, State, policy_from_name
 from bayesfair.policies.calibrated import SDTS, CalibratedOracle, FairSDTS, SDTSMixture
-from bayesfair.policies.classic import Uniform
+from bayesfair.policies.classic import Thompson, Uniform
 from bayesfair.rewards import Bernoulli, Rewards
 
 __all__ = ["drifting_rewards", "simulate"]
@@ -276,10 +277,14 @@ def _run(rule: Policy, state: State, world: _World) -> _Run:
     uniforms = world.decide, world.paying.random(world.n_rounds)
     if type(rule) is CalibratedOracle and world.mask is None:
         return run_fixed(rule.selection_probability(state), theta, uniforms)
+    known = world.known_at, world.order
+    # the grid of the compiled rule resolves densities without branch points only
+    smooth = np.all(2 * state.prior == np.rint(2 * state.prior))
+    if type(rule) is Thompson and world.mask is None and smooth:
+        return run_thompson(state.prior, theta, uniforms, known)[:3]
     weight = _mixture_weight(rule)
     if weight is None:
         return replay(rule, state, world, _bernoulli(theta, uniforms[1]))
-    known = world.known_at, world.order
     return run_mixture(weight, state.exploration, state.prior, theta, uniforms, known, world.mask)
 
 

@@ -15,6 +15,8 @@ from bayesfair.policies.classic import (
     Thompson,
     Uniform,
 )
+from bayesfair.policies.duels import DuelState, FairSDDTS
+from bayesfair.policies.fair_rivals import ChainedConfidence, FairnessOfExposure
 from bayesfair.policies.registry import POLICIES, policy_from_name
 
 __all__ = [
@@ -23,8 +25,12 @@ __all__ = [
     "SDTS",
     "UCB1",
     "CalibratedOracle",
+    "ChainedConfidence",
+    "DuelState",
     "EpsilonGreedy",
+    "FairSDDTS",
     "FairSDTS",
+    "FairnessOfExposure",
     "Greedy",
     "Policy",
     "RandomisedPlayTheWinner",

@@ -58,8 +58,9 @@ def paper_worst_case_C(eps2: float, delta: float) -> float:
 
     Notes
     -----
-    Needs no knowledge of the truth. Proved where it is at least the general `union_C`, that is
-    for :math:`k \le (2/\delta)^{5/4}` Bernoulli arms; else only observed.
+    Needs no knowledge of the truth. Proved where it is at least `union_C`: for Bernoulli rewards up
+    to :math:`(2/\delta)^8` arms (by the paper's own argument, constant 2, up to
+    :math:`(2/\delta)^{5/4}`).
 
     Examples
     --------

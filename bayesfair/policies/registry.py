@@ -10,7 +10,6 @@ from typing import Any
 
 from bayesfair.checks import check_choice, did_you_mean
 from bayesfair.errors import OptionError
-from bayesfair.policies.base import Policy
 from bayesfair.policies.calibrated import SDTS, CalibratedOracle, FairSDTS, SDTSMixture
 from bayesfair.policies.classic import (
     UCB1,
@@ -21,6 +20,8 @@ from bayesfair.policies.classic import (
     Thompson,
     Uniform,
 )
+from bayesfair.policies.duels import FairSDDTS
+from bayesfair.policies.fair_rivals import ChainedConfidence, FairnessOfExposure
 
 __all__ = ["POLICIES", "policy_from_name"]
 
@@ -39,11 +40,14 @@ POLICIES: dict[str, type[Any]] = {
         Thompson,
         RandomisedPlayTheWinner,
         Softmax,
+        ChainedConfidence,
+        FairnessOfExposure,
+        FairSDDTS,
     )
 }
 
 
-def policy_from_name(name: str, params: Mapping[str, Any] | None = None) -> Policy:
+def policy_from_name(name: str, params: Mapping[str, Any] | None = None) -> Any:
     """Return the rule of this name with these parameters.
 
     Parameters
@@ -52,6 +56,11 @@ def policy_from_name(name: str, params: Mapping[str, Any] | None = None) -> Poli
         One of `POLICIES`, such as ``"fair_sd_ts"``; dashes may replace underscores.
     params : mapping, optional
         Parameters by name. Text is read as a number where it is one, as on a command line.
+
+    Returns
+    -------
+    Policy or FairSDDTS
+        ``"fair_sd_dts"`` chooses pairs and is run by `simulate_duels`, all others by `simulate`.
 
     Raises
     ------
@@ -76,8 +85,7 @@ def policy_from_name(name: str, params: Mapping[str, Any] | None = None) -> Poli
                 f"{did_you_mean(given, fields)}"
             )
         values[given] = _converted(value, hints[given], f"{key}: {given}")
-    policy: Policy = cls(**values)
-    return policy
+    return cls(**values)
 
 
 def _converted(value: Any, hint: Any, where: str) -> Any:
