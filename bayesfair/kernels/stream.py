@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.kernels.pairs import PAIR_TIE, worst_pair, worst_pairs
 from bayesfair.kernels.quadrature import n_tie_nodes, unit_nodes
+from bayesfair.kernels.stream_narrow import MOST_ARMS, run_narrow
 from bayesfair.kernels.stream_wide import run_wide
 
 __all__ = ["TOLERANCES", "StreamResult", "StreamState", "start_state", "stream_bernoulli"]
@@ -231,8 +232,15 @@ def stream_bernoulli(
         nodes, weights, _fixed(grid), eps1_index, _fixed(eps2 + np.array(TOLERANCES)),
     )  # fmt: skip
 
+    narrow = k <= MOST_ARMS and pi is not None and offered is None
+
     def run(which: Ints) -> None:
-        run_wide(which, _BLOCK, n_rounds, *inputs, *blocks.outputs())
+        kernel = run_narrow if narrow else run_wide
+        kernel(which, _BLOCK, n_rounds, *inputs, *blocks.outputs())
+        gaps = which[np.isnan(blocks.sums[which, 1]).any(axis=1)] if narrow else which[:0]
+        if gaps.size:  # arms that are not on offer somewhere
+            blocks.clear(gaps)
+            run_wide(gaps, _BLOCK, n_rounds, *inputs, *blocks.outputs())
 
     _share(run, blocks.n, workers)
 
@@ -292,6 +300,12 @@ class _Blocks:
         self.regret = np.empty(n_rounds if has_pi else 0)
         self.p_chosen = np.empty(n_rounds)
         self.p_rows = np.empty((n_rounds if rows else 0, k))
+
+    def clear(self, which: Ints) -> None:
+        """Forget what was written for some blocks, so that they can be run again."""
+        for summed in (self.frontier, self.worst_mean, self.sums, self.tallies, self.totals):
+            summed[which] = 0
+        self.marks[which] = 0
 
     def outputs(self) -> tuple[NDArray[Any], ...]:
         """Return the arrays in the order in which the kernels take them."""

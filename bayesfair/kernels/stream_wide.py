@@ -11,21 +11,21 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-__all__ = ["FASTMATH", "run_wide"]
+__all__ = ["FASTMATH", "SUMS", "run_wide"]
 
 FASTMATH = {"contract", "nsz"}
 """NaN means "not on offer" and -inf "no pair": never nnan or ninf. Sums may be reordered (reassoc)
 only in loops that store nothing: elsewhere the compiler chooses between a reordered and a plain
 loop by where the arrays happen to lie, and two runs would differ in the last digit."""
 
-_SUMS = FASTMATH | {"reassoc"}
+SUMS = FASTMATH | {"reassoc"}
 
 # A product that has moved by more than this since it was made is made anew: what had underflowed
 # to zero could otherwise matter again and stay zero.
 _GROWTH = 1e80
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=_SUMS)
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=SUMS)
 def _product(m, q, x):  # type: ignore[no-untyped-def]
     """Return prod(q + m x)."""
     product = 1.0
@@ -34,7 +34,7 @@ def _product(m, q, x):  # type: ignore[no-untyped-def]
     return product
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=_SUMS)
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=SUMS)
 def _shortfall(p_best, row):  # type: ignore[no-untyped-def]
     """Return sum max(P* - pi, 0) where every arm is on offer."""
     total = 0.0
