@@ -34,6 +34,17 @@ def listed(names: Iterable[object], limit: int = 8) -> str:
     return f"{', '.join(quoted[:limit])} and {len(quoted) - limit} more"
 
 
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun in the right form.
+
+    Examples
+    --------
+    >>> counted(1, "such row"), counted(2, "such row")
+    ('1 such row', '2 such rows')
+    """
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `` Did you mean 'x'?`` for the closest known name, or nothing.
 

@@ -151,7 +151,12 @@ class History:
             # not goes through the checks that can say what and where.
             if pi.size < _LONG or largest_row_error(pi, codes) > 1e-12:
                 pi, note = checked_rows(
-                    pi, codes, arms, self.where, self.probability_tolerance, resolution
+                    pi,
+                    codes,
+                    arms,
+                    self.where,
+                    tolerance=self.probability_tolerance,
+                    resolution=resolution,
                 )
                 notices += [note] if note else []
                 missing = np.isnan(pi)

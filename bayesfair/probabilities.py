@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.checks import counted
 from bayesfair.errors import ProbabilityError
 
 __all__ = ["Resolution", "checked_rows", "clipped_propensity", "resolution_of"]
@@ -143,6 +144,7 @@ def checked_rows(
     arm: NDArray[np.int32],
     arms: Sequence[str],
     where: Callable[[int], str],
+    *,
     tolerance: float | None,
     resolution: Resolution,
 ) -> tuple[NDArray[np.float64], str | None]:
@@ -202,7 +204,8 @@ def checked_rows(
         shown = ", ".join(f"{a} {p:.6g}" for a, p in list(zip(arms, pi[t], strict=True))[:6])
         raise ProbabilityError(
             f"selection probabilities of {where(t)} sum to {sums[t]:.6g}, expected 1 (tolerance "
-            f"{tolerance:.1g}; {wrong.size} such rows). Arms: {shown}{', ...' if k > 6 else ''}. "
+            f"{tolerance:.1g}; {counted(wrong.size, 'such row')}). "
+            f"Arms: {shown}{', ...' if k > 6 else ''}. "
             "If these are scores, normalise them first; if arms are not on offer, leave them empty."
         )
     never = np.flatnonzero(chosen <= 0)
@@ -210,13 +213,15 @@ def checked_rows(
         t = int(never[0])
         raise ProbabilityError(
             f"{where(t)}: arm {arms[arm[t]]!r} was chosen although its logged probability is 0 "
-            f"({never.size} such rows). The log and the rule disagree; check that the columns "
+            f"({counted(never.size, 'such row')}). "
+            "The log and the rule disagree; check that the columns "
             "belong to these arms and to the state before the choice."
         )
     rescaled = off > 1e-12
     if not rescaled.any():
         return pi, None
-    pi = pi / sums[:, None]
+    pi = pi.copy()  # row by row, so that a part of a log gives what the whole gives
+    pi[rescaled] /= sums[rescaled, None]
     largest = float(off.max())
     if largest <= 1e-9:  # rounding of double-precision sums: nothing worth a notice
         return pi, None
@@ -242,13 +247,14 @@ def clipped_propensity(
         value = propensity[t]
         if np.isnan(value):
             raise ProbabilityError(
-                f"{where(t)}: the propensity of the chosen arm is missing (NaN, {int(bad.sum())} "
-                "such rows). Fill it in, or leave `propensity` out to audit without it."
+                f"{where(t)}: the propensity of the chosen arm is missing (NaN, "
+                f"{counted(int(bad.sum()), 'such row')}). "
+                "Fill it in, or leave `propensity` out to audit without it."
             )
         if value == 0:
             raise ProbabilityError(
                 f"{where(t)}: the propensity of the chosen arm is 0, yet it was chosen "
-                f"({int(bad.sum())} such rows). Correct the log."
+                f"({counted(int(bad.sum()), 'such row')}). Correct the log."
             )
         logarithms = bool(np.nanmax(propensity) <= 0)
         _refuse_scale(float(value), where(t), "the propensity", logarithms=logarithms)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import check_choice
+from bayesfair.checks import check_choice, counted
 from bayesfair.errors import DataError, OptionError, ProbabilityError
 from bayesfair.history import History
 from bayesfair.probabilities import Resolution
@@ -68,7 +68,8 @@ class Tally:
             "unobserved": "these rounds count in every fairness number, beliefs are not updated",
             "drop": "these rows were left out",
         }.get(str(missing), f"read as reward {missing}")
-        return f"{self.total} rewards are missing (by arm: {by_arm}): {done} (missing={missing!r})."
+        what = f"{counted(self.total, 'reward')} {'is' if self.total == 1 else 'are'} missing"
+        return f"{what} (by arm: {by_arm}): {done} (missing={missing!r})."
 
 
 def in_order(rounds: Rounds, column: str) -> tuple[Rounds, str | None]:
@@ -85,7 +86,7 @@ def in_order(rounds: Rounds, column: str) -> tuple[Rounds, str | None]:
     ties = int(np.count_nonzero(order[1:] == order[:-1]))
     if ties:
         notes.append(
-            f"{ties} rows have the same {column!r} as the row before them and keep the order of "
+            f"{counted(ties, 'row')} with the same {column!r} as the row before kept the order of "
             "the source"
         )
     return rounds, "; ".join(notes) + "." if notes else None
@@ -228,7 +229,7 @@ class Builder:
             raise ProbabilityError(
                 f"{history.where(t)}, column {self.layout.propensity!r}: the propensity is "
                 f"{propensity[t]:g}, but column {self.layout.probabilities[arm]!r} of the chosen "
-                f"arm says {chosen[t]:g} ({wrong.size} such rows). Correct one, or pass "
+                f"arm says {chosen[t]:g} ({counted(wrong.size, 'such row')}). Correct one, or pass "
                 "propensity=False."
             )
 
@@ -241,7 +242,8 @@ class Builder:
                 at = int(np.flatnonzero(no_arm)[0])
                 raise DataError(
                     f"{self.place(rounds, at, self.layout.arm)}: the arm is empty "
-                    f"({int(no_arm.sum())} such rows). Fill it in, or pass missing='drop' to leave "
+                    f"({counted(int(no_arm.sum()), 'such row')}). "
+                    "Fill it in, or pass missing='drop' to leave "
                     "such rows out."
                 )
             tally.no_arm += int(no_arm.sum())
@@ -252,7 +254,8 @@ class Builder:
                 at = int(np.flatnonzero(gone)[0])
                 raise DataError(
                     f"{self.place(rounds, at, self.layout.reward)}: the reward is missing "
-                    f"({int(gone.sum())} such rows). Pass missing='unobserved' to keep such rounds "
+                    f"({counted(int(gone.sum()), 'such row')}). "
+                    "Pass missing='unobserved' to keep such rounds "
                     "without learning from them, missing='drop' to leave them out, or a number."
                 )
             tally.by_arm += counts
@@ -276,7 +279,8 @@ class Builder:
             at = int(open_[0])
             raise DataError(
                 f"{self.place(rounds, at, column)}: missing, but the reward is there "
-                f"({open_.size} such rows). Say since when it is known, or remove the reward if it "
+                f"({counted(open_.size, 'such row')}). "
+                "Say since when it is known, or remove the reward if it "
                 "was never known."
             )
         if known.dtype.kind == "f":
@@ -305,7 +309,8 @@ class Builder:
             at = int(early[0])
             raise DataError(
                 f"{self.place(rounds, at, column)}: {known[at]} lies before the round itself, "
-                f"{rounds.order[at]} ({early.size} such rows). A reward cannot be known before the "
+                f"{rounds.order[at]} ({counted(early.size, 'such row')}). "
+                "A reward cannot be known before the "
                 "choice; check the two columns."
             )
         found = np.searchsorted(rounds.order, known, side="left")

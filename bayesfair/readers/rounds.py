@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import listed
+from bayesfair.checks import counted, listed
 from bayesfair.errors import DataError
 from bayesfair.readers.bridge import is_missing
 from bayesfair.readers.columns import Layout
@@ -166,8 +166,8 @@ class Converter:
             gone = np.flatnonzero(group < 0)
             if gone.size:
                 raise DataError(
-                    f"{where(int(gone[0]))}: the group is empty ({gone.size} such rows). Fill it "
-                    "in or remove the row."
+                    f"{where(int(gone[0]))}: the group is empty "
+                    f"({counted(gone.size, 'such row')}). Fill it in or remove the row."
                 )
         return Rounds(
             arm=arm,

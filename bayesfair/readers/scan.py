@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesfair.checks import counted
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.probabilities import Resolution
@@ -176,8 +177,8 @@ class _Progress:
         if not self.n_ties:
             return []
         return [
-            f"{self.n_ties} rows have the same {plan.layout.order!r} as the row before them and "
-            "keep the order of the source."
+            f"{counted(self.n_ties, 'row')} with the same {plan.layout.order!r} as the row before "
+            "kept the order of the source."
         ]
 
 

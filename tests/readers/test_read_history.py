@@ -36,7 +36,7 @@ def labels(history):
 
 def test_case_43_words_for_missing_are_labels_and_only_empty_is_missing(read):
     text = "arm,reward\nNA,1\nUS,0\n,1\nNone,1\nnull,0\nnan,0\n"
-    with pytest.raises(DataError, match=r"row 4 .*'arm': the arm is empty \(1 such rows\)"):
+    with pytest.raises(DataError, match=r"row 4 .*'arm': the arm is empty \(1 such row\)"):
         read(text)
     history = read(text, missing="drop")
     assert labels(history) == ["NA", "US", "None", "null", "nan"]
@@ -245,7 +245,7 @@ def test_equal_stamps_keep_the_order_of_the_source(read):
     rows = "".join(f"{t},{a},1\n" for t, a in zip([2, 1, 2, 1, 2], "abcde", strict=True))
     history = read("timestamp,arm,reward\n" + rows, arms=list("abcde"))
     assert labels(history) == ["b", "d", "a", "c", "e"]
-    assert "3 rows have the same 'timestamp'" in history.notices[0]
+    assert "3 rows with the same 'timestamp'" in history.notices[0]
 
 
 def test_order_false_takes_rows_as_they_stand(read):
@@ -377,7 +377,7 @@ def test_case_65_one_tiny_propensity():
     assert women.row[weight.argmax()] - 2 == np.argmin(women.propensity)
     men = read_history(SHARED / "obd_bts_men.csv", **OBD)
     np.testing.assert_allclose(np.mean(1 / men.propensity), 32.07, atol=0.005)
-    assert any("2 rows have the same 'timestamp'" in n for n in men.notices)
+    assert any("2 rows with the same 'timestamp'" in n for n in men.notices)
     assert not any("sorted" in n for n in men.notices)
 
 

@@ -240,7 +240,7 @@ def test_equal_stamps_are_counted_across_parts(tmp_path):
     path = write(tmp_path, "timestamp,arm,reward\n" + "7,a,1\n" * 10)
     for size in (1, 3, 10):
         *_, last = scan_history(path, chunk_rounds=size, arms=["a"]).chunks()
-        assert "9 rows have the same" in last.notices[0]
+        assert "9 rows with the same" in last.notices[0]
 
 
 # -- missing values --------------------------------------------------------------------------------
