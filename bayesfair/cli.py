@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from bayesfair.cli_fit import FIT_HELP, fit_command
+
 app = typer.Typer(
     name="bayesfair",
     no_args_is_help=True,
@@ -179,6 +181,48 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         raise typer.Exit(1)
     if max_regret_per_round is not None:
         _check_regret(numbers, max_regret_per_round)
+
+
+@app.command(name="simulate")
+def simulate_command(  # noqa: PLR0917 - typer: options are arguments
+    policy: Annotated[
+        str, typer.Argument(help="sd_ts, sd_ts_mixture, fair_sd_ts, thompson, uniform, ...")
+    ],
+    arms: Annotated[str, typer.Option(help="True mean rewards, such as a=.6,b=.5.")],
+    rounds: Annotated[int, typer.Option(help="Rounds per run.")] = 10_000,
+    param: Annotated[
+        list[str] | None, typer.Option(help="Parameter of the rule, eps2=.1; may be repeated.")
+    ] = None,
+    runs: Annotated[int, typer.Option(help="Independent runs; column `run` in the log.")] = 1,
+    batch: Annotated[int, typer.Option(help="Rounds between updates of the beliefs.")] = 1,
+    delay: Annotated[int, typer.Option(help="Rounds by which every reward comes late.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the run.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the log to this .parquet or .csv file.")
+    ] = None,
+    json_file: Annotated[
+        str | None, typer.Option("--json", help="Write JSON to a file, or - for standard output.")
+    ] = None,
+) -> None:
+    """Run a decision rule on Bernoulli arms and log its exact selection probabilities.
+
+    Example: `bayesfair simulate sd_ts --arms a=.6,b=.5,c=.4 --rounds 100000 --out run.parquet`
+
+    Then: `bayesfair audit run.parquet`
+    """
+    from bayesfair.simulation_report import report, write_runs
+
+    numbers, text, logs = report(
+        policy, arms, rounds, param or [], runs=runs, batch=batch, delay=delay, seed=seed
+    )
+    if out is not None:
+        write_runs(logs, out)
+        text += f"\n\nWritten to {out}. Audit it with: bayesfair audit {out}"
+        text += " --by run" if runs > 1 else ""
+    _write(numbers, text, json_file)
+
+
+app.command(name="fit", help=FIT_HELP)(fit_command)
 
 
 def _read(source: Any, scan: bool | None, **options: Any) -> Any:

@@ -12,7 +12,7 @@ from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.policies import policy_from_name
 from bayesfair.simulate import simulate
-from bayesfair.tradeoff import utility
+from bayesfair.performance import utility
 
 __all__ = ["parse_arms", "report", "write_runs"]
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bayesfair.audit.calibration import Estimate
 from bayesfair.audit.cells import ChosenCell, FullCell
 from bayesfair.audit.criterion import Criterion
+from bayesfair.kernels.propensities import smallest_allowance
 from bayesfair.rewards import Rewards
 
 __all__ = ["Objective", "Part", "evaluate", "interval", "parts_from_cells", "with_draw_axis"]
@@ -122,7 +123,7 @@ def evaluate(parts: list[Part], criterion: Criterion) -> Objective:
             key = id(part.rewards)
             if key not in known:
                 known = {key: part.rewards.divergence(criterion.reward_divergence)}
-            needed = _smallest(part.cell.maxima, known[key], grid)
+            needed = smallest_allowance(part.cell.maxima, known[key], grid)
             smallest = needed if smallest is None else np.maximum(smallest, needed)
             value, bound = part.cell.shortfall(p_best)
             first, error = first + value, error + bound
@@ -138,35 +139,6 @@ def evaluate(parts: list[Part], criterion: Criterion) -> Objective:
     if sampled and n > 1:
         sd = np.sqrt(np.maximum(second / n - mean**2, 0) / (n - 1))
     return Objective(smallest, mean if logged else None, sd, lower, p_best_sum / n, error / n)
-
-
-def _smallest(
-    maxima: NDArray[np.float64], divergence: NDArray[np.float64], grid: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return max_ij (G_ij - eps1 D_ij), cut at 0, for every draw and eps1."""
-    k = maxima.shape[0]
-    off = ~np.eye(k, dtype=bool) & (maxima > 0)
-    if np.array_equal(maxima, maxima.T) and _symmetric(divergence):
-        off &= np.triu(off)
-    largest = maxima[off]
-    result = np.zeros((divergence.shape[0], len(grid)))
-    if not largest.size:
-        return result
-    rewards = divergence[:, off]
-    for e, eps1 in enumerate(grid):
-        if eps1 == 0:  # 0 times infinity is 0: the rewards do not count
-            result[:, e] = largest.max()
-            continue
-        with np.errstate(invalid="ignore"):
-            excess = largest - eps1 * rewards
-        # an infinite right-hand side does not constrain the pair, even if the left is infinite
-        excess = np.where(np.isinf(rewards), -np.inf, excess)
-        result[:, e] = np.maximum(excess.max(axis=1), 0.0)
-    return result
-
-
-def _symmetric(divergence: NDArray[np.float64]) -> bool:
-    return bool(np.array_equal(divergence, np.swapaxes(divergence, -1, -2), equal_nan=True))
 
 
 def parts_from_cells(

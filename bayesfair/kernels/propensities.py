@@ -20,7 +20,14 @@ from numpy.typing import NDArray
 
 from bayesfair.kernels.divergences import decision_divergence_maxima
 
-__all__ = ["N_BINS", "Histogram", "SortedColumns", "divergence_maxima", "pair_maxima"]
+__all__ = [
+    "N_BINS",
+    "Histogram",
+    "SortedColumns",
+    "divergence_maxima",
+    "pair_maxima",
+    "smallest_allowance",
+]
 
 N_BINS = 8192
 _FAST = {"reassoc", "contract", "nsz"}  # never nnan: NaN means "not on offer"
@@ -170,3 +177,43 @@ def divergence_maxima(pi: NDArray[np.float64], name: str) -> NDArray[np.float64]
     if name in ("total_variation", "wasserstein"):
         return pair_maxima(pi)  # both are |p - q| between two-outcome laws
     return decision_divergence_maxima(pi, name)
+
+
+@numba.njit(cache=True, nogil=True)
+def _allowances(maxima, divergence, grid, out):  # type: ignore[no-untyped-def]
+    k = maxima.shape[0]
+    for d in range(divergence.shape[0]):
+        for i in range(k):
+            for j in range(k):
+                g = maxima[i, j]
+                if i == j or g <= 0.0:
+                    continue
+                r = divergence[d, i, j]
+                for e in range(grid.shape[0]):
+                    if grid[e] == 0.0:  # 0 times infinity is 0: the rewards do not count
+                        out[d, e] = max(out[d, e], g)
+                    elif not np.isinf(r):  # an infinite right-hand side frees the pair
+                        out[d, e] = max(out[d, e], g - grid[e] * r)
+
+
+def smallest_allowance(
+    maxima: NDArray[np.float64], divergence: NDArray[np.float64], grid: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    r"""Return :math:`\max_{ij}(G_{ij} - \epsilon_1 D_{ij})`, cut at 0.
+
+    Parameters
+    ----------
+    maxima : (k, k) array
+        G, largest divergence of decisions over rounds; -inf = never on offer together.
+    divergence : (draw, k, k) array
+        D between the rewards, may hold inf.
+    grid : (E,) array
+        Values of eps1.
+
+    Returns
+    -------
+    (draw, E) array
+    """
+    out = np.zeros((divergence.shape[0], grid.shape[0]))
+    _allowances(maxima, np.ascontiguousarray(divergence), grid, out)
+    return out
