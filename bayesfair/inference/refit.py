@@ -1,0 +1,209 @@
+"""Fits of one model to growing parts of a history: compiled once, the data swapped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.errors import ConvergenceError, OptionError
+from bayesfair.history import History
+from bayesfair.inference.contract import FAMILY_READS, Contract, check_reads
+from bayesfair.inference.posterior import rewards_of
+from bayesfair.sufficient import choose_family, level_counts, time_bins
+
+__all__ = ["Draws", "Refitter", "known_before", "same_graph"]
+
+FloatArray = NDArray[np.float64]
+
+
+def known_before(history: History, order: NDArray[np.int64], m: int, t: int) -> History:
+    """Return the rounds before t with only the first m observations of `order` known."""
+    part = history.before(t)
+    known = np.zeros(history.n_rounds, dtype=bool)
+    known[order[:m]] = True
+    reward = np.where(known[:t], part.reward, np.nan)
+    reward.flags.writeable = False
+    object.__setattr__(part, "reward", reward)
+    return part
+
+
+def same_graph(first: Any, second: Any) -> bool:
+    """Return whether two PyMC models differ in the values of their data containers only."""
+    from pytensor.graph.basic import equal_computations
+
+    def parts(model: Any) -> tuple[list[Any], list[Any]]:
+        computed = model.replace_rvs_by_values(list(model.deterministics))
+        lengths = [v for _, v in sorted(model.dim_lengths.items()) if hasattr(v, "get_value")]
+        return [model.logp(), *computed], [*model.value_vars, *model.data_vars, *lengths]
+
+    outputs_1, inputs_1 = parts(first)
+    outputs_2, inputs_2 = parts(second)
+    if [v.name for v in inputs_1] != [v.name for v in inputs_2]:
+        return False
+    if len(outputs_1) != len(outputs_2) or _coords(first) != _coords(second):
+        return False
+    shapes = [
+        [v.get_value(borrow=True).shape for v in model.data_vars] for model in (first, second)
+    ]
+    if shapes[0] != shapes[1]:
+        return False
+    return bool(equal_computations(outputs_1, outputs_2, inputs_1, inputs_2))
+
+
+def _coords(model: Any) -> dict[str, list[Any]]:
+    return {
+        name: [] if values is None else [str(v) for v in values]
+        for name, values in model.coords.items()
+    }
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Draws of the variables to read from one fit.
+
+    Attributes
+    ----------
+    reads : dict of name to array
+        ``(N, bin, k)``, or ``(N, bin, k, L)`` for ``probability``; one bin without time bins.
+    efficiency : float
+        Smallest bulk effective sample size of these variables over N.
+    """
+
+    family: str
+    arms: tuple[str, ...]
+    reads: dict[str, FloatArray]
+    efficiency: float
+    level: FloatArray | None
+    cache: dict[Any, FloatArray] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """Number of draws, N."""
+        return len(next(iter(self.reads.values())))
+
+    def at_bin(self, time_bin: int) -> dict[str, FloatArray]:
+        """Return the parameters in one time bin, ``(N, k)`` (``(N, k, L)``) each."""
+        return {name: value[:, time_bin] for name, value in self.reads.items()}
+
+    def means(self, time_bin: int) -> FloatArray:
+        """Return the mean reward of each arm per draw, ``(N, k)``."""
+        key = ("mean", time_bin)
+        if key not in self.cache:
+            rewards = rewards_of(self.family, self.at_bin(time_bin), self.arms, self.level)
+            self.cache[key] = np.asarray(rewards.mean)  # type: ignore[attr-defined]
+        return self.cache[key]
+
+    def best(self, time_bin: int, offered: NDArray[np.bool_] | None) -> FloatArray:
+        """Return P* of each draw, ``(N, k)``; NaN for arms that are not on offer."""
+        key = (time_bin, None if offered is None else offered.tobytes())
+        if key not in self.cache:
+            rewards = rewards_of(self.family, self.at_bin(time_bin), self.arms, self.level)
+            self.cache[key] = rewards.best_arm_probability(offered=offered)
+        return self.cache[key]
+
+
+class Refitter:
+    """Fits a model to the first m observations of a history, for any m."""
+
+    def __init__(
+        self,
+        history: History,
+        contract: Contract,
+        options: dict[str, Any],
+        *,
+        draws: int,
+        seed: int,
+        cores: int | None,
+    ) -> None:
+        self.history = history
+        self.contract = contract
+        self.options = dict(options)
+        self.draws, self.seed, self.cores = draws, seed, cores
+        self.bin_start: NDArray[np.int64] | None = None
+        self.n_compiled = 0
+        self._compiled: Any = None
+        self._fix_scales()
+
+    def _fix_scales(self) -> None:
+        """Fix what a model would take from the data it sees: the same parameters at every state."""
+        known = self.contract.options
+        if "bin_start" in known:
+            n_bins = self.options.pop("n_bins", known.get("n_bins", 10))
+            self.bin_start = time_bins(self.history.n_rounds, n_bins, self.options.get("bin_start"))
+            self.options["bin_start"] = self.bin_start
+        if "support" in known and self.options.get("support") is None:
+            self.options["support"] = level_counts(self.history)[0]
+
+    def fit(self, m: int, t: int, order: NDArray[np.int64]) -> Draws:
+        """Return draws of the posterior after the first m observations, before round t.
+
+        Raises
+        ------
+        ConvergenceError
+            Naming the round.
+        """
+        from bayesfair.inference.nuts import CompiledModel, data_of, refusal
+
+        history = known_before(self.history, order, m, t)
+        model = self.contract.build(history, **self.options)
+        check_reads(self.contract, model, self.history.arms)
+        if self._compiled is None or not same_graph(self._compiled.model, model):
+            self._compiled = CompiledModel(model)
+            self.n_compiled += 1
+        tree, found = self._compiled.fit(
+            draws=self.draws, seed=(self.seed + 7919 * m) % 2**31, cores=self.cores,
+            data=data_of(model),
+        )  # fmt: skip
+        reason = refusal(found)
+        if reason:
+            raise ConvergenceError(
+                f"{self.contract.name}, beliefs before {self.history.where(min(t, self._last))} "
+                f"({m} rewards known): {reason}",
+                tree,
+            )
+        return self._read(tree, found)
+
+    @property
+    def _last(self) -> int:
+        return max(0, self.history.n_rounds - 1)
+
+    def _read(self, tree: Any, found: dict[str, Any]) -> Draws:
+        posterior = tree["posterior"].to_dataset()
+        family = self.contract.family
+        reads, level = {}, None
+        for name in FAMILY_READS[family]:
+            value = posterior[name]
+            binned = "bin" in value.dims
+            dims = ["bin"] * binned + ["arm"] + ["level"] * (family == "finite")
+            array = np.asarray(value.transpose("chain", "draw", *dims).values, dtype=np.float64)
+            flat = array.reshape(-1, *array.shape[2:])
+            reads[name] = flat if binned else flat[:, None]
+        n_bins = reads[FAMILY_READS[family][0]].shape[1]
+        if n_bins > 1 and self.bin_start is None:
+            raise OptionError(
+                f"model {self.contract.name!r} has a dim 'bin' but no option bin_start; beliefs "
+                "before each round need bins that do not depend on how many rounds are known."
+            )
+        if family == "finite":
+            level = np.asarray(posterior["level"].values, dtype=np.float64)
+        names = tuple(FAMILY_READS[family])
+        ess = [v[2] for v in found["values"] if v[0].split("[")[0] in names]
+        size = len(reads[names[0]])
+        return Draws(
+            family, self.history.arms, reads, min(1.0, min(ess, default=size) / size), level
+        )
+
+
+def check_family(history: History, contract: Contract) -> None:
+    """Raise DataError if a reward is impossible under the model's family."""
+    from bayesfair import sufficient
+
+    if contract.family == "bernoulli":
+        sufficient.success_counts(history)
+    elif contract.family == "poisson":
+        sufficient.count_totals(history)
+    elif contract.family == "finite" and choose_family(history)[0] == "normal":
+        level_counts(history)
