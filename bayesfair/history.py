@@ -208,7 +208,7 @@ class History:
         return int(np.isnan(self.reward).sum())
 
     def counts(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return observed pulls and summed rewards per arm, ``(k,)`` each (`prior_counts` apart)."""
+        """Return observed pulls and summed rewards per arm, ``(k,)`` each, prior counts apart."""
         seen = ~np.isnan(self.reward)
         pulls = np.bincount(self.arm[seen], minlength=self.n_arms)
         total = np.bincount(self.arm[seen], weights=self.reward[seen], minlength=self.n_arms)
