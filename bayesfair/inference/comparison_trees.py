@@ -35,16 +35,28 @@ def worth_of(model: str, log_worth: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def data_group(comparisons: Comparisons) -> xr.Dataset:
-    """Return the number of comparisons and the island (-1 = no data) of each item."""
+    """Return per item: comparisons, wins (came first alone), island (-1 = no data)."""
     import xarray as xr
 
     return xr.Dataset(
         {
             "n": ("item", comparisons.item_counts()),
+            "n_wins": ("item", _times_first(comparisons)),
             "island": ("item", comparisons.connectivity().island),
         },
         coords={"item": np.array(comparisons.items)},
     )
+
+
+def _times_first(comparisons: Comparisons) -> NDArray[np.float64]:
+    k, count = comparisons.n_items, comparisons.count
+    if comparisons.kind == "duels":
+        won = comparisons.outcome < 2
+        first = np.where(comparisons.outcome == 0, comparisons.left, comparisons.right)[won]
+        return np.bincount(first, count[won], k).astype(np.float64)
+    at, level = comparisons.start[:-1], comparisons.level
+    alone = level[at] != level[np.minimum(at + 1, len(level) - 1)]
+    return np.bincount(comparisons.item[at[alone]], count[alone], k).astype(np.float64)
 
 
 def _parts(

@@ -21,12 +21,12 @@ FLOOR = {
     "policies": 6,
     "simulate": 7, "audit": 7, "ranking": 7, "theory": 7,
     "plots": 8,
-    "cli": 10,
+    "cli": 10, "cli_fit": 10,
 }  # fmt: skip
 
 # The comparisons' files are one topic split by length: they may import each other.
 TOPICS = [{"errors", "checks", "probabilities", "examples"}, {"comparisons", "comparison_cells", "duel_input", "ranking_input", "labels", "outcomes",
-           "connectivity"}, {"priors", "sufficient"}, {"beliefs", "beliefs_pymc"}]  # fmt: skip
+           "connectivity"}, {"priors", "sufficient"}, {"beliefs", "beliefs_pymc"}, {"cli", "cli_fit"}]  # fmt: skip
 
 HEAVY = ("pymc", "pytensor", "arviz", "matplotlib", "pandas", "xarray", "pyarrow", "scipy.stats")
 

@@ -1,0 +1,319 @@
+"""The command ``bayesfair fit``: a table of worths and ranks from a file of comparisons."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+__all__ = ["FIT_HELP", "fit_command", "render_fit"]
+
+FIT_HELP = """Fit duels, choices or rankings: worths and ranks with their uncertainty.
+
+Columns are found by their usual names (left, right, winner; model_a, model_b, winner; winner,
+loser; ranking, item, rank) or named. PrefLib files (.soc, .soi, .toc, .toi) and arena-style JSON
+lines are read too.
+
+Example: `bayesfair fit --example baseball`
+
+Example: `bayesfair fit battles.csv --left model_a --right model_b --winner winner --json fit.json`
+
+Example: `bayesfair fit counts.csv --left i --right j --wins w_ij,w_ji --tied t_ij`
+"""
+
+#: How the bundled comparisons are read.
+_EXAMPLES: dict[str, dict[str, Any]] = {
+    "baseball": {
+        "left": "home",
+        "right": "away",
+        "wins": ("home_wins", "away_wins"),
+        "first": "left",
+    },
+}
+
+
+def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options are arguments
+    file: Annotated[str | None, typer.Argument(help="CSV, Parquet, PrefLib or JSON lines.")] = None,
+    example: Annotated[
+        str | None, typer.Option(help="Fit bundled comparisons instead: baseball.")
+    ] = None,
+    format: Annotated[str, typer.Option(help="auto (by suffix), table, preflib, json.")] = "auto",
+    left: Annotated[str | None, typer.Option(help="Column of the left item.")] = None,
+    right: Annotated[str | None, typer.Option(help="Column of the right item.")] = None,
+    winner: Annotated[
+        str | None, typer.Option(help="Column of the outcome: a side, a tie, or the winner.")
+    ] = None,
+    loser: Annotated[
+        str | None, typer.Option(help="Column of the losing item; needs --winner.")
+    ] = None,
+    wins: Annotated[
+        str | None, typer.Option(help="Columns of counts: wins of left, wins of right.")
+    ] = None,
+    tied: Annotated[str | None, typer.Option(help="Column of tie counts.")] = None,
+    outcomes: Annotated[
+        str | None,
+        typer.Option(help="What outcome words mean, e.g. 1=left,0=right,.5=tie."),
+    ] = None,
+    unknown: Annotated[str, typer.Option(help="Unknown outcome words: error, skip.")] = "error",
+    both_bad: Annotated[
+        str, typer.Option(help="'Both bad' judgements: tie, separate, drop.")
+    ] = "tie",
+    ranking: Annotated[
+        str | None, typer.Option(help="Long form: column that tells rankings apart.")
+    ] = None,
+    item: Annotated[str | None, typer.Option(help="Long form: column of the item.")] = None,
+    rank: Annotated[
+        str | None, typer.Option(help="Long form: column of the rank, 1 = best.")
+    ] = None,
+    orderings: Annotated[
+        str | None, typer.Option(help="Wide form: columns of items, best first.")
+    ] = None,
+    chosen: Annotated[str | None, typer.Option(help="Choices: column of the chosen item.")] = None,
+    offered: Annotated[
+        str | None, typer.Option(help="Choices: column of the offered items, a|b|c.")
+    ] = None,
+    first: Annotated[
+        str | None,
+        typer.Option(help="Column of who was shown first (or at home); or left, right: always."),
+    ] = None,
+    weight: Annotated[str | None, typer.Option(help="Column of frequency weights.")] = None,
+    items: Annotated[
+        str | None, typer.Option(help="All items, comma-separated, also those without data.")
+    ] = None,
+    partial: Annotated[
+        str | None,
+        typer.Option(help="Unranked items: subset (not on offer) or top (ranked below)."),
+    ] = None,
+    missing: Annotated[str, typer.Option(help="Rows with missing values: error, drop.")] = "error",
+    labels: Annotated[str, typer.Option(help="Items of PrefLib files: names, ids.")] = "names",
+    delimiter: Annotated[str | None, typer.Option(help="Of text files; default detected.")] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="plackett_luce, bradley_terry, davidson (ties), thurstone."),
+    ] = None,
+    ties: Annotated[
+        str | None, typer.Option(help="Without a tie model: half (a win each), drop.")
+    ] = None,
+    order_effect: Annotated[
+        bool | None, typer.Option(help="Effect of being first; default: if it is known who was.")
+    ] = None,
+    method: Annotated[str, typer.Option(help="auto, laplace, nuts.")] = "auto",
+    prior_sd: Annotated[
+        float, typer.Option(help="Of each log-worth; inf = maximum likelihood.")
+    ] = 1.0,
+    anchor: Annotated[
+        str | None, typer.Option(help="Item shown at log-worth 0; gaps do not change.")
+    ] = None,
+    draws: Annotated[int, typer.Option(help="Posterior draws.")] = 4000,
+    seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
+    json_file: Annotated[
+        str | None, typer.Option("--json", help="Write JSON to a file, or - for standard output.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw rank intervals: FILE.png, .svg or .pdf.")
+    ] = None,
+    save: Annotated[Path | None, typer.Option(help="Write the fit to a NetCDF file.")] = None,
+) -> None:
+    from bayesfair.checks import check_choice
+    from bayesfair.errors import BayesfairWarning, OptionError
+    from bayesfair.inference import fit
+    from bayesfair.ranking.summary import fit_summary
+    from bayesfair.readers.comparisons import read_comparisons
+
+    if (file is None) == (example is None):
+        raise OptionError(
+            "give a FILE of comparisons, or --example baseball; see bayesfair fit --help."
+        )
+    if plot is not None:
+        check_choice(plot.suffix.lower(), "--plot suffix", (".png", ".svg", ".pdf"))
+    named: dict[str, Any] = {
+        "format": format, "left": left, "right": right, "winner": winner, "loser": loser,
+        "wins": _pair(wins), "tied": tied, "outcomes": _mapping(outcomes), "ranking": ranking,
+        "item": item, "rank": rank, "orderings": _names(orderings), "chosen": chosen,
+        "offered": offered, "first": first, "weight": weight, "delimiter": delimiter,
+    }  # fmt: skip
+    source: Any = file
+    if example is not None:
+        from bayesfair import examples
+
+        named |= _EXAMPLES[check_choice(example, "--example", tuple(_EXAMPLES))]
+        source = examples.path(example)
+    # what these warnings say is among the notices of the report
+    warnings.simplefilter("ignore", BayesfairWarning)
+    comparisons = read_comparisons(
+        source, **named, items=_names(items), partial=partial, missing=missing, labels=labels,
+        unknown=unknown, both_bad=both_bad,
+    )  # fmt: skip
+    options: dict[str, Any] = {"ties": ties} if ties is not None else {}
+    if order_effect is not None:
+        options["order_effect"] = order_effect
+    tree = fit(
+        comparisons, model=model, method=method, prior_sd=prior_sd, draws=draws, seed=seed,
+        progress=_on_terminal(), **options,
+    )  # fmt: skip
+    numbers = fit_summary(tree, comparisons, anchor=anchor)
+    if save is not None:
+        tree.to_netcdf(save, engine="h5netcdf")
+    if plot is not None:
+        _draw(tree, plot, anchor)
+    if json_file == "-":
+        print(json.dumps(numbers, indent=2, ensure_ascii=False))
+        return
+    if json_file is not None:
+        text = json.dumps(numbers, indent=2, ensure_ascii=False) + "\n"
+        Path(json_file).write_text(text, encoding="utf-8")
+    print(render_fit(tree, comparisons, numbers))
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",")]
+
+
+def _pair(text: str | None) -> tuple[str, str] | None:
+    names = _names(text)
+    if names is None:
+        return None
+    if len(names) != 2:
+        from bayesfair.errors import OptionError
+
+        raise OptionError(
+            f"--wins {text!r} must name two columns: wins of left, wins of right, with a comma."
+        )
+    return names[0], names[1]
+
+
+def _mapping(text: str | None) -> dict[object, str] | None:
+    if text is None:
+        return None
+    from bayesfair.errors import OptionError
+
+    words: dict[object, str] = {}
+    for part in text.split(","):
+        word, found, meaning = part.rpartition("=")
+        if not found:
+            raise OptionError(
+                f"--outcomes {text!r} must look like 1=left,0=right,.5=tie; {part!r} has no '='."
+            )
+        words[word.strip()] = meaning.strip()
+    return words
+
+
+def _on_terminal() -> bool:
+    import sys
+
+    return sys.stderr.isatty()
+
+
+def _draw(tree: Any, path: Path, anchor: str | None) -> None:
+    """Write the plot without touching the state of pyplot: no display is needed."""
+    from matplotlib.figure import Figure
+
+    from bayesfair.plots import plot_ranks, rank_figure_size
+    from bayesfair.ranking import rank_table
+
+    table = rank_table(tree, anchor=anchor)
+    figure = Figure(figsize=rank_figure_size(table.sizes["item"]), layout="constrained")
+    plot_ranks(table, ax=figure.subplots())
+    figure.savefig(path, dpi=100)
+
+
+def render_fit(tree: Any, comparisons: Any, numbers: dict[str, Any]) -> str:
+    """Return the report of a fit as plain text."""
+    import textwrap
+
+    from bayesfair.audit.text import number, table
+    from bayesfair.ranking import rank_table
+
+    ranks = rank_table(tree)
+    links = comparisons.connectivity()
+    many = len(links.weak_components) > 1
+    posterior = "posterior" in tree.children
+    header = ["item", "rank", "tier", "n", "won", "worth", "95 %", "log-worth", "sd"]
+    header += ["P(rank 1)", "ranks 95 %"] if posterior else []
+    header += ["island"] if many else []
+    rows = []
+    for i, row in enumerate(numbers["items"]):
+        at = {name: ranks[name].values[i] for name in ranks.data_vars}
+        none = at["island"] < 0
+        cells = [
+            row["item"],
+            "no data" if none else f"{at['rank_shared']:.0f}",
+            "-" if none else f"{at['tier']}",
+            number(row["n"], 1),
+            f"{at['n_wins']:g}",
+            number(row["worth"]["mean"]),
+            f"[{number(row['worth']['lower'])}, {number(row['worth']['upper'])}]",
+            f"{row['log_worth']['mean']:.3f}",
+            f"{row['log_worth']['sd']:.3f}",
+        ]
+        if posterior:
+            limits = (row["rank"]["lower"], row["rank"]["upper"])
+            cells += [
+                "-" if none else f"{row['p_rank1']:.3f}",
+                "-" if none else f"{limits[0]}-{limits[1]}",
+            ]
+        if many:
+            cells.append("-" if none else str(at["island"] + 1))
+        rows.append(cells)
+    method = numbers["method"]
+    found = numbers["diagnostics"]
+    if method == "laplace":
+        method += f" (k-hat {number(found['khat'], 2)}, effective sample size {found['ess']:.0f})"
+    elif method == "nuts":
+        method += (
+            f" (R-hat {number(found['rhat_max'], 3)}, effective sample size "
+            f"{found['ess_min']:.0f}, {found['divergences']} divergences)"
+        )
+    ties = {"none": "", "model": ", ties modelled", "half": ", ties as half a win each",
+            "drop": ", ties left out", "average": ", ties averaged over their orders"}  # fmt: skip
+    partial = {"subset": ", unranked items were not on offer",
+               "top": ", unranked items rank below"}  # fmt: skip
+    lines = [
+        f"{numbers['model']} fit of {comparisons.source}",
+        f"  {numbers['n_comparisons']:g} {comparisons.kind} of {comparisons.n_items} items"
+        f"{ties.get(numbers['ties'], '')}{partial.get(comparisons.partial or '', '')}",
+        f"  method: {method}",
+        f"  prior: {numbers['prior']}",
+        "",
+        *table(header, rows),
+        "",
+        *_extras(tree, posterior),
+        "Rank 1 = best. rank: 1 + number of items told apart from it and better (probability >= "
+        f"{ranks.attrs['tier_probability']:g}).",
+        "A new tier begins where every item above is told apart from every item below.",
+        f"Intervals: {ranks.attrs['interval']}; won: came first alone.",
+    ]
+    if numbers["notices"]:
+        lines += ["", "Notices"]
+        for notice in numbers["notices"]:
+            lines += textwrap.wrap(notice, 96, initial_indent="  * ", subsequent_indent="    ",
+                                   break_long_words=False, break_on_hyphens=False)  # fmt: skip
+    return "\n".join(lines)
+
+
+def _extras(tree: Any, posterior: bool) -> list[str]:
+    """Describe the parameters besides worths: order effect, ties, covariates."""
+    import numpy as np
+
+    group = tree["posterior" if posterior else "mode"].to_dataset()
+    lines = []
+    names = {"order_effect": "order effect (log-odds)", "log_tie": "log tie parameter"}
+    for name, title in names.items():
+        if name not in group:
+            continue
+        value = group[name].values
+        if posterior:
+            low, high = np.quantile(value, [0.025, 0.975])
+            lines.append(f"{title}: {value.mean():.3f} [{low:.3f}, {high:.3f}]")
+        else:
+            error = float(group[f"{name}_standard_error"].values)
+            lines.append(f"{title}: {float(value):.3f} (standard error {error:.3f})")
+    if "coefficient" in group:
+        for covariate in group["covariate"].values:
+            value = group["coefficient"].sel(covariate=covariate).values
+            low, high = np.quantile(value, [0.025, 0.975])
+            lines.append(f"coefficient of {covariate}: {value.mean():.3f} [{low:.3f}, {high:.3f}]")
+    return [*lines, ""] if lines else []

@@ -1,0 +1,168 @@
+"""Probabilities of orders and of outcomes: being better, and winning the next comparison."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, ndtr
+
+from bayesfair.checks import check_choice
+from bayesfair.errors import OptionError
+from bayesfair.ranking.draws import better_probability, fitted, ranks_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["outcome_probability", "rank_probability", "win_probability"]
+
+FloatArray = NDArray[np.float64]
+
+
+def outcome_probability(
+    model: str, gap: FloatArray, log_tie: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    r"""Return P(left wins) and P(tie) of a duel at given gaps in log-worth.
+
+    Parameters
+    ----------
+    model : str
+    gap : (...) array
+        :math:`\lambda_{left} - \lambda_{right}`, order effect included.
+    log_tie : array, optional
+        Broadcast against `gap`; Davidson's model.
+
+    Examples
+    --------
+    >>> win, tie = outcome_probability("davidson", np.log([5 / 3]), np.log(2 / 15**0.5))
+    >>> win.round(3), tie.round(3)
+    (array([0.5]), array([0.2]))
+    """
+    if model == "thurstone":
+        return np.asarray(ndtr(gap)), np.zeros_like(gap)
+    if log_tie is None:
+        return np.asarray(expit(gap)), np.zeros_like(gap)
+    total = np.logaddexp(np.logaddexp(gap / 2, -gap / 2), log_tie)
+    return np.exp(gap / 2 - total), np.exp(log_tie - total)
+
+
+def win_probability(tree: xr.DataTree, *, first: str = "neither") -> xr.Dataset:
+    r"""Return, for each pair, P(i is better than j) and P(i beats j), which are two things.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        What `fit` returned for comparisons.
+    first : {"neither", "item", "item_other"}
+        Whose presentation (or home ground) the predicted duel has; matters where the model has an
+        order effect.
+
+    Returns
+    -------
+    xarray.Dataset
+        Dimensions ``item``, ``item_other``, in the order of the tree; diagonal NaN. ``p_better``:
+        posterior probability that the worth of `item` exceeds that of `item_other`; near 0 or 1
+        with enough data. ``p_beats``: posterior predictive probability that `item` wins their next
+        duel; stays at the ratio of worths however much data there is. ``p_tie``: that it is
+        tied. ``linked``: whether any chain of comparisons links the two; where not, only the prior
+        speaks. After maximum likelihood `p_beats` is the plug-in value and `p_better` NaN.
+
+    Examples
+    --------
+    >>> from bayesfair.comparisons import Comparisons
+    >>> from bayesfair.inference import fit
+    >>> pairs = win_probability(fit(Comparisons.from_counts(["a"], ["b"], [600], [400]), seed=1))
+    >>> [round(float(pairs[name].sel(item="a", item_other="b")), 2)
+    ...  for name in ("p_better", "p_beats")]
+    [1.0, 0.6]
+    """
+    import xarray as xr
+
+    check_choice(first, "first", ("neither", "item", "item_other"))
+    fit = fitted(tree)
+    k = len(fit.items)
+    extra = dict(fit.extra)
+    if fit.log_worth is None:
+        log_worth = fit.mode["log_worth"].values[None, :]
+        for name in ("order_effect", "log_tie"):
+            if name in fit.mode:
+                extra[name] = np.atleast_1d(fit.mode[name].values)
+        better = np.full((k, k), np.nan)
+    else:
+        log_worth = fit.log_worth
+        better = better_probability(ranks_of(log_worth))
+    sign = {"neither": 0.0, "item": 1.0, "item_other": -1.0}[first]
+    if sign and "order_effect" not in extra:
+        raise OptionError(f"first={first!r}: this fit has no order effect; leave first out.")
+    edge = sign * extra["order_effect"][:, None] if sign else np.zeros((len(log_worth), 1))
+    log_tie = extra["log_tie"][:, None] if "log_tie" in extra else None
+    beats, tie = np.full((k, k), np.nan), np.full((k, k), np.nan)
+    for i in range(k):
+        gap = log_worth[:, i : i + 1] - log_worth + edge
+        win, tied = outcome_probability(fit.model, gap, log_tie)
+        beats[i], tie[i] = win.mean(axis=0), tied.mean(axis=0)
+        beats[i, i] = tie[i, i] = np.nan
+    dims, items = ("item", "item_other"), np.array(fit.items)
+    return xr.Dataset(
+        {
+            "p_better": (dims, better),
+            "p_beats": (dims, beats),
+            "p_tie": (dims, tie),
+            "linked": (dims, fit.linked),
+        },
+        coords={"item": items, "item_other": items},
+        attrs={"first": first, "model": fit.model, "notice": fit.island_notice()},
+    )
+
+
+def rank_probability(tree: xr.DataTree) -> xr.DataArray:
+    """Return the posterior probability of each rank of each item, ``(item, rank)``.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        What `fit` returned for comparisons, with draws.
+
+    Returns
+    -------
+    xarray.DataArray
+        Rows and columns sum to 1. Items without data are NaN and take no rank; coordinate
+        ``island`` tells which items only the prior compares.
+
+    Raises
+    ------
+    OptionError
+        If the fit has no draws (maximum likelihood).
+
+    Examples
+    --------
+    >>> from bayesfair.comparisons import Comparisons
+    >>> from bayesfair.inference import fit
+    >>> tree = fit(Comparisons.from_counts(["a"], ["b"], [90], [10]), seed=1)
+    >>> rank_probability(tree).sel(item="a").values
+    array([1., 0.])
+    """
+    import xarray as xr
+
+    fit = fitted(tree)
+    if fit.log_worth is None:
+        raise OptionError(
+            "a maximum-likelihood fit has no posterior of ranks. Give fit(...) a finite prior_sd."
+        )
+    seen = fit.has_data
+    ranks = ranks_of(fit.log_worth[:, seen])
+    m = ranks.shape[1]
+    table = np.full((len(fit.items), m), np.nan)
+    table[seen] = [np.bincount(column - 1, minlength=m) / len(ranks) for column in ranks.T]
+    return xr.DataArray(
+        table,
+        dims=("item", "rank"),
+        coords={
+            "item": np.array(fit.items),
+            "rank": np.arange(1, m + 1),
+            "island": ("item", fit.island),
+        },
+        name="rank_probability",
+        attrs={"direction": "rank 1 = best", "notice": fit.island_notice()},
+    )
