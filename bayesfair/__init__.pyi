@@ -23,3 +23,4 @@ from .fairness import (
 from .history import History
 from .readers import read_history, scan_history
 from .readers.comparisons import read_comparisons
+from .simulate import simulate

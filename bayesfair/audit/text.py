@@ -105,7 +105,7 @@ def _smooth_lines(audit: dict[str, Any]) -> list[str]:
         f"{subjective['n_violating_rounds']} of {audit['log']['n_rounds']} rounds violate"
     )
     worst = subjective["worst"]
-    if worst is not None:
+    if worst is not None and subjective["smallest_eps2"] != 0:
         row = "" if worst["row"] is None else f" (row {worst['row']})"
         lines.append(
             f"  worst round {worst['round']}{row}: {worst['arm']!r} was favoured over "

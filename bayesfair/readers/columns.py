@@ -1,7 +1,7 @@
 """Which column of a source plays which part; one rule for what is taken up by itself.
 
 An option names a column that must exist. None stands for the default name, *used if it is there*
-(`propensity`, `p_{arm}`, `timestamp`; nothing else has one). False or "" means: do not use it.
+(`propensity`, `p_{arm}`, `timestamp`, `known_at`; nothing else has one). False or "" means: do not use it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from bayesfair.readers.headers import missing_column
 __all__ = ["Layout", "Option", "resolve_layout"]
 
 PROBABILITIES, PROPENSITY, ORDER = "p_{arm}", "propensity", "timestamp"
+KNOWN_AT = "known_at"
 Option = str | bool | None
 
 
@@ -168,7 +169,7 @@ def resolve_layout(
         propensity=chance,
         order=optional(order, "order", ORDER),
         by=optional(by, "by"),
-        known_at=optional(known_at, "known_at"),
+        known_at=optional(known_at, "known_at", None if known_until else KNOWN_AT),
         known_until=optional(known_until, "known_until"),
         probabilities=full,
         offered=marks,
@@ -211,6 +212,7 @@ def _only(
             f"arms names {listed(lost)}, which have no {kind} column among "
             f"{listed(found.values())}. Add the columns or remove the arms."
         )
-    spare = [column for label, column in found.items() if label not in set(arms)]
+    wanted = set(arms)
+    spare = [column for label, column in found.items() if label not in wanted]
     note = f"{kind} columns of arms that are not in `arms` were not used: {listed(spare)}."
     return {a: found[a] for a in arms}, [note] if spare else []

@@ -50,7 +50,7 @@ def read_history(
     r"""Read which arm was chosen in each round, what it paid, and how it was drawn.
 
     One rule for columns: an option names a column that must exist; None stands for the default
-    name, which is used if it is there (`propensity`, `p_{arm}`, `timestamp`); False or "" means not
+    name, which is used if it is there (`propensity`, `p_{arm}`, `timestamp`, `known_at`); False or "" means not
     to use it. Where the probabilities of all arms are there, a `propensity` column found by itself
     is not used.
 

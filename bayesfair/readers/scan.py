@@ -242,7 +242,7 @@ def scan_history(
         probabilities=probabilities, order=order, offered=offered, known_at=known_at, arms=given,
     )  # fmt: skip
     action = parse_missing(missing)
-    if known_at and action == "drop":
+    if layout.known_at and action == "drop":
         raise OptionError(
             "a scan cannot both leave rows out (missing='drop') and use known_at, whose numbers "
             "would change with rows still to come; use missing='unobserved' or read_history."

@@ -28,7 +28,7 @@ def run(capsys, *args):
 
 
 def test_example_prints_the_report(capsys):
-    status, out, err = run(capsys, "audit", "--example", "ecmo")
+    status, out, err = run(capsys, "audit", "--example", "ecmo", "--eps1", "1")
     assert status == 0
     assert not err
     assert "Verdict:" in out

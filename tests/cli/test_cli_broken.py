@@ -1,0 +1,40 @@
+"""Every broken log ends with exit status 2 and the same message as through Python."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from bayesfair import cli
+
+FOLDER = Path(__file__).resolve().parents[1] / "readers"
+if "broken_files" not in sys.modules:
+    SPEC = importlib.util.spec_from_file_location("broken_files", FOLDER / "broken_files.py")
+    sys.modules["broken_files"] = importlib.util.module_from_spec(SPEC)
+    SPEC.loader.exec_module(sys.modules["broken_files"])
+BROKEN = sys.modules["broken_files"].BROKEN
+KNOWN_FLAGS = {
+    "arm", "reward", "propensity", "probabilities", "order", "by", "arms", "offered", "known_at",
+    "missing", "delimiter", "decimal",
+}  # fmt: skip
+ON_THE_COMMAND_LINE = [b for b in BROKEN if set(b.options) <= KNOWN_FLAGS]
+
+
+def test_the_table_can_be_used_from_the_command_line():
+    assert len(ON_THE_COMMAND_LINE) > 40
+
+
+@pytest.mark.parametrize("broken", ON_THE_COMMAND_LINE, ids=lambda b: b.name)
+def test_status_2_one_message_no_traceback(broken, tmp_path, capsys, monkeypatch):
+    path = broken.write(tmp_path)
+    scan = ["--scan"] if broken.reader == "scan" else []
+    argv = ["bayesfair", "audit", str(path), *broken.flags, *scan]
+    monkeypatch.setattr(sys, "argv", argv)
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    out = capsys.readouterr()
+    assert stop.value.code == 2
+    assert not out.out
+    assert "Traceback" not in out.err
+    assert [f for f in broken.fragments if f not in out.err] == [], out.err
