@@ -2,6 +2,7 @@ __version__: str
 
 from . import errors, models, policies, rewards
 from .audit import Audit, audit, load_audit, merge
+from .beliefs_pymc import SequentialBeliefs, sequential_beliefs
 from .comparisons import Comparisons
 from .connectivity import Connectivity
 from .errors import (
@@ -21,6 +22,8 @@ from .fairness import (
     smallest_eps2,
 )
 from .history import History
+from .inference import fit, rewards_from_posterior
+from .inference.criticism import compare, loo, prior_sensitivity
 from .readers import read_history, scan_history
 from .readers.comparisons import read_comparisons
 from .simulate import simulate

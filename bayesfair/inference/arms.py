@@ -205,4 +205,5 @@ def _attach_cells(tree: xr.DataTree, history: History) -> None:
         names = ("arm", "reward", "bin", "count")
         # not `arm`: that is a dimension with labels in the other groups
         stored = {f"cell_{name}": ("cell", cells[name]) for name in names}
+        stored["cell_of_observation"] = ("observation", cells["cell"].astype(np.int32))
         tree["reward_cells"] = xr.DataTree(xr.Dataset(stored))
