@@ -32,8 +32,8 @@ from bayesfair.sufficient import binned_counts, earlier_counts, time_bins
 READS = ("theta",)
 FAMILY = "bernoulli"
 PRIOR = (
-    "logit theta is a random walk over bins with steps Normal(0, tau), tau ~ HalfNormal({drift:g}), "
-    "first bin Logistic(0, 1)"
+    "logit theta: random walk over bins, first Logistic(0, 1), steps Normal(0, tau), "
+    "tau ~ HalfNormal({drift:g})"
 )
 
 

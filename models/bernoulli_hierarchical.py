@@ -37,7 +37,10 @@ from bayesfair.sufficient import earlier_counts, success_counts
 
 READS = ("theta",)
 FAMILY = "bernoulli"
-PRIOR = "logit theta ~ Normal(mu, tau), mu ~ Logistic(0, {center_scale:g}), tau ~ HalfNormal({spread:g})"
+PRIOR = (
+    "logit theta ~ Normal(mu, tau), mu ~ Logistic(0, {center_scale:g}), "
+    "tau ~ HalfNormal({spread:g})"
+)
 
 
 def build(history: History, *, center_scale: float = 1.0, spread: float = 1.0) -> pm.Model:
@@ -71,7 +74,7 @@ def build(history: History, *, center_scale: float = 1.0, spread: float = 1.0) -
 
 
 def log_prior(draws: Any, *, center_scale: float = 1.0, spread: float = 1.0) -> Any:
-    """Return the log density of (mu, tau), up to a constant; what power scaling of the prior scales.
+    """Return the log density of (mu, tau), up to a constant, for power scaling.
 
     The population law of the arms given mu and tau is part of the model, not of its prior.
     """
