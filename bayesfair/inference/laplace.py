@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 from bayesfair.errors import ConvergenceError
 from bayesfair.inference.comparison_likelihood import Likelihood
 
-__all__ = ["ESS_LIMIT", "KHAT_LIMIT", "Mode", "WeightedDraws", "find_mode", "laplace_draws"]
+__all__ = [
+    "ESS_LIMIT",
+    "KHAT_LIMIT",
+    "Mode",
+    "WeightedDraws",
+    "centred_covariance",
+    "find_mode",
+    "laplace_draws",
+]
 
 #: Largest Pareto k-hat and smallest effective sample size of a certified fit.
 KHAT_LIMIT = 0.7
