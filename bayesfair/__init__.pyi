@@ -3,6 +3,7 @@ __version__: str
 from . import errors, models, policies, rewards
 from .audit import Audit, audit, load_audit, merge
 from .beliefs_pymc import SequentialBeliefs, sequential_beliefs
+from .beliefs import Beliefs, beliefs
 from .comparisons import Comparisons
 from .connectivity import Connectivity
 from .errors import (

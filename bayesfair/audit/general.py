@@ -2,24 +2,216 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesfair.audit.cells import ChosenCell, FullCell
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.objective import Part, parts_from_cells
-from bayesfair.audit.pairs import bernoulli_means, find_pairs
+from bayesfair.audit.pairs import PairFindings, bernoulli_means, find_pairs
 from bayesfair.audit.state import AuditState
-from bayesfair.audit.summary import Summary, cells_of
+from bayesfair.audit.summary import Summary, cells_of, summarise
+from bayesfair.beliefs import belief_start, beliefs, coded_rewards, iter_beliefs
 from bayesfair.errors import OptionError
 from bayesfair.history import History
+from bayesfair.kernels.conjugate import BeliefTable, run_parameters
+from bayesfair.kernels.stream import TOLERANCES
+from bayesfair.priors import prior_table
 from bayesfair.rewards import Bernoulli
 
 if TYPE_CHECKING:
     from bayesfair.rewards import Rewards
 
-__all__ = ["parts_under_model", "with_divergences"]
+__all__ = [
+    "GeneralResult",
+    "audit_with_beliefs_model",
+    "general_result",
+    "general_start",
+    "parts_under_model",
+    "posterior_rewards",
+    "with_divergences",
+]
+
+
+class GeneralResult(NamedTuple):
+    """What the general path finds in a part; the fields mean what they mean in `StreamResult`."""
+
+    state: Any
+    frontier: NDArray[np.float64]
+    worst_excess: float
+    worst_round: int
+    worst_pair: tuple[int, int]
+    n_violating: NDArray[np.int64]
+    regret: NDArray[np.float64]
+    p_best_chosen: NDArray[np.float64]
+    p_best_sum: NDArray[np.float64]
+    pi_sum: NDArray[np.float64]
+    pi_var_sum: NDArray[np.float64]
+    plays: NDArray[np.int64]
+    n_offered: NDArray[np.int64]
+    all_zero_sum: float
+    n_still: int
+    n_moved: int
+    smallest_eps2: NDArray[np.float64] | None
+    pair: NDArray[np.int64] | None
+    p_best: NDArray[np.float64] | None
+
+
+def general_start(
+    arms: tuple[str, ...], family: str, prior: Any, first: History | None
+) -> AuditState:
+    """Return the state before the first round for families beside Bernoulli."""
+    table, rows = belief_start(arms, family, prior, first)
+    return AuditState(arms, family, rows, 0, table)
+
+
+def general_result(
+    part: History, state: AuditState, criterion: Criterion, *, want_rounds: bool
+) -> GeneralResult:
+    """Audit a part against conjugate beliefs of any family, chunk by chunk."""
+    table: BeliefTable = state.beliefs
+    best = np.empty((part.n_rounds, part.n_arms))
+    changed = np.zeros(part.n_rounds, dtype=bool)
+
+    def chunks() -> Iterator[tuple[int, int, NDArray[np.float64]]]:
+        for a, b, rewards, _, moved in iter_beliefs(part, state.family, table):
+            offered = None if part.offered is None else part.offered[a:b]
+            best[a:b] = rewards.best_arm_probability(offered=offered)
+            changed[a:b] = moved
+            if part.selection_probability is None:
+                yield a, b, np.empty(0)
+            else:
+                yield a, b, rewards.divergence(criterion.reward_divergence)
+
+    found = None
+    if part.selection_probability is None:
+        for _ in chunks():
+            pass
+    else:
+        found = find_pairs(part.selection_probability, chunks(), criterion)
+    coded = coded_rewards(part, state.family, table.support)
+    end = run_parameters(state.family, table, part.arm, coded, part.known_at)
+    return _result(part, criterion, best, found, changed, end, want_rounds=want_rounds)
+
+
+def _result(
+    part: History,
+    criterion: Criterion,
+    best: NDArray[np.float64],
+    found: PairFindings | None,
+    changed: NDArray[np.bool_],
+    end: Any,
+    *,
+    want_rounds: bool,
+) -> GeneralResult:
+    n, k = part.n_rounds, part.n_arms
+    pi = part.selection_probability
+    rows = np.arange(n)
+    still = ~changed
+    still[:1] = False
+    moved = 0
+    if pi is not None and n > 1:
+        shift = np.nan_to_num(np.abs(np.diff(pi, axis=0))).max(axis=1) > 1e-9
+        moved = int((still[1:] & shift).sum())
+    nothing = np.zeros(k)
+    known = np.nan_to_num(pi) if pi is not None else None
+    if found is None:
+        grid, ladder = len(criterion.grid), len(TOLERANCES)
+        found = PairFindings(
+            np.zeros(grid), -np.inf, -1, (-1, -1), np.zeros(ladder, np.int64), np.zeros(n),
+            np.full((n, 2), -1),
+        )  # fmt: skip
+    offered = part.offered
+    return GeneralResult(
+        state=end,
+        regret=np.empty(0)
+        if known is None
+        else np.maximum(np.nan_to_num(best) - known, 0).sum(axis=1),
+        p_best_chosen=best[rows, part.arm],
+        p_best_sum=np.nansum(best, axis=0),
+        pi_sum=nothing if known is None else known.sum(axis=0),
+        pi_var_sum=nothing if known is None else (known * (1 - known)).sum(axis=0),
+        plays=np.bincount(part.arm, minlength=k),
+        n_offered=np.full(k, n) if offered is None else offered.sum(axis=0),
+        all_zero_sum=0.0,
+        n_still=int(still.sum()),
+        n_moved=moved,
+        p_best=best if want_rounds else None,
+        frontier=found.frontier,
+        worst_excess=found.worst_excess,
+        worst_round=found.worst_round,
+        worst_pair=found.worst_pair,
+        n_violating=found.n_violating,
+        smallest_eps2=found.smallest_eps2 if want_rounds and pi is not None else None,
+        pair=found.pair if want_rounds and pi is not None else None,
+    )
+
+
+def posterior_rewards(summary: Summary, draws: int, rng: np.random.Generator) -> Rewards:
+    """Return draws of the true rewards from the conjugate posterior of the whole log."""
+    from bayesfair.inference.conjugate import draw_posterior
+    from bayesfair.inference.posterior import rewards_of
+
+    table: BeliefTable = summary.end.beliefs
+    nobody = np.empty(0, np.int32)
+    whole = run_parameters(
+        summary.end.family, table, nobody, np.empty(0), None, everything=True
+    ).parameters
+    reads = draw_posterior(summary.end.family, whole, (draws,), rng)
+    level = table.support if table.support.size else None
+    return rewards_of(summary.end.family, reads, summary.arms, level)
+
+
+def audit_with_beliefs_model(data: Any, question: Any) -> tuple[Summary, list[str]]:
+    """Return the summary of a log against beliefs under a PyMC model.
+
+    Raises
+    ------
+    OptionError
+        If the log was scanned, or no seed was given.
+    """
+    if not isinstance(data, History):
+        raise OptionError(
+            "beliefs_model= needs the whole log; read it with read_history instead of scanning it."
+        )
+    if question.seed is None:
+        raise OptionError("seed= is required with beliefs_model=: its beliefs are drawn.")
+    found = beliefs(data, model=question.beliefs_model, seed=question.seed)
+    best = found.best_arm_probability.values
+    criterion = question.criterion
+    pairs = None
+    if data.selection_probability is not None:
+        size = max(1, 2_000_000 // data.n_arms**2)
+        pairs = find_pairs(
+            data.selection_probability,
+            (
+                (a, min(a + size, data.n_rounds),
+                 found.rewards[a : a + size].divergence(criterion.reward_divergence))
+                for a in range(0, data.n_rounds, size)
+            ),
+            criterion,
+        )  # fmt: skip
+    changed = np.ones(data.n_rounds, dtype=bool)
+    rows = prior_table(None, found.family, data.arms, 2 if found.family == "finite" else None)
+    start = AuditState(data.arms, found.family, rows, 0, ())
+    result = _result(data, criterion, best, pairs, changed, (), want_rounds=True)
+    summary = summarise(data, start, criterion, result)
+    details = found.details
+    name = question.beliefs_model
+    label = name if isinstance(name, str) else getattr(name, "__name__", "model")
+    khat = float(np.max(details.khat))
+    notes = [
+        f"Beliefs before each round are those of the model {label!r} ({found.prior}): "
+        f"{len(details.fit_rounds)} fits, draws carried between them by importance weights (worst "
+        f"Pareto k-hat {khat:.2f}). P* and pairs have Monte-Carlo error: P* up to "
+        f"{float(np.nanmax(details.best_arm_mcse)):.4f}.",
+        "Arms may be dependent under this model: P* is averaged over joint draws, pairs are judged "
+        "by the marginals, and the theorem on SD_TS, which needs independent arms, does not apply.",
+    ]
+    return summary, notes
 
 
 def with_divergences(part: History, state: AuditState, criterion: Criterion, result: Any) -> Any:

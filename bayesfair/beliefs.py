@@ -1,0 +1,267 @@
+"""Beliefs before each round: the subjective marginals r_i(h^t) and P*, conjugate or by a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.checks import check_choice, listed
+from bayesfair.errors import DataError, OptionError
+from bayesfair.history import History
+from bayesfair.kernels.best_arm import beta_best_mean
+from bayesfair.kernels.conjugate import BeliefTable, iter_parameters
+from bayesfair.priors import DEFAULT_PRIOR, describe_prior, prior_table
+from bayesfair.rewards import Rewards
+from bayesfair.sufficient import choose_family, earlier_counts
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["Beliefs", "beliefs", "belief_start", "coded_rewards", "iter_beliefs", "marginal"]
+
+_CHUNK_VALUES = 2_000_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Beliefs:
+    """Beliefs before each round of a history.
+
+    Attributes
+    ----------
+    rewards : Rewards
+        Subjective marginals (posterior predictive reward laws), batch ``(round,)``.
+    best_arm_probability : xarray.DataArray
+        P*, dims ``(round, arm)``; NaN = not on offer.
+    family, prior : str
+        Reward family; the prior in words.
+    parameters : (T, k, p) array or None
+        Parameters of the conjugate beliefs.
+    notices : tuple of str
+        How the family was chosen, and what else a reader should know.
+    details : object
+        For beliefs under a PyMC model: number of fits, k-hat, Monte-Carlo errors.
+    """
+
+    rewards: Rewards
+    best_arm_probability: xr.DataArray
+    family: str
+    prior: str
+    parameters: NDArray[np.float64] | None
+    notices: tuple[str, ...]
+    details: Any = None
+
+    @property
+    def best_mean_probability(self) -> xr.DataArray:
+        """P(the arm's mean is the largest), dims ``(round, arm)``; Thompson's, not P*.
+
+        Raises
+        ------
+        OptionError
+            Unless the beliefs are Beta.
+        """
+        import xarray as xr
+
+        if self.family != "bernoulli" or self.parameters is None:
+            raise OptionError(
+                "best_mean_probability is available for conjugate Bernoulli beliefs; for others "
+                "draw from bayesfair.fit."
+            )
+        rows = np.stack([beta_best_mean(p[:, 0], p[:, 1]) for p in self.parameters])
+        return xr.DataArray(
+            rows, dims=("round", "arm"), coords=self.best_arm_probability.coords,
+            name="best_mean_probability",
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        n = self.best_arm_probability.sizes["round"]
+        return f"Beliefs({self.family}, {n} rounds, prior {self.prior})"
+
+
+def coded_rewards(history: History, family: str, support: NDArray[np.float64]) -> Any:
+    """Return the rewards as the beliefs' update takes them, after checking that they fit.
+
+    Raises
+    ------
+    DataError
+        Naming the first reward that the family cannot hold.
+    """
+    reward = history.reward
+    seen = ~np.isnan(reward)
+    if family == "finite":
+        place = np.searchsorted(support, np.where(seen, reward, support[0]))
+        place = np.minimum(place, len(support) - 1)
+        bad = seen & (support[place] != reward)
+        allowed = f"one of the levels {listed([f'{v:g}' for v in support])}"
+        coded: Any = np.where(seen, place.astype(np.float64), np.nan)
+    elif family == "bernoulli":
+        bad, allowed, coded = seen & (reward != 0) & (reward != 1), "0 or 1", reward
+    elif family == "poisson":
+        bad = seen & ((reward < 0) | (reward != np.rint(reward)))
+        allowed, coded = "whole numbers from 0 up", reward
+    else:
+        bad, allowed, coded = np.zeros(len(reward), dtype=bool), "any number", reward
+    if bad.any():
+        t = int(np.flatnonzero(bad)[0])
+        raise DataError(
+            f"reward of {history.where(t)} is {reward[t]:g}; family={family!r} needs {allowed} "
+            f"({int(bad.sum())} such rounds). Ratings: 'finite'; counts: 'poisson'; measurements: "
+            "'normal'."
+        )
+    return coded
+
+
+def belief_start(
+    arms: tuple[str, ...], family: str, prior: Any, first: History | None, support: Any = None
+) -> tuple[BeliefTable, NDArray[np.float64]]:
+    """Return the beliefs before the first round, and the table of the prior."""
+    check_choice(family, "family", tuple(DEFAULT_PRIOR))
+    levels = np.empty(0)
+    if family == "finite":
+        if support is not None:
+            levels = np.unique(np.asarray(support, dtype=np.float64))
+        elif first is not None:
+            levels = np.unique(first.reward[~np.isnan(first.reward)])
+        if not levels.size:
+            levels = np.array([0.0, 1.0])
+    table = prior_table(prior, family, arms, len(levels) or None)
+    if first is not None and family == "bernoulli":
+        table = table + earlier_counts(first, family, whole=False)
+    elif first is not None:
+        earlier_counts(first, family, whole=False)
+    nothing = np.empty(0)
+    start = BeliefTable(table, nothing.astype(np.int64), nothing.astype(np.int32), nothing, levels)
+    return start, table
+
+
+def marginal(
+    family: str, parameters: NDArray[np.float64], support: NDArray[np.float64], arms: Any
+) -> Rewards:
+    """Return the posterior predictive reward laws at conjugate parameters ``(..., k, p)``.
+
+    Beta-Bernoulli, Dirichlet-finite, Gamma-Poisson (negative binomial), and normal with unknown
+    mean and variance (Student t with 2a degrees of freedom).
+    """
+    from bayesfair import rewards
+
+    if family == "bernoulli":
+        total = parameters.sum(axis=-1)
+        return rewards.Bernoulli(parameters[..., 0] / total, parameters[..., 1] / total, arms=arms)
+    if family == "finite":
+        pmf = parameters / parameters.sum(axis=-1, keepdims=True)
+        return rewards.Finite(support=support, pmf=pmf, arms=arms)
+    if family == "poisson":
+        shape, rate = parameters[..., 0], parameters[..., 1]
+        return rewards.NegativeBinomial(shape, rate / (rate + 1), arms=arms)
+    mean, kappa, a, b = np.moveaxis(parameters, -1, 0)
+    scale = np.sqrt(b * (kappa + 1) / (a * kappa))
+    return rewards.StudentT(2 * a, mean, scale, arms=arms)
+
+
+def iter_beliefs(
+    history: History, family: str, start: BeliefTable
+) -> Iterator[tuple[int, int, Rewards, NDArray[np.float64], NDArray[np.bool_]]]:
+    """Yield (start, stop, marginals batch (n,), parameters (n, k, p), changed (n,)) in chunks."""
+    k, p = start.parameters.shape
+    size = max(1, min(16_384, _CHUNK_VALUES // max(1, k * max(p, k))))
+    coded = coded_rewards(history, family, start.support)
+    for a, b, parameters, changed in iter_parameters(
+        family, start, history.arm, coded, history.known_at, size
+    ):
+        yield a, b, marginal(family, parameters, start.support, history.arms), parameters, changed
+
+
+def beliefs(
+    history: History,
+    *,
+    family: str = "auto",
+    prior: Any = None,
+    support: Any = None,
+    model: Any = None,
+    seed: Any = None,
+    **model_options: Any,
+) -> Beliefs:
+    """Return what was believed before each round.
+
+    Parameters
+    ----------
+    history : History
+        The log; round t's beliefs use the rewards known by then, never round t itself.
+    family : str
+        ``"auto"``, ``"bernoulli"``, ``"finite"``, ``"poisson"`` or ``"normal"``.
+    prior : optional
+        Conjugate parameters for all arms, per arm, or by label.
+    support : (L,) array, optional
+        Levels of a finite reward; default those seen (which looks ahead, and is a notice).
+    model : str or callable, optional
+        A PyMC model instead: fitted at a few rounds, its draws carried between them by importance
+        weights (`bayesfair.beliefs_pymc.sequential_beliefs`).
+    seed : int or Generator
+        Required with `model`.
+    **model_options
+        Of `sequential_beliefs`.
+
+    Returns
+    -------
+    Beliefs
+
+    Raises
+    ------
+    DataError, OptionError
+        Naming the reward or option and what is allowed.
+
+    Examples
+    --------
+    >>> log = History(["a", "b", "a"], [1, 0, 1])
+    >>> found = beliefs(log, prior=(1, 1))
+    >>> found.best_arm_probability.values.round(4)
+    array([[0.5   , 0.5   ],
+           [0.5833, 0.4167],
+           [0.6667, 0.3333]])
+    """
+    import xarray as xr
+
+    notices = []
+    if model is not None:
+        from bayesfair.beliefs_pymc import sequential_beliefs
+
+        if seed is None:
+            raise OptionError("seed= is required with model=: beliefs are drawn.")
+        found = sequential_beliefs(history, model=model, seed=seed, **model_options)
+        best = np.asarray(found.best_arm_probability)
+        rewards, name, words, table = found.rewards, found.family, found.prior, None
+        details: Any = found
+    else:
+        if family == "auto":
+            family, note = choose_family(history)
+            notices.append(note)
+        start, prior_rows = belief_start(history.arms, family, prior, history, support)
+        if family == "finite" and support is None:
+            notices.append(
+                f"The levels {listed([f'{v:g}' for v in start.support])} are those seen in the "
+                "log, which looks ahead; give support= to fix them."
+            )
+        chunks = list(_whole(history, family, start))
+        table = np.concatenate(chunks) if chunks else np.empty((0, *start.parameters.shape))
+        rewards = marginal(family, table, start.support, history.arms)
+        best = rewards.best_arm_probability(offered=history.offered)
+        name, words = family, describe_prior(prior_rows, family, history.arms)
+        details = None
+    labelled = xr.DataArray(
+        best,
+        dims=("round", "arm"),
+        coords={"round": np.arange(history.n_rounds), "arm": list(history.arms)},
+        name="best_arm_probability",
+    )
+    return Beliefs(rewards, labelled, name, words, table, tuple(notices), details)
+
+
+def _whole(history: History, family: str, start: BeliefTable) -> Iterator[NDArray[np.float64]]:
+    coded = coded_rewards(history, family, start.support)
+    for _, _, parameters, _ in iter_parameters(
+        family, start, history.arm, coded, history.known_at, 65_536
+    ):
+        yield parameters
