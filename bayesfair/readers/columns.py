@@ -1,7 +1,8 @@
 """Which column of a source plays which part; one rule for what is taken up by itself.
 
 An option names a column that must exist. None stands for the default name, *used if it is there*
-(`propensity`, `p_{arm}`, `timestamp`, `known_at`; nothing else has one). False or "" means: do not use it.
+(`propensity`, `p_{arm}`, `timestamp`, `known_at`; nothing else has one). False or "" means: do not
+use it.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def resolve_layout(
     order: Option = None,
     by: str | None = None,
     offered: str | None = None,
-    known_at: str | None = None,
+    known_at: Option = None,
     known_until: str | None = None,
     arms: Sequence[str] | None = None,
 ) -> Layout:

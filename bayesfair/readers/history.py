@@ -38,7 +38,7 @@ def read_history(
     arms: Sequence[Any] | str | None = None,
     offered: str | None = None,
     offered_delimiter: str = "|",
-    known_at: str | None = None,
+    known_at: Option = None,
     known_until: str | None = None,
     prior: Any = None,
     missing: str | float = "error",
@@ -50,9 +50,9 @@ def read_history(
     r"""Read which arm was chosen in each round, what it paid, and how it was drawn.
 
     One rule for columns: an option names a column that must exist; None stands for the default
-    name, which is used if it is there (`propensity`, `p_{arm}`, `timestamp`, `known_at`); False or "" means not
-    to use it. Where the probabilities of all arms are there, a `propensity` column found by itself
-    is not used.
+    name, which is used if it is there (`propensity`, `p_{arm}`, `timestamp`, `known_at`); False or
+    "" means not to use it. Where the probabilities of all arms are there, a `propensity` column
+    found by itself is not used.
 
     Parameters
     ----------

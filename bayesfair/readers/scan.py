@@ -19,6 +19,7 @@ from bayesfair.readers.history import discovery_notice, known_arms
 from bayesfair.readers.label_book import LabelBook
 from bayesfair.readers.rounds import Converter, Rounds
 from bayesfair.readers.tables import Source, no_rows, open_source
+from bayesfair.readers.times import NUMBER
 
 __all__ = ["HistoryScan", "scan_history"]
 
@@ -92,6 +93,13 @@ class HistoryScan:
         row = plan.source.first_row
         for table in _tables(plan, plan.layout.columns, self.chunk_rounds):
             rounds = converter.convert(table, row)
+            if converter.known_kind not in (None, NUMBER):
+                raise DataError(
+                    f"{converter.where(str(plan.layout.known_at), row)(0)}: holds a "
+                    f"{converter.known_kind}, which only the rounds still to come could place. A "
+                    "scan needs round numbers there; read the log whole (read_history), or pass "
+                    "known_at=False to use each reward in the next round."
+                )
             row += len(rounds)
             progress.check(rounds, plan)
             builder = Builder(
@@ -193,7 +201,7 @@ def scan_history(
     arms: Sequence[Any] | None = None,
     offered: str | None = None,
     offered_delimiter: str = "|",
-    known_at: str | None = None,
+    known_at: Option = None,
     prior: Any = None,
     missing: str | float = "error",
     rewards: Mapping[Any, float] | None = None,

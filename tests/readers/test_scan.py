@@ -180,6 +180,15 @@ def test_known_at_counts_from_each_part(tmp_path):
         scan_history(path, known_at="seen", missing="drop")
 
 
+def test_times_in_known_at_are_refused_by_a_scan(tmp_path):
+    text = "timestamp,arm,reward,known_at\n2024-01-05,a,1,2024-01-06\n2024-01-07,a,1,2024-01-08\n"
+    path = write(tmp_path, text)
+    assert read_history(path).known_at is None  # the next round, as by default
+    with pytest.raises(DataError, match=r"row 2 .*'known_at': holds a time.*known_at=False"):
+        list(scan_history(path).chunks())
+    assert next(scan_history(path, known_at=False).chunks()).n_rounds == 2
+
+
 # -- arms and lengths ------------------------------------------------------------------------------
 
 
