@@ -7,6 +7,8 @@ written with non-negative terms, so that nothing cancels where two laws nearly a
 
 from __future__ import annotations
 
+import math
+
 import numba
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +92,30 @@ def mass_term(p, q, code):  # type: ignore[no-untyped-def]
         if q == 0.0:
             return 0.0 if p == 0.0 else np.inf
         return (p - q) * ((p - q) / q)
+    return js_term(p, q)
+
+
+@numba.njit(cache=True, nogil=True)
+def log_mass_term(l1, l2, code):  # type: ignore[no-untyped-def]  # noqa: PLR0911
+    """Return `mass_term` at log masses (or log densities), where either may underflow."""
+    p, q = math.exp(l1), math.exp(l2)
+    if code == TV:
+        return 0.5 * abs(p - q)
+    if l1 == l2:
+        return 0.0  # also where both are -inf
+    gap = l1 - l2
+    if code == KL:
+        if abs(gap) < 0.05:
+            return kl_term(p, q)
+        return p * gap - p + q if p > 0.0 else q
+    if code == HELLINGER:
+        root = math.exp(0.5 * l1) - math.exp(0.5 * l2)
+        return 0.5 * root * root
+    if code == CHI2:
+        if gap > 30.0:
+            return math.exp(l1 + gap) if l1 + gap < 709.0 else np.inf
+        ratio = math.expm1(gap)
+        return q * ratio * ratio
     return js_term(p, q)
 
 

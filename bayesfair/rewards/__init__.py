@@ -4,5 +4,7 @@ from bayesfair.rewards.base import Rewards
 from bayesfair.rewards.bernoulli import Bernoulli
 from bayesfair.rewards.empirical import Empirical
 from bayesfair.rewards.finite import Finite
+from bayesfair.rewards.normal import Normal
+from bayesfair.rewards.student_t import StudentT
 
-__all__ = ["Bernoulli", "Empirical", "Finite", "Rewards"]
+__all__ = ["Bernoulli", "Empirical", "Finite", "Normal", "Rewards", "StudentT"]
