@@ -124,41 +124,26 @@ def duel_rounds(
         Naming the round and the remedy.
     """
     check_choice(slot, "slot", ("first", "mean"))
-    notices: list[str] = []
+    notices: tuple[str, ...] = ()
+    skipped = 0
     if hasattr(duels, "pair_probability") and hasattr(duels, "to_comparisons"):
         comparisons = duels.to_comparisons()
-        items = tuple(duels.items)
         left, right = np.asarray(duels.left, np.int64), np.asarray(duels.right, np.int64)
         known = np.nan_to_num(duels.outcome, nan=-1.0)
         outcome = np.where(known == 1, 0, np.where(known == 0, 1, np.where(known < 0, -1, 2)))
         if pair_probability is None and selection_probability is None:
             pair_probability = duels.pair_probability
-        skipped = 0
     elif isinstance(duels, Comparisons):
-        comparisons, items = duels, duels.items
-        if duels.kind != "duels":
-            raise OptionError(f"an audit of who is compared needs duels, these are {duels.kind}.")
-        if duels.cell is None:
-            raise OptionError(
-                "these duels were collapsed and their order is lost. Read them with "
-                "keep_rows=True (and order= a time column if the file is not in order)."
-            )
-        cell = duels.cell[duels.cell >= 0]
-        left, right = (np.asarray(end[cell], np.int64) for end in (duels.left, duels.right))
-        outcome = np.asarray(duels.outcome[cell], np.int64)
-        skipped = int((duels.cell < 0).sum())
-        if skipped and (pair_probability is not None or selection_probability is not None):
-            keep = duels.cell >= 0
-            pair_probability, selection_probability, offered = (
-                None if given is None else _rows(given, keep)
-                for given in (pair_probability, selection_probability, offered)
-            )
-        notices += list(duels.notices)
+        comparisons, notices = duels, duels.notices
+        tables = (pair_probability, selection_probability, offered)
+        left, right, outcome, skipped, tables = _from_comparisons(duels, tables)
+        pair_probability, selection_probability, offered = tables
     else:
         raise OptionError(
             f"audit_comparisons needs Comparisons or a DuelLog, got {type(duels).__name__}. "
             "Read duels with bayesfair.read_comparisons(..., keep_rows=True)."
         )
+    items = comparisons.items
     if not left.size:
         raise DataError("the log holds no duel.")
     if pair_probability is not None and selection_probability is not None:
@@ -181,8 +166,27 @@ def duel_rounds(
         selection = _checked(selection, on_offer, items)
     return DuelRounds(
         items, left, right, outcome, selection, on_offer, slot, comparisons,
-        str(duels.source), skipped, tuple(notices),
+        str(duels.source), skipped, notices,
     )  # fmt: skip
+
+
+def _from_comparisons(
+    duels: Comparisons, given: tuple[Any, Any, Any]
+) -> tuple[IntArray, IntArray, IntArray, int, tuple[Any, Any, Any]]:
+    """Return left, right, outcome, rows left out, and the tables without these rows."""
+    if duels.kind != "duels":
+        raise OptionError(f"an audit of who is compared needs duels, these are {duels.kind}.")
+    if duels.cell is None:
+        raise OptionError(
+            "these duels were collapsed and their order is lost. Read them with "
+            "keep_rows=True (and order= a time column if the file is not in order)."
+        )
+    keep = duels.cell >= 0
+    cell = duels.cell[keep]
+    left, right = (np.asarray(end[cell], np.int64) for end in (duels.left, duels.right))
+    outcome = np.asarray(duels.outcome[cell], np.int64)
+    kept = tuple(None if table is None else _rows(table, keep) for table in given)
+    return left, right, outcome, int((~keep).sum()), (kept[0], kept[1], kept[2])
 
 
 def _rows(given: ArrayLike, keep: NDArray[np.bool_]) -> Any:

@@ -1,0 +1,307 @@
+"""Audit of who gets compared: smooth and calibrated fairness of a log of duels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesfair.audit.criterion import Criterion, worst_verdict
+from bayesfair.audit.duel_bounds import (
+    beliefs_at,
+    checkpoints,
+    gaps,
+    interval,
+    regret_of,
+    regret_per_draw,
+    runs,
+    smallest,
+    verdict_of,
+    violations,
+    worst_pair,
+)  # fmt: skip
+from bayesfair.audit.duel_log import DuelRounds, duel_rounds, windows_of
+from bayesfair.audit.duel_result import DuelAudit, Truth, named, slot_notices
+from bayesfair.audit.duel_windows import audit_windows
+from bayesfair.errors import ArmError, DataError, OptionError
+from bayesfair.kernels.races import race_total_variation
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["audit_comparisons"]
+
+FloatArray = NDArray[np.float64]
+
+_ALPHA = 0.05  # simultaneous error of the limits of windowed shares
+
+
+def audit_comparisons(
+    duels: Any,
+    *,
+    slot: str = "first",
+    pair_probability: ArrayLike | None = None,
+    selection_probability: ArrayLike | None = None,
+    offered: ArrayLike | None = None,
+    window: int | None = None,
+    eps1: float = 2.0,
+    eps2: float = 0.05,
+    delta: float = 0.05,
+    tolerance: float = 1e-9,
+    worth: Mapping[str, float] | ArrayLike | None = None,
+    fit: xr.DataTree | None = None,
+    model: str | None = None,
+    prior_sd: float = 1.0,
+    draws: int = 4000,
+    seed: Any,
+) -> DuelAudit:
+    r"""Audit who is compared with whom.
+
+    It answers whether similar items are sampled similarly.
+
+    Parameters
+    ----------
+    duels : Comparisons or DuelLog
+        Duels in the order in which they were decided: ``read_comparisons(..., keep_rows=True)``,
+        or what ``simulate_duels`` returned, whose pair probabilities are used.
+    slot : {"first", "mean"}
+        What counts as :math:`\pi_t(i)`: the law of the item on the left, or half the probability of
+        taking part. Both sum to 1. Where sides are assigned at random the two agree.
+    pair_probability : (T, k, k) or (k, k) array, optional
+        ``[t, i, j]``: probability that round t puts item i on the left and j on the right. NaN =
+        not on offer.
+    selection_probability : (T, k) or (k,) array, optional
+        Instead: the law of the slot. Without either, it is estimated in windows.
+    offered : (T, k) array of bool, optional
+        Which items were on offer. Without it, from NaN; in windows, from an item's first and last
+        duel.
+    window : int, optional
+        Rounds per window of the estimate.
+    eps1, eps2, delta, tolerance : float
+        As in `audit`.
+    worth : mapping or (k,) array, optional
+        Known worths; excludes `fit`, `model`.
+    fit : xarray.DataTree, optional
+        A posterior of the worths; default: ``fit(duels, model=model, prior_sd=prior_sd)``.
+    model, prior_sd, draws, seed
+        Of that fit. Ties need ``model="davidson"``, the default where there are ties.
+
+    Returns
+    -------
+    DuelAudit
+        ``print`` it for a report; ``to_dict()`` for the numbers, keys as in `audit` with items in
+        the place of arms.
+
+    Raises
+    ------
+    OptionError, DataError, ProbabilityError
+
+    Notes
+    -----
+    Comparisons identify worths, not reward distributions. The Plackett-Luce marginals are taken to
+    be exponential races: :math:`D(r_i \| r_j) = b^{-1/(b-1)} - b^{-b/(b-1)}` for worths in ratio
+    :math:`b \ge 1`, and P*(i) is the worth among the items on offer.
+
+    * *objective*: over posterior draws of the worths, or at the known ones.
+    * *subjective*: at the posterior mode given the duels before the window of rounds (a plug-in;
+      beliefs are refreshed at most 50 times).
+
+    Shares of windows are means over rounds. They can show unfairness: their lower limits hold
+    together with probability 95 %. They cannot show that each round was fair, only the windows.
+
+    With ``slot="mean"`` and two different items per duel no item can have more than 1/2, so that
+    the regret is positive for any rule if one worth exceeds 1/2.
+
+    Examples
+    --------
+    >>> from bayesfair.comparisons import Comparisons
+    >>> items, even = ["a", "b", "c"], (1 - np.eye(3)) / 6
+    >>> rng = np.random.default_rng(1)
+    >>> pairs = [rng.permutation(3)[:2] for _ in range(60)]
+    >>> left, right = ([items[pair[side]] for pair in pairs] for side in (0, 1))
+    >>> log = Comparisons.from_duels(left, right, ["left"] * 60, items=items, keep_rows=True)
+    >>> audit = audit_comparisons(log, pair_probability=even, seed=1)
+    >>> audit.verdict, audit.to_dict()["objective"]["smallest_eps2"]["upper"]
+    ('fair', 0.0)
+    """
+    criterion = Criterion(eps1=eps1, eps2=eps2, delta=delta, tolerance=tolerance)
+    rounds = duel_rounds(
+        duels,
+        slot=slot,
+        pair_probability=pair_probability,
+        selection_probability=selection_probability,
+        offered=offered,
+    )
+    if rounds.n_items < 2:
+        raise DataError("an audit of who is compared needs at least two items.")
+    if rounds.selection is not None and window is not None:
+        raise OptionError("window= is for logs without probabilities; these have them.")
+    truth = _truth(
+        rounds, worth=worth, tree=fit, model=model, prior_sd=prior_sd, draws=draws, seed=seed
+    )
+    if rounds.selection is not None:
+        return _full(rounds, criterion, truth)
+    return audit_windows(rounds, criterion, truth, windows_of(rounds, window, _ALPHA))
+
+
+def _truth(
+    rounds: DuelRounds,
+    *,
+    worth: Any,
+    tree: Any,
+    model: Any,
+    prior_sd: float,
+    draws: int,
+    seed: Any,
+) -> Truth:
+    if worth is not None:
+        if tree is not None or model is not None:
+            raise OptionError("worth= is the known truth; it excludes fit= and model=.")
+        if isinstance(worth, Mapping):
+            lacking = [item for item in rounds.items if item not in worth]
+            if lacking:
+                raise ArmError(f"worth= has no value for {lacking[0]!r} ({len(lacking)} lacking).")
+            worth = [worth[item] for item in rounds.items]
+        value = np.asarray(worth, dtype=np.float64)
+        if value.shape != (rounds.n_items,) or not np.all(np.isfinite(value) & (value > 0)):
+            raise DataError(f"worth= must be {rounds.n_items} positive finite numbers.")
+        return Truth(np.log(value)[None, :], "known worths", "none", "known", seed)
+    if tree is None:
+        from bayesfair.inference import fit as fit_worths
+
+        tree = fit_worths(
+            rounds.comparisons, model=model, prior_sd=prior_sd, draws=draws, seed=seed
+        )
+    if tree.attrs.get("model") == "thurstone":
+        raise OptionError(
+            "the audit needs Plackett-Luce worths; thurstone has normal performances. Use "
+            "model='bradley_terry' or 'davidson'."
+        )
+    if "posterior" not in tree.children:
+        raise OptionError("fit= has no draws; give the fit a finite prior_sd.")
+    found = tree["posterior"].to_dataset()["log_worth"]
+    known = [str(item) for item in found["item"].values]
+    lacking = [item for item in rounds.items if item not in known]
+    if lacking:
+        raise ArmError(f"fit= has no item {lacking[0]!r}.")
+    values = found.transpose("chain", "draw", "item").values.reshape(-1, len(known))
+    at = [known.index(item) for item in rounds.items]
+    attrs = tree.attrs
+    return Truth(values[:, at], str(attrs["model"]), str(attrs["prior"]),
+                  str(attrs["method"]), seed)  # fmt: skip
+
+
+def _full(rounds: DuelRounds, criterion: Criterion, truth: Truth) -> DuelAudit:
+    assert rounds.selection is not None
+    selection, eps1 = rounds.selection, np.array(criterion.grid)
+    start, length = runs(selection)
+    limit = criterion.eps2 + criterion.tolerance
+    at = criterion.grid_index
+    # subjective: beliefs of the window in which a round lies
+    ends = checkpoints(rounds)
+    beliefs = beliefs_at(rounds, ends)
+    frontier, violating, regret = np.zeros(len(eps1)), 0, 0.0
+    worst: tuple[float, int, int, int] = (0.0, 0, 0, 0)
+    believed = np.zeros(rounds.n_items)
+    for c, begin in enumerate(ends.tolist()):
+        end = int(ends[c + 1]) if c + 1 < len(ends) else rounds.n_rounds
+        part = selection[begin:end]
+        first, run = runs(part)
+        rows = part[first]
+        frontier = np.maximum(frontier, smallest(gaps(rows), beliefs[c : c + 1], eps1)[0])
+        divergence = race_total_variation(beliefs[c][:, None] - beliefs[c])
+        top, place = violations(rows, criterion.eps1 * divergence)
+        violating += int(run[top > limit].sum())
+        r = int(top.argmax())
+        if top[r] > worst[0]:
+            i, j = divmod(int(place[r]), rounds.n_items)
+            i, j = (i, j) if rows[r, i] >= rows[r, j] else (j, i)
+            worst = (float(top[r]), begin + int(first[r]), i, j)
+        total, mass = regret_per_draw(rows, run, beliefs[c : c + 1])
+        regret += float(total[0])
+        believed += mass * (end - begin)
+    # objective
+    rows = selection[start]
+    gap = gaps(rows)
+    needed = smallest(gap, truth.log_worth, eps1)
+    fair = float((needed[:, at] <= limit).mean())
+    totals, p_best = regret_per_draw(rows, length, truth.log_worth)
+    per_round = interval(totals / rounds.n_rounds)
+    objective_verdict = verdict_of(fair, fair, criterion)
+    subjective_verdict = "fair" if frontier[at] <= limit else "unfair"
+    i, j = worst_pair(gap, truth.log_worth.mean(axis=0), criterion.eps1)
+    mean = np.nansum(np.where(np.isnan(rows), 0.0, rows) * length[:, None], axis=0) / length.sum()
+    exact = len(truth.log_worth) == 1
+    return DuelAudit.make(
+        rounds,
+        criterion,
+        truth,
+        verdict=worst_verdict(subjective_verdict, objective_verdict),
+        subjective={
+            "smallest_eps2": float(frontier[at]),
+            "worst": named(rounds, worst) if worst[0] > 0 else None,
+            "n_violating_rounds": violating,
+            "verdict": subjective_verdict,
+        },
+        objective={
+            "probability_fair": fair,
+            "probability_fair_lower": fair,
+            "probability_fair_upper": fair,
+            "smallest_eps2": interval(needed[:, at]),
+            "worst": {
+                "item": rounds.items[i],
+                "item_other": rounds.items[j],
+                "gap": float(gap[i, j]),
+            },
+            "verdict": objective_verdict,
+        },
+        calibration={
+            "subjective": regret_of(regret, regret / rounds.n_rounds, None, None, True),
+            "objective": regret_of(
+                float(totals.mean()),
+                per_round["mean"],
+                per_round["lower"],
+                per_round["upper"],
+                exact,
+            ),
+        },
+        p_best=p_best,
+        believed=believed / rounds.n_rounds,
+        selection_mean=mean,
+        frontier=[
+            {
+                "eps1": float(e),
+                "subjective": float(frontier[n]),
+                "objective": interval(needed[:, n]),
+            }
+            for n, e in enumerate(eps1)
+        ],
+        windows=None,
+        notices=[*_play_notices(rounds), *slot_notices(rounds)],
+    )
+
+
+def _play_notices(rounds: DuelRounds) -> list[str]:
+    """Compare how often each item filled the slot with the sum of its probabilities."""
+    assert rounds.selection is not None
+    scale = 1 if rounds.slot == "first" else 2
+    p = np.clip(np.nan_to_num(rounds.selection) * scale, 0.0, 1.0)
+    expected, variance = p.sum(axis=0), (p * (1 - p)).sum(axis=0)
+    if rounds.slot == "mean" and (rounds.left == rounds.right).any():
+        return []  # an item compared with itself counts twice: no such simple variance
+    z = (rounds.taken(slice(None)) - expected) / np.sqrt(np.maximum(variance, 1e-12))
+    # two-sided p < .001 / k by the normal tail
+    from scipy.special import ndtri
+
+    bound = float(-ndtri(0.0005 / rounds.n_items))
+    bad = np.flatnonzero(np.abs(z) > bound)
+    if not bad.size:
+        return []
+    i = int(bad[np.argmax(np.abs(z[bad]))])
+    return [
+        f"the logged probabilities do not match the duels: {rounds.items[i]!r} filled the slot "
+        f"{int(rounds.taken(slice(None))[i])} times, expected {expected[i]:.1f} (z = {z[i]:.1f}; "
+        f"{bad.size} of {rounds.n_items} items beyond {bound:.1f}). Check sides and logging."
+    ]
