@@ -59,7 +59,8 @@ class History:
     offered : (T, k) array of bool, optional
         Arms on offer, for logs without a whole decision rule.
     prior_counts : (k, 2) array or mapping of label to (successes, failures), optional
-        Outcomes seen before the log begins (a log that starts mid-run).
+        Outcomes seen before the log begins (a log that starts mid-run). Or an earlier audit, whose
+        outcomes are taken.
     source : str
         What errors and reports call the data.
     n_skipped : int
@@ -367,6 +368,9 @@ class History:
         given: Any = self.prior_counts
         if given is None:
             return None
+        given = getattr(given, "state", given)  # an earlier audit, or the state it ended in
+        if hasattr(given, "counts") and hasattr(given, "arms"):
+            given = dict(zip(given.arms, given.counts, strict=True))
         if isinstance(given, Mapping):
             unknown = [str(a) for a in given if str(a) not in self.arms]
             if unknown:

@@ -200,6 +200,12 @@ def _summarise_log(data: Any, question: _Question) -> tuple[Summary, list[str]]:
     if first is None or first.n_rounds == 0:
         raise DataError(f"{getattr(data, 'source', 'the log')} has no rounds to audit.")
     start, note = start_of(data, question.family, question.prior, first)
+    notes = [note] if note else []
+    if first.prior_counts is not None and start.n_rounds == 0:
+        notes.append(
+            f"The log starts mid-run: {first.prior_counts.sum():g} outcomes from before it count in "
+            "the beliefs, not in its rounds."
+        )
     threads = n_threads()
     total: Summary | None = None
     state = start
@@ -210,7 +216,7 @@ def _summarise_log(data: Any, question: _Question) -> tuple[Summary, list[str]]:
         if question.progress is not None:
             question.progress(state.n_rounds - start.n_rounds)
     assert total is not None
-    return total, [note] if note else []
+    return total, notes
 
 
 def merge(first: Audit, second: Audit, *, seed: Any = None) -> Audit:

@@ -93,9 +93,10 @@ def start_of(
 
         return general_start(arms, family, prior, first), note
     table = prior_table(prior, "bernoulli", arms)
+    begin = table
     if first is not None:
-        table = table + earlier_counts(first, "bernoulli", whole=False)
-    beliefs = start_state(table[:, 0], table[:, 1])
+        begin = table + earlier_counts(first, "bernoulli", whole=False)
+    beliefs = start_state(begin[:, 0], begin[:, 1])
     return AuditState(arms, "bernoulli", table, 0, beliefs), note
 
 

@@ -18,6 +18,8 @@ __all__ = ["AuditState"]
 class AuditState:
     """Beliefs after a part of a log; give it as ``prior=`` to audit the part that follows.
 
+    Given to ``read_history(prior=...)`` its outcomes count as seen before the log.
+
     Attributes
     ----------
     arms : tuple of str
@@ -37,6 +39,22 @@ class AuditState:
     prior: NDArray[np.float64]
     n_rounds: int
     beliefs: Any
+
+    @property
+    def counts(self) -> NDArray[np.float64]:
+        """Outcomes that the beliefs rest on beside the prior: (successes, failures), ``(k, 2)``.
+
+        Raises
+        ------
+        DataError
+            For a family other than Bernoulli, whose outcomes are no such counts.
+        """
+        if self.family != "bernoulli":
+            raise DataError(
+                f"the state of a {self.family} audit holds no (successes, failures); give it to "
+                "audit(prior=...) instead of read_history(prior=...)."
+            )
+        return self.posterior - self.prior
 
     def require_same(self, other: AuditState) -> None:
         """Raise unless both states are the same to rounding.

@@ -177,6 +177,24 @@ def test_a_rule_off_by_a_known_margin_is_found_unfair():
     assert result.smallest_eps2 == pytest.approx(0.9)
 
 
+def test_read_history_takes_an_earlier_audit_as_what_was_seen_before(tmp_path):
+    log = random_log(9, n=60, k=2)
+    early = bf.audit(log.before(25), objective=False)
+    rest = log.rounds(25, 60)
+    path = tmp_path / "rest.csv"
+    rows = zip(rest.arm, rest.reward, rest.selection_probability, strict=True)
+    path.write_text(
+        "arm,reward,p_arm 0,p_arm 1\n"
+        + "".join(f"{log.arms[a]},{r},{p[0]!r},{p[1]!r}\n" for a, r, p in
+                  ((a, r, p.tolist()) for a, r, p in rows))
+    )  # fmt: skip
+    read = bf.audit(bf.read_history(path, prior=early.state), objective=False)
+    resumed = bf.audit(rest, prior=early.state, objective=False)
+    assert read.regret.value == pytest.approx(resumed.regret.value, rel=1e-12)
+    assert read.smallest_eps2 == pytest.approx(resumed.smallest_eps2, rel=1e-12)
+    assert any("starts mid-run" in n for n in read.findings)
+
+
 def test_prior_counts_and_prior_parameters_are_the_same_thing():
     log = random_log(3, n=30, k=2)
     shifted = bf.History(
