@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bayesfair.ranking.consistency import pl_consistency, predicted_wins
+from bayesfair.ranking.influence import influence
 from bayesfair.ranking.probability import rank_probability, win_probability
 from bayesfair.ranking.spread import quasi_standard_errors
 from bayesfair.ranking.summary import fit_summary
@@ -9,6 +11,9 @@ from bayesfair.ranking.table import rank_table
 
 __all__ = [
     "fit_summary",
+    "influence",
+    "pl_consistency",
+    "predicted_wins",
     "quasi_standard_errors",
     "rank_probability",
     "rank_table",

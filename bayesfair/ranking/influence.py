@@ -1,0 +1,265 @@
+"""Which comparisons or items the top of the table hangs on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.comparisons import Comparisons
+from bayesfair.errors import OptionError
+from bayesfair.inference.carry import psis_weights
+from bayesfair.inference.comparison_loo import cell_columns, used_cells
+from bayesfair.inference.comparisons import problem_of
+from bayesfair.inference.laplace import find_mode
+from bayesfair.ranking.draws import fitted
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["influence"]
+
+FloatArray = NDArray[np.float64]
+
+_CHALLENGERS = 5
+
+
+def influence(tree: xr.DataTree, comparisons: Comparisons) -> xr.Dataset:
+    r"""Return which comparisons or items, if removed, change the top of the table.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        What `fit` returned for `comparisons`, with draws.
+    comparisons : Comparisons
+
+    Returns
+    -------
+    xarray.Dataset
+        The *leader* has the highest posterior mode, the runner-up the second highest.
+
+        Dimension ``comparison``, one entry per unique comparison, the one the lead owes most to
+        first; coordinate ``comparison`` is its text (``a > b``), ``row`` its first row in the
+        source. ``count``; ``lead_change``: by how much the leader's lead over the runner-up grows
+        if *one* such comparison is removed; ``p_rank1``: of the leader, then; ``top``: item with
+        the highest mean log-worth, then; ``khat``: above 0.7 do not trust this line.
+        ``flip_removed``: how many of them the set below removes.
+
+        Dimension ``item``: ``top_without``: who leads if all comparisons of the item are removed
+        (the mode fitted again); ``p_rank1_without`` of the leader by reweighting, with
+        ``khat_without``.
+
+        Scalars: ``lead``; ``flip_n``: size of a small set of comparisons whose removal puts
+        another item first, found greedily and confirmed by fitting the mode again: no more are
+        needed, a smaller set may exist; ``flip_share`` of all comparisons; attributes ``leader``,
+        ``runner_up``, ``flip_to``. NaN where nobody was put first that way.
+
+    Raises
+    ------
+    OptionError
+        As `loo_comparisons`.
+
+    Notes
+    -----
+    Removal of one comparison reweights the draws by the inverse of its likelihood, Pareto-smoothed.
+
+    Examples
+    --------
+    >>> from bayesfair.inference import fit
+    >>> duels = Comparisons.from_counts(["a", "b", "a"], ["b", "c", "c"], [8, 9, 9], [6, 3, 4])
+    >>> found = influence(fit(duels, seed=1), duels)
+    >>> found.attrs["leader"], found.attrs["flip_to"], float(found["flip_n"])
+    ('a', 'b', 2.0)
+    """
+    import xarray as xr
+
+    if "posterior" not in tree.children or "mode" not in tree.children:
+        raise OptionError(
+            "influence needs draws and a mode: fit a shipped model with a finite prior_sd."
+        )
+    fit = fitted(tree)
+    cells = used_cells(tree, comparisons)
+    assert fit.log_worth is not None
+    at = [fit.items.index(item) for item in comparisons.items]
+    log_worth = fit.log_worth[:, at]
+    mode = fit.mode["log_worth"].values[at]
+    order = np.argsort(-mode, kind="stable")
+    leader, runner_up = int(order[0]), int(order[1])
+    first = log_worth.argmax(axis=1) == leader
+    mean = log_worth.mean(axis=0)
+    k = comparisons.n_items
+    after = np.empty((len(cells), k))
+    p_first, khat = np.empty((2, len(cells)))
+    item_ratio = np.zeros((k, len(log_worth)))
+    for c, column in enumerate(cell_columns(tree, comparisons, cells)):
+        weight, khat[c] = psis_weights(-column)
+        after[c] = weight @ log_worth
+        p_first[c] = weight @ first
+        item_ratio[_members(comparisons, int(cells[c]))] -= comparisons.count[cells[c]] * column
+    lead = mean[leader] - mean[runner_up]
+    change = (after[:, leader] - after[:, runner_up]) - lead
+    without = [psis_weights(ratio) for ratio in item_ratio]
+    refit = _Refit(tree, comparisons)
+    tops = [_top_without(refit, comparisons, j) for j in range(k)]
+    flip_n, flip_to, removed = _flip(refit, comparisons, cells, order=order, mean=mean, after=after)
+    by = np.argsort(change, kind="stable")
+    names = np.array(comparisons.items)
+    return xr.Dataset(
+        {
+            "count": ("comparison", comparisons.count[cells][by]),
+            "lead_change": ("comparison", change[by]),
+            "p_rank1": ("comparison", p_first[by]),
+            "top": ("comparison", names[after.argmax(axis=1)][by]),
+            "khat": ("comparison", khat[by]),
+            "flip_removed": ("comparison", removed[by]),
+            "top_without": ("item", np.array(tops)),
+            "p_rank1_without": ("item", np.array([float(w @ first) for w, _ in without])),
+            "khat_without": ("item", np.array([value for _, value in without])),
+            "lead": float(lead),
+            "flip_n": flip_n,
+            "flip_share": flip_n / comparisons.n_comparisons,
+        },
+        coords={
+            "comparison": np.array([_text(comparisons, int(u)) for u in cells[by]]),
+            "row": ("comparison", comparisons.row[cells][by]),
+            "item": names,
+        },
+        attrs={
+            "leader": str(names[leader]),
+            "runner_up": str(names[runner_up]),
+            "flip_to": flip_to,
+            "notice": fit.island_notice(),
+        },
+    )
+
+
+def _members(comparisons: Comparisons, u: int) -> list[int]:
+    if comparisons.kind == "duels":
+        return [int(comparisons.left[u]), int(comparisons.right[u])]
+    part = slice(comparisons.start[u], comparisons.start[u + 1])
+    return [int(i) for i in comparisons.item[part]]
+
+
+def _text(comparisons: Comparisons, u: int) -> str:
+    """Return ``a > b``, ``a = b``, or a ranking best first; the unordered rest in braces."""
+    names = comparisons.items
+    if comparisons.kind == "duels":
+        a, b = names[comparisons.left[u]], names[comparisons.right[u]]
+        outcome = int(comparisons.outcome[u])
+        if outcome == 1:
+            a, b = b, a
+        return f"{a} {'=' if outcome == 2 else '>'} {b}"
+    places: dict[int, list[str]] = {}
+    for p in range(comparisons.start[u], comparisons.start[u + 1]):
+        places.setdefault(int(comparisons.level[p]), []).append(names[comparisons.item[p]])
+    rest = places.pop(-1, [])
+    parts = [" = ".join(place) for place in places.values()]
+    return " > ".join([*parts, f"{{{', '.join(rest)}}}"] if rest else parts)
+
+
+class _Refit:
+    """The mode of the same model on changed counts."""
+
+    def __init__(self, tree: xr.DataTree, comparisons: Comparisons) -> None:
+        attrs, mode = tree.attrs, tree["mode"].to_dataset()
+        self.comparisons = comparisons
+        self.model = str(attrs["model"])
+        self.options: dict[str, Any] = {"prior_sd": float(attrs["prior_sd"])}
+        if attrs["ties"] in ("half", "drop"):
+            self.options["ties"] = str(attrs["ties"])
+        if self.model != "plackett_luce":
+            self.options["order_effect"] = "order_effect" in mode
+
+    def log_worth(self, count: FloatArray) -> FloatArray:
+        """Return the mode if cells occur so often."""
+        if self.comparisons.kind == "duels":
+            changed = replace(self.comparisons, count=count)
+        else:
+            keep = count > 0
+            size = np.diff(self.comparisons.start)
+            at = np.repeat(keep, size)
+            changed = replace(
+                self.comparisons,
+                count=count[keep],
+                row=self.comparisons.row[keep],
+                item=self.comparisons.item[at],
+                level=self.comparisons.level[at],
+                start=np.concatenate([[0], np.cumsum(size[keep])]).astype(np.int64),
+                cell=None,
+            )
+        problem = problem_of(changed, self.model, **self.options)
+        theta = find_mode(problem.likelihood, problem.precision).theta
+        return problem.likelihood.layout.log_worth(theta)
+
+
+def _top_without(refit: _Refit, comparisons: Comparisons, item: int) -> str:
+    """Return who leads if all comparisons of an item are removed; of rankings, the item alone."""
+    if comparisons.kind == "duels":
+        apart = (comparisons.left != item) & (comparisons.right != item)
+        log_worth = refit.log_worth(np.where(apart, comparisons.count, 0.0))
+        log_worth[item] = -np.inf
+        return comparisons.items[int(np.argmax(log_worth))]
+    rest = comparisons.without(comparisons.items[item])
+    if len(rest.items) < 2 or not len(rest.count):
+        return rest.items[0] if rest.items else ""
+    problem = problem_of(rest, refit.model, **refit.options)
+    theta = find_mode(problem.likelihood, problem.precision).theta
+    return rest.items[int(np.argmax(problem.likelihood.layout.log_worth(theta)))]
+
+
+def _flip(
+    refit: _Refit,
+    comparisons: Comparisons,
+    cells: NDArray[np.int64],
+    *,
+    order: NDArray[np.int64],
+    mean: FloatArray,
+    after: FloatArray,
+) -> tuple[float, str, FloatArray]:
+    """Return the size of a set whose removal changes the leader, the new leader, and the set."""
+    leader = int(order[0])
+    best, to, best_removed = np.nan, "", np.zeros(len(cells))
+    count = comparisons.count[cells]
+    for challenger in order[1 : 1 + _CHALLENGERS].tolist():
+        # what one comparison adds to the lead over this challenger
+        adds = (mean[leader] - mean[challenger]) - (after[:, leader] - after[:, challenger])
+        ranked = np.argsort(-adds, kind="stable")
+        ranked = ranked[adds[ranked] > 0]
+        total = np.cumsum(count[ranked])
+        if not len(ranked):
+            continue
+
+        def removed(n: float, ranked: Any = ranked, total: Any = total) -> FloatArray:
+            take = np.zeros(len(cells))
+            take[ranked] = np.clip(n - (total - count[ranked]), 0.0, count[ranked])
+            return take
+
+        def new_top(n: float, removed: Any = removed) -> int:
+            changed = comparisons.count.copy()
+            changed[cells] -= removed(n)
+            return int(np.argmax(refit.log_worth(changed)))
+
+        gain = np.cumsum(count[ranked] * adds[ranked])
+        step = int(np.searchsorted(gain, mean[leader] - mean[challenger]))
+        most = float(total[-1]) if np.isnan(best) else min(float(total[-1]), best - 1)
+        guess = max(1.0, float(total[min(step, len(total) - 1)]))
+        low, high = 0.0, min(guess, most)
+        if high <= low:
+            continue
+        while new_top(high) == leader and high < most:
+            low, high = high, min(1.5 * high + 1, most)
+        if new_top(high) == leader:
+            continue
+        high = float(np.ceil(high)) if high < most else high
+        while high - low > 1:
+            middle = float(np.floor((low + high) / 2))
+            if new_top(middle) == leader:
+                low = middle
+            else:
+                high = middle
+        if np.isnan(best) or high < best:
+            best, best_removed = high, removed(high)
+            to = comparisons.items[new_top(high)]
+    return best, to, best_removed

@@ -1,0 +1,98 @@
+"""Replicated comparisons under a fit, for checks of how well it describes the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.comparisons import Comparisons
+from bayesfair.ranking.draws import fitted
+from bayesfair.ranking.probability import outcome_probability
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["observed_wins", "replicated_wins"]
+
+FloatArray = NDArray[np.float64]
+
+
+def observed_wins(comparisons: Comparisons) -> FloatArray:
+    """Return how often i came before j, half a win each for a tie, ``(k, k)``."""
+    return comparisons.win_matrix() + comparisons.tie_matrix() / 2
+
+
+def replicated_wins(
+    tree: xr.DataTree, comparisons: Comparisons, *, replicates: int, rng: np.random.Generator
+) -> Iterator[FloatArray]:
+    """Yield matrices as `observed_wins` would find them in data drawn from the fit.
+
+    The design stays: who was compared with whom, how often, who was shown first; in rankings also
+    how many items shared a place or were left unranked. Draws of the posterior are used in turn;
+    after maximum likelihood all replicates come from the estimate.
+    """
+    fit = fitted(tree)
+    if fit.log_worth is None:
+        log_worth = fit.mode["log_worth"].values[None, :]
+        names = [name for name in ("order_effect", "log_tie") if name in fit.mode]
+        extra = {name: np.atleast_1d(fit.mode[name].values) for name in names}
+    else:
+        log_worth, extra = fit.log_worth, fit.extra
+    at = [fit.items.index(item) for item in comparisons.items]
+    log_worth = log_worth[:, at]
+    chosen = rng.integers(len(log_worth), size=replicates)
+    if comparisons.kind != "duels":
+        for d in chosen:
+            yield _ranked(comparisons, log_worth[d], rng)
+        return
+    half = str(tree.attrs.get("ties", "none")) == "half"
+    cells = comparisons.duel_counts(ties="half" if half else "keep")
+    total = np.round(cells.total).astype(np.int64)
+    k = comparisons.n_items
+    for d in chosen:
+        gap = log_worth[d, cells.left] - log_worth[d, cells.right]
+        if "order_effect" in extra:
+            gap = gap + cells.first * extra["order_effect"][d]
+        tie = extra["log_tie"][d] if "log_tie" in extra else None
+        win, tied = outcome_probability(fit.model, gap, tie)
+        left = rng.binomial(total, win)
+        rest = total - left
+        ties = rng.binomial(rest, np.clip(tied / np.maximum(1 - win, 1e-300), 0.0, 1.0))
+        table = np.zeros((k, k))
+        np.add.at(table, (cells.left, cells.right), left + ties / 2)
+        np.add.at(table, (cells.right, cells.left), rest - ties / 2)
+        yield table
+
+
+def _ranked(
+    comparisons: Comparisons, log_worth: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """Draw one ranking for every observed one: Gumbel utilities, sorted; places as observed."""
+    k = comparisons.n_items
+    table = np.zeros((k, k))
+    lengths = np.diff(comparisons.start)
+    for m in np.unique(lengths).tolist():
+        cells = np.flatnonzero(lengths == m)
+        times = np.round(comparisons.count[cells]).astype(np.int64)
+        at = comparisons.start[cells][:, None] + np.arange(m)
+        item = np.repeat(comparisons.item[at], times, axis=0)
+        level = np.repeat(comparisons.level[at], times, axis=0)
+        utility = log_worth[item] + rng.gumbel(size=item.shape)
+        order = np.argsort(-utility, axis=1)
+        placed = np.take_along_axis(item, order, axis=1).astype(np.int64)
+        level = np.where(level < 0, np.iinfo(np.int32).max, level)
+        for a in range(m):
+            for b in range(a + 1, m):
+                half = np.where(level[:, a] == level[:, b], 0.5, 1.0)
+                # the unordered rest shares no place: nothing is said of its order
+                half[(level[:, a] == level[:, b]) & (level[:, a] == np.iinfo(np.int32).max)] = 0.0
+                key = placed[:, a] * k + placed[:, b]
+                back = placed[:, b] * k + placed[:, a]
+                table += np.bincount(key, half, k * k).reshape(k, k)
+                tied = half == 0.5
+                if tied.any():
+                    table += np.bincount(back[tied], half[tied], k * k).reshape(k, k)
+    return table
