@@ -2,6 +2,8 @@ __version__: str
 
 from . import errors, models, policies, rewards
 from .audit import Audit, audit, load_audit, merge
+from .audit.duel_result import DuelAudit
+from .audit.duels import audit_comparisons
 from .beliefs_pymc import SequentialBeliefs, sequential_beliefs
 from .beliefs import Beliefs, beliefs
 from .comparisons import Comparisons
@@ -25,6 +27,17 @@ from .fairness import (
 from .history import History
 from .inference import fit, rewards_from_posterior
 from .inference.criticism import compare, loo, prior_sensitivity
+from .plots import plot_cumulative_regret, plot_frontier, plot_ranks
+from .ranking import (
+    fit_summary,
+    influence,
+    pl_consistency,
+    predicted_wins,
+    quasi_standard_errors,
+    rank_probability,
+    rank_table,
+    win_probability,
+)
 from .readers import read_history, scan_history
 from .readers.comparisons import read_comparisons
 from .simulate import simulate

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesfair.checks import check_choice, listed
+from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.inference.carry import psis_weights
@@ -73,8 +74,8 @@ def _relative_efficiency(tree: xr.DataTree) -> float:
     return float(np.nanmean(values)) / n_draws
 
 
-def loo(tree: xr.DataTree, history: History | None = None) -> Any:
-    r"""Return the expected log predictive density of a left-out round (PSIS-LOO).
+def loo(tree: xr.DataTree, history: History | Comparisons | None = None) -> Any:
+    r"""Return the expected log predictive density of a left-out round or comparison (PSIS-LOO).
 
     Rounds with equal arm, reward and time bin have equal terms: each distinct one is computed once
     and counted as often as it occurred.
@@ -83,9 +84,9 @@ def loo(tree: xr.DataTree, history: History | None = None) -> Any:
     ----------
     tree : xarray.DataTree
         What `bayesfair.fit` returned for a history.
-    history : History, optional
-        The history that was fitted; needed only where the fit does not hold the rewards (more than
-        20 000 distinct ones).
+    history : History or Comparisons, optional
+        What was fitted. A history is needed only where the fit does not hold the rewards (more
+        than 20 000 distinct ones); comparisons always, see `loo_comparisons`.
 
     Returns
     -------
@@ -120,6 +121,12 @@ def loo(tree: xr.DataTree, history: History | None = None) -> Any:
     import xarray as xr
     from arviz_stats.utils import ELPDDataLOO
 
+    if isinstance(history, Comparisons) or tree.attrs.get("reads") == "log_worth":
+        from bayesfair.inference.comparison_loo import loo_comparisons
+
+        if not isinstance(history, Comparisons):
+            raise OptionError("this is a fit to comparisons: give loo(tree, comparisons).")
+        return loo_comparisons(tree, history)
     cells = _cells(tree, history)
     if not len(cells["count"]):
         raise DataError("no reward of this log was observed, so no round can be left out.")
@@ -152,15 +159,18 @@ def loo(tree: xr.DataTree, history: History | None = None) -> Any:
 
 
 def compare(
-    fits: Mapping[str, xr.DataTree], history: History | None = None, *, method: str = "stacking"
+    fits: Mapping[str, xr.DataTree],
+    history: History | Comparisons | None = None,
+    *,
+    method: str = "stacking",
 ) -> pd.DataFrame:
-    """Return ArviZ's comparison of models of one log, best first, per round.
+    """Return ArviZ's comparison of models of one log, best first, per round or comparison.
 
     Parameters
     ----------
     fits : mapping of name to DataTree
         At least two fits of the same history.
-    history : History, optional
+    history : History or Comparisons, optional
         As for `loo`.
     method : {"stacking", "bb-pseudo-bma", "pseudo-bma"}
         How the model weights are found.
@@ -187,6 +197,10 @@ def compare(
     """
     import arviz_stats as az
 
+    if isinstance(history, Comparisons):
+        from bayesfair.inference.comparison_loo import compare_comparisons
+
+        return compare_comparisons(fits, history, method=method)
     check_choice(method, "method", ("stacking", "bb-pseudo-bma", "pseudo-bma"))
     if len(fits) < 2:
         raise OptionError(f"compare needs at least two fits, got {listed(fits)}.")
