@@ -73,7 +73,9 @@ def main() -> None:
     print(f"np.sort of the k columns    {median['columns']:.3f} s (contiguous columns)")
     print(f"np.sort along the rounds    {median['rounds']:.3f} s (as logged)")
     print(f"ratio to contiguous sort    {median['one'] / median['columns']:.2f} (1 thread)")
-    print(f"ratio to contiguous sort    {median['all'] / median['columns']:.2f} ({threads} threads)")
+    print(
+        f"ratio to contiguous sort    {median['all'] / median['columns']:.2f} ({threads} threads)"
+    )
 
 
 if __name__ == "__main__":

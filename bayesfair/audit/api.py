@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.criterion import Criterion, finite_or_text
 from bayesfair.audit.findings import log_findings
 from bayesfair.audit.objective import (
     Objective,
@@ -192,7 +192,17 @@ def _audit_one(data: Any, question: _Question) -> Audit:
         summary, notes = audit_with_beliefs_model(data, question)
     else:
         summary, notes = _summarise_log(data, question)
-    return replace(_conclude(summary, question, notes, data), data=data)
+    result = replace(_conclude(summary, question, notes, data), data=data)
+    if question.truth is None or not isinstance(data, History):
+        return result
+    from bayesfair.performance import utility
+
+    found = utility(data, question.truth)
+    return replace(result, extra={"utility": _finite(found.to_dict())})
+
+
+def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: finite_or_text(value) for name, value in values.items()}
 
 
 def _summarise_log(data: Any, question: _Question) -> tuple[Summary, list[str]]:

@@ -71,6 +71,7 @@ def render(audit: dict[str, Any]) -> str:
         *_smooth_lines(audit),
         "",
         *_calibration_lines(audit),
+        *_utility_lines(audit),
         "",
         *_arm_lines(audit),
         "",
@@ -152,6 +153,19 @@ def _calibration_lines(audit: dict[str, Any]) -> list[str]:
     if len(lines) == 1:
         lines.append("  no value: see the notices")
     return lines
+
+
+def _utility_lines(audit: dict[str, Any]) -> list[str]:
+    """Utility beside fairness, where the true rewards are known."""
+    found = audit.get("utility")
+    if found is None:
+        return []
+    return [
+        "",
+        f"Utility under the known truth: {number(found['reward_per_round'])} reward per round, "
+        f"standard regret {number(found['standard_regret'], 1)} in total "
+        f"({number(found['standard_regret_per_round'])} per round)",
+    ]
 
 
 def _arm_lines(audit: dict[str, Any]) -> list[str]:

@@ -129,6 +129,26 @@ def test_case_71_three_bernoulli_arms(theta, best):
     np.testing.assert_allclose(found, best, atol=1e-10)
 
 
+def test_utility_is_reported_beside_fairness_where_the_truth_is_known():
+    # always arm 1 of (1; 0 or 2 with P = .4) pays 1.0 per round, always arm 2 pays 0.8
+    truth = bf.rewards.Finite(support=[0, 1, 2], pmf=[[0, 1, 0], [0.6, 0, 0.4]])
+    log = bf.History([1] * 10, [0.0] * 10, selection_probability=[[0.0, 1.0]] * 10)
+    result = bf.audit(log, family="finite", truth=truth)
+    found = result.to_dict()["utility"]
+    assert found["reward_per_round"] == pytest.approx(0.8)
+    assert found["standard_regret"] == pytest.approx(2.0)
+    assert result.regret_objective.value == pytest.approx(0.6)  # P* = (.6, .4)
+    assert "standard regret 2.0" in str(result)
+
+
+def test_example_1_of_the_paper():
+    truth = bf.rewards.Finite(support=[0, 1, 2], pmf=[[0, 1, 0], [0.6, 0, 0.4]])
+    for pi, regret in [((1, 0), 0.4), ((0.5, 0.5), 0.1), ((0.6, 0.4), 0.0)]:
+        log = bf.History([0], [1.0], selection_probability=[pi])
+        result = bf.audit(log, family="finite", truth=truth)
+        assert result.regret_objective.value == pytest.approx(regret, abs=1e-12)
+
+
 def test_case_71_regrets():
     truth = bf.rewards.Bernoulli([0.9, 0.5, 0.1])
     for pi, regret in [((1, 0, 0), 0.34), ((1 / 3,) * 3, 0.326666666667)]:
