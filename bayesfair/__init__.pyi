@@ -1,6 +1,6 @@
 __version__: str
 
-from . import errors, models, policies, rewards
+from . import errors, models, policies, rewards, theory
 from .audit import Audit, audit, load_audit, merge
 from .audit.duel_result import DuelAudit
 from .audit.duels import audit_comparisons
@@ -8,6 +8,7 @@ from .beliefs_pymc import SequentialBeliefs, sequential_beliefs
 from .beliefs import Beliefs, beliefs
 from .comparisons import Comparisons
 from .connectivity import Connectivity
+from .duelling import DuelLog, simulate_duels
 from .errors import (
     ArmError,
     BayesfairError,
@@ -27,6 +28,7 @@ from .fairness import (
 from .history import History
 from .inference import fit, rewards_from_posterior
 from .inference.criticism import compare, loo, prior_sensitivity
+from .performance import tradeoff, utility
 from .plots import plot_cumulative_regret, plot_frontier, plot_ranks
 from .ranking import (
     fit_summary,
@@ -40,4 +42,4 @@ from .ranking import (
 )
 from .readers import read_history, scan_history
 from .readers.comparisons import read_comparisons
-from .simulate import simulate
+from .simulate import drifting_rewards, simulate

@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 import bayesfair as bf
+from bayesfair.audit.duels import audit_comparisons
+from bayesfair.duelling import simulate_duels
 from bayesfair.performance import utility
 from bayesfair.policies import (
     SDTS,
     CalibratedOracle,
     ChainedConfidence,
     FairnessOfExposure,
+    FairSDDTS,
     FairSDTS,
     Greedy,
     RandomisedPlayTheWinner,
@@ -20,7 +23,7 @@ from bayesfair.policies import (
     Thompson,
     Uniform,
 )
-from bayesfair.rewards import Bernoulli, Finite, Normal
+from bayesfair.rewards import Bernoulli, Finite, Normal, Poisson
 from bayesfair.simulate import simulate
 from bayesfair.theory import guarantee
 
@@ -93,6 +96,7 @@ def test_sd_ts_stays_subjectively_fair_whatever_the_world_does(options):
     "truth",
     [
         Finite([1, 2, 5], [[0.2, 0.5, 0.3], [0.6, 0.2, 0.2], [0.1, 0.8, 0.1]]),
+        Poisson([2.0, 3.0, 3.5]),
         Normal([0.0, 1.0, 0.5], [1.0, 2.0, 0.5]),
     ],
     ids=lambda truth: type(truth).__name__,
@@ -115,3 +119,15 @@ def test_a_run_per_value_of_by():
     assert set(found["groups"]) == {"0", "1", "2"}
     for group in found["groups"].values():
         assert group["subjective"]["verdict"] == "fair"
+
+
+@pytest.mark.parametrize("slot", ["first", "mean"])
+@pytest.mark.parametrize("exploitation", ["A", "C"])
+def test_duels_through_the_audit_of_who_is_compared(exploitation, slot):
+    worth = {"x": 3.0, "y": 2.0, "z": 1.0}
+    rule = FairSDDTS(C=30, exploitation=exploitation, slot=slot)
+    log = simulate_duels(rule, worth, 1500, seed=4)
+    found = audit_comparisons(log, slot=slot, worth=worth, eps1=np.e / 2, eps2=0.3, seed=1)
+    regret = found.to_dict()["calibration"]["objective"]["regret_total"]
+    assert regret == pytest.approx(log.fairness_regret(worth).sum(), rel=1e-9)
+    assert found.to_dict()["objective"]["verdict"] == "fair"

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import special
+from scipy import integrate, special, stats
 
 from bayesfair.errors import BayesfairWarning, DataError, OptionError
 from bayesfair.kernels.simulate_thompson import beta_best_mean_on_grid
@@ -244,6 +244,29 @@ def test_thompson_on_counts_is_the_incomplete_beta_function():
     )
     even = rule.selection_probability(rule.start(7, "poisson"))
     np.testing.assert_allclose(even, 1 / 7, atol=1e-9)
+
+
+def test_normal_rewards_by_integrating_student_t_laws():
+    rewards = {0: [0.4, 1.9, -0.3], 1: [1.0, 1.2]}
+    rounds = [(arm, r) for arm, values in rewards.items() for r in values]
+    laws = []
+    for values in rewards.values():  # normal-inverse-gamma(0, 1, 1, 1)
+        n, mean = len(values), np.mean(values)
+        scale = 1 + np.sum((values - mean) ** 2) / 2 + n * mean**2 / (2 * (1 + n))
+        laws.append((2 * (1 + n / 2), n * mean / (1 + n), scale / (1 + n / 2), 1 + n))
+    for rule, factor in (
+        (SDTS(), lambda kappa: (kappa + 1) / kappa),
+        (Thompson(), lambda c: 1 / c),
+    ):
+        first, second = (
+            stats.t(df, loc, math.sqrt(s * factor(kappa))) for df, loc, s, kappa in laws
+        )
+        expected, _ = integrate.quad(
+            lambda x, a=first, b=second: a.pdf(x) * b.cdf(x), -60, 60, limit=500, points=[0, 1]
+        )
+        state = learned(rule, rounds, 2, family="normal")
+        pi = rule.selection_probability(state)
+        np.testing.assert_allclose(pi, [expected, 1 - expected], atol=1e-6)
 
 
 def test_the_simulators_grid_and_the_pure_rule_integrate_the_same():
