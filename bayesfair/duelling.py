@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.checks import as_generator, check_in_range
+from bayesfair.checks import as_generator
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError
 from bayesfair.kernels.simulate import choose
 from bayesfair.policies.duels import FairSDDTS
+from bayesfair.simulate import check_whole
 
 __all__ = ["DuelLog", "simulate_duels"]
 
@@ -153,12 +154,10 @@ def simulate_duels(
     """
     if not isinstance(policy, FairSDDTS):
         raise OptionError(f"policy={policy!r} is no duelling rule; use FairSDDTS.")
-    n_rounds = int(check_in_range(n_rounds, "n_rounds", 0, np.inf, high_open=True))
+    n_rounds = check_whole(n_rounds, "n_rounds", 0)
     items, share = _worths(worth)
     rule = policy.for_run(len(items), n_rounds)
-    count = (
-        1 if n_runs is None else int(check_in_range(n_runs, "n_runs", 1, np.inf, high_open=True))
-    )
+    count = 1 if n_runs is None else check_whole(n_runs, "n_runs", 1)
     runs = {
         str(r): _one_run(rule, (items, share), n_rounds, rng, f"{rule.name} run {r}")
         for r, rng in enumerate(as_generator(seed).spawn(count))

@@ -166,7 +166,7 @@ class FairSDTS(Policy):
         if isinstance(self.C, str):
             check_choice(self.C, "C", _C_OPTIONS)
         else:
-            check_in_range(self.C, "C", 0, math.inf)
+            check_in_range(self.C, "C", 0, math.inf, high_open=True)
         if self.max_divergence is not None:
             check_in_range(self.max_divergence, "max_divergence", 0, 1)
 

@@ -174,7 +174,7 @@ class FairSDDTS:
         if isinstance(self.C, str):
             check_choice(self.C, "C", ("paper",))
         else:
-            check_in_range(self.C, "C", 0, math.inf)
+            check_in_range(self.C, "C", 0, math.inf, high_open=True)
         check_in_range(self.eps2, "eps2", 0, math.inf, low_open=True, high_open=True)
         check_in_range(self.delta, "delta", 0, 1, low_open=True)
         check_choice(self.exploitation, "exploitation", ("A", "B", "C"))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 import math
+from pathlib import Path
 
 import choix
 import numpy as np
@@ -13,6 +15,8 @@ from bayesfair.duelling import DuelLog, simulate_duels
 from bayesfair.errors import BayesfairWarning, DataError, OptionError
 from bayesfair.policies import FairSDDTS
 from bayesfair.policies.duels import mle_worth, paper_worth
+
+SHARED = Path(__file__).resolve().parents[2] / ".." / "shared"
 
 
 def random_wins(rng, k, scale=30):
@@ -215,3 +219,27 @@ def test_pairs_and_winners_follow_the_logged_probabilities():
 def test_mistakes_are_named(error, call, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.skipif(not (SHARED / "data/baseball.csv").exists(), reason="needs shared baseball.csv")
+def test_case_76_best_of_duelling_arms_is_the_share_of_the_worths():
+    rows = list(csv.DictReader((SHARED / "data/baseball.csv").read_text().splitlines()))
+    teams = sorted({row["home.team"] for row in rows})
+    rule = FairSDDTS(C=0, estimator="mle", smoothing=1e-9)
+    wins = np.zeros((len(teams), len(teams)))
+    for row in rows:
+        i, j = teams.index(row["home.team"]), teams.index(row["away.team"])
+        wins[i, j] += float(row["home.wins"])
+        wins[j, i] += float(row["away.wins"])
+    state = type(rule.start(2))(wins, 0.0)
+    p_best = dict(zip(teams, rule.selection_probability(state), strict=True))
+    published = {
+        "Milwaukee": 0.2189,
+        "Detroit": 0.1894,
+        "Toronto": 0.1643,
+        "New York": 0.1568,
+        "Boston": 0.1363,
+        "Cleveland": 0.0892,
+        "Baltimore": 0.0450,
+    }
+    assert p_best == pytest.approx(published, abs=6e-5)
