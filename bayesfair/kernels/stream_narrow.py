@@ -14,7 +14,7 @@ from bayesfair.kernels.stream_wide import FASTMATH, SUMS
 
 __all__ = ["MOST_ARMS", "run_narrow"]
 
-MOST_ARMS = 16
+MOST_ARMS = 18
 """With more arms, pairs and products of a whole chunk cost more than repairing the last round's."""
 
 _CHUNK = 128
@@ -137,7 +137,6 @@ def _raise_frontier(pi, m, n, spread, excess, asked, grid, left, value, frontier
 
     ``left`` holds each round's excess at the last eps1 for which it is known.
     """
-    k = m.shape[0]
     at_left = 0.0
     for c in range(n):
         left[c] = spread[c]
@@ -204,13 +203,14 @@ def run_narrow(  # type: ignore[no-untyped-def]
                 t = start + c
                 if who[c] >= 0 or (t == 0 and changed_before):
                     continue
-                moved = False
+                same_offer, moved = True, False
                 for i in range(k):
                     base = t * stride[0] + i * stride[1]
                     last = row_before[i] if t == 0 else pi[base - stride[0]]
+                    same_offer = same_offer and not np.isnan(last)
                     moved = moved or abs(pi[base] - last) > 1e-9
-                marks[b, 0] += 1
-                marks[b, 1] += moved
+                marks[b, 0] += same_offer
+                marks[b, 1] += same_offer and moved
             for i in range(k):
                 base = start * stride[0] + i * stride[1]
                 for c in range(n):

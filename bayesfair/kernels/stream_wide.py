@@ -20,12 +20,17 @@ loop by where the arrays happen to lie, and two runs would differ in the last di
 
 SUMS = FASTMATH | {"reassoc"}
 
+# A call takes as long as half the work in it where arms are few.
+_INNER = {
+    "cache": True, "nogil": True, "error_model": "numpy", "fastmath": FASTMATH, "forceinline": True,
+}  # fmt: skip
+
 # A product that has moved by more than this since it was made is made anew: what had underflowed
 # to zero could otherwise matter again and stay zero.
 _GROWTH = 1e80
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=SUMS)
+@numba.njit(**_INNER | {"fastmath": SUMS})
 def _product(m, q, x):  # type: ignore[no-untyped-def]
     """Return prod(q + m x)."""
     product = 1.0
@@ -34,7 +39,7 @@ def _product(m, q, x):  # type: ignore[no-untyped-def]
     return product
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=SUMS)
+@numba.njit(**_INNER | {"fastmath": SUMS})
 def _shortfall(p_best, row):  # type: ignore[no-untyped-def]
     """Return sum max(P* - pi, 0) where every arm is on offer."""
     total = 0.0
@@ -44,7 +49,7 @@ def _shortfall(p_best, row):  # type: ignore[no-untyped-def]
     return total
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
+@numba.njit(**_INNER)
 def _tie_table(m, q, nodes, weights, table, weighted):  # type: ignore[no-untyped-def]
     """Fill ``table`` (node, arm) with 1/(q + m x) and ``weighted`` with w prod(q + m x)."""
     k = m.shape[0]
@@ -55,7 +60,7 @@ def _tie_table(m, q, nodes, weights, table, weighted):  # type: ignore[no-untype
     return _product(m, q, 0.0)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
+@numba.njit(**_INNER)
 def _replace_arm(a, m_new, q_new, q_old, nodes, table, weighted):  # type: ignore[no-untyped-def]
     """Let arm ``a`` have mean ``m_new``; return the factor by which prod(1 - m) changes."""
     for u in range(nodes.shape[0]):
@@ -65,7 +70,7 @@ def _replace_arm(a, m_new, q_new, q_old, nodes, table, weighted):  # type: ignor
     return q_new / q_old
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
+@numba.njit(**_INNER)
 def _best_arm(m, none, table, weighted, p_best):  # type: ignore[no-untyped-def]
     """Write P* of every arm; ``none`` is the tie share of the all-zero outcome per arm."""
     k = m.shape[0]
@@ -92,7 +97,7 @@ def _best_arm(m, none, table, weighted, p_best):  # type: ignore[no-untyped-def]
         p_best[i] = m[i] * p_best[i] + none
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
+@numba.njit(**_INNER)
 def _best_arm_on_offer(row, m, q, weights, table, scratch, p_best):  # type: ignore[no-untyped-def]
     """Write P* among the arms whose ``row`` is not NaN; return (their number, prod(1 - m))."""
     k, n_nodes = m.shape[0], weights.shape[0]
@@ -114,23 +119,60 @@ def _best_arm_on_offer(row, m, q, weights, table, scratch, p_best):  # type: ign
     return on, none
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
+@numba.njit(**_INNER)
+def _copy_row(pi, base, step, row):  # type: ignore[no-untyped-def]
+    """Copy a round's rule; return how many arms are not on offer."""
+    off = 0
+    if step == 1:
+        for i in range(row.shape[0]):
+            row[i] = pi[base + i]
+    else:
+        for i in range(row.shape[0]):
+            row[i] = pi[base + i * step]
+    for i in range(row.shape[0]):
+        off += np.isnan(row[i])
+    return off
+
+
+@numba.njit(**_INNER)
+def _extremes(row, tops, bottoms):  # type: ignore[no-untyped-def]
+    """Return the largest and the smallest of ``row``, without NaN, eight side by side."""
+    k = row.shape[0]
+    for d in range(8):
+        tops[d], bottoms[d] = row[0], row[0]
+    whole = k - k % 8
+    for c in range(0, whole, 8):
+        for d in range(8):
+            x = row[c + d]
+            tops[d] = x if x > tops[d] else tops[d]
+            bottoms[d] = x if x < bottoms[d] else bottoms[d]
+    high, low = tops[0], bottoms[0]
+    for d in range(1, 8):
+        high = tops[d] if tops[d] > high else high
+        low = bottoms[d] if bottoms[d] < low else low
+    for c in range(whole, k):
+        high = row[c] if row[c] > high else high
+        low = row[c] if row[c] < low else low
+    return high, low
+
+
+@numba.njit(**_INNER)
 def _sweep(pi, m, n, eps1):  # type: ignore[no-untyped-def]
     """Return the largest excess over pairs of the ``n`` arms, given in order of m."""
-    worst = -np.inf
+    upward = downward = -np.inf  # apart, so that they do not wait for each other
     low_u, high_v = np.inf, -np.inf
     for c in range(n):
         shift = eps1 * m[c]
         u, v = pi[c] - shift, pi[c] + shift
         up, down = u - low_u, high_v - v
-        worst = up if up > worst else worst
-        worst = down if down > worst else worst
+        upward = up if up > upward else upward
+        downward = down if down > downward else downward
         low_u = u if u < low_u else low_u
         high_v = v if v > high_v else high_v
-    return worst
+    return upward if upward > downward else downward
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
+@numba.njit(**_INNER)
 def _raise_frontier(pi, m, n, spread, asked, at_asked, grid, frontier):  # type: ignore[no-untyped-def]
     """Raise ``frontier`` where this round exceeds it.
 
@@ -138,24 +180,19 @@ def _raise_frontier(pi, m, n, spread, asked, at_asked, grid, frontier):  # type:
     beyond the last one below that. Where this bound is below the frontier nothing is computed.
     """
     left, at_left = 0.0, spread
-    n_grid = grid.shape[0]
-    for e in range(n_grid):
+    slope = (at_asked - spread) / grid[asked] if asked > 0 else 0.0
+    for e in range(grid.shape[0]):
         eps1 = grid[e]
         if e == asked:
-            left, at_left = eps1, at_asked
+            left, at_left, slope = eps1, at_asked, 0.0
             frontier[e] = max(frontier[e], at_asked)
-            continue
-        if eps1 == 0.0:
-            bound = value = spread
-        else:
-            bound = at_left
-            if e < asked:
-                bound += (at_asked - at_left) * (eps1 - left) / (grid[asked] - left)
-            if bound <= frontier[e]:
-                continue
-            value = _sweep(pi, m, n, eps1)
-            left, at_left = eps1, value
-        frontier[e] = max(frontier[e], value)
+        elif eps1 == 0.0:
+            frontier[e] = max(frontier[e], spread)
+        elif at_left + slope * (eps1 - left) > frontier[e]:
+            at_left = _sweep(pi, m, n, eps1)
+            left = eps1
+            slope = (at_asked - at_left) / (grid[asked] - left) if e < asked else 0.0
+            frontier[e] = max(frontier[e], at_left)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
@@ -172,7 +209,8 @@ def run_wide(  # type: ignore[no-untyped-def]
     has_rows, delayed = p_rows.shape[0] > 0, until.shape[0] > 0
     m, q, n_seen, n_won = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
     table, weighted, scratch = np.empty((n_nodes, k)), np.empty(n_nodes), np.empty(n_nodes)
-    p_best, row, last = np.empty(k), np.zeros(k), np.empty(k)
+    p_best, row, tops, bottoms = np.empty(k), np.zeros(k), np.empty(8), np.empty(8)
+    best_sum, rule_sum, variance_sum = np.empty(k), np.empty(k), np.empty(k)
     order, place = np.arange(k), np.empty(k, np.int64)
     sorted_m, sorted_pi, offer_m = np.empty(k), np.empty(k), np.empty(k)
     for b in blocks:
@@ -194,13 +232,7 @@ def run_wide(  # type: ignore[no-untyped-def]
             order[d] = i
         for c in range(k):
             place[order[c]], sorted_m[c] = c, m[order[c]]
-        if start == 0:
-            last[:] = row_before
-        elif has_pi:
-            for i in range(k):
-                last[i] = pi[(start - 1) * stride[0] + i * stride[1]]
-                if has_offer and not offered[start - 1, i]:
-                    last[i] = np.nan
+        best_sum[:], rule_sum[:], variance_sum[:] = 0.0, 0.0, 0.0
         worst = -np.inf
         marks[b, 2] = -1
         all_zero, max_pi = 0.0, 0.0
@@ -242,10 +274,7 @@ def run_wide(  # type: ignore[no-untyped-def]
             # the rule of this round; NaN = not on offer
             n_on = k
             if has_pi:
-                base = t * stride[0]
-                for i in range(k):
-                    row[i] = pi[base + i * stride[1]]
-                    n_on -= np.isnan(row[i])
+                n_on -= _copy_row(pi, t * stride[0], stride[1], row)
             if has_offer:
                 n_on = 0
                 for i in range(k):
@@ -254,56 +283,52 @@ def run_wide(  # type: ignore[no-untyped-def]
                     if not offered[t, i]:
                         row[i] = np.nan
                     n_on += not np.isnan(row[i])
-            if n_on == k:
-                _best_arm(m, none / k, table, weighted, p_best)
-                all_zero += none
-            else:
-                n_on, none_on = _best_arm_on_offer(row, m, q, weights, table, scratch, p_best)
-                all_zero += none_on
-            p_chosen[t] = p_best[arm[t]]
-            tallies[b, 0, arm[t]] += 1
-            if n_on == k:
-                for i in range(k):
-                    sums[b, 0, i] += p_best[i]
-            else:
-                for i in range(k):
-                    if not np.isnan(row[i]):
-                        sums[b, 0, i] += p_best[i]
-                    else:
-                        tallies[b, 1, i] -= 1
-            if has_rows:
-                for i in range(k):
-                    p_rows[t, i] = p_best[i]
             if not changed:
                 same_offer, moved = True, False
                 if has_pi:
                     for i in range(k):
-                        same_offer = same_offer and np.isnan(last[i]) == np.isnan(row[i])
-                        moved = moved or abs(row[i] - last[i]) > 1e-9
+                        last = row_before[i]
+                        if t > 0:
+                            last = pi[(t - 1) * stride[0] + i * stride[1]]
+                            if has_offer and not offered[t - 1, i]:
+                                last = np.nan
+                        same_offer = same_offer and np.isnan(last) == np.isnan(row[i])
+                        moved = moved or abs(row[i] - last) > 1e-9
                 marks[b, 0] += same_offer
                 marks[b, 1] += same_offer and moved
-            if not has_pi:
-                continue
-            for i in range(k):
-                last[i] = row[i]
             short, high, low = 0.0, -np.inf, np.inf
             if n_on == k:
-                short = _shortfall(p_best, row)
+                _best_arm(m, none / k, table, weighted, p_best)
+                all_zero += none
                 for i in range(k):
-                    sums[b, 1, i] += row[i]
-                    sums[b, 2, i] += row[i] * (1.0 - row[i])
+                    best_sum[i] += p_best[i]
+                if has_pi:
+                    short = _shortfall(p_best, row)
+                    for i in range(k):
+                        rule_sum[i] += row[i]
+                        variance_sum[i] += row[i] * (1.0 - row[i])
+                    high, low = _extremes(row, tops, bottoms)
+            else:
+                n_on, none_on = _best_arm_on_offer(row, m, q, weights, table, scratch, p_best)
+                all_zero += none_on
                 for i in range(k):
+                    if np.isnan(row[i]):
+                        tallies[b, 1, i] -= 1
+                        continue
+                    best_sum[i] += p_best[i]
+                    lack = p_best[i] - row[i]
+                    short += lack if lack > 0.0 else 0.0
+                    rule_sum[i] += row[i]
+                    variance_sum[i] += row[i] * (1.0 - row[i])
                     high = row[i] if row[i] > high else high
                     low = row[i] if row[i] < low else low
-            else:
+            p_chosen[t] = p_best[arm[t]]
+            tallies[b, 0, arm[t]] += 1
+            if has_rows:
                 for i in range(k):
-                    if not np.isnan(row[i]):
-                        lack = p_best[i] - row[i]
-                        short += lack if lack > 0.0 else 0.0
-                        sums[b, 1, i] += row[i]
-                        sums[b, 2, i] += row[i] * (1.0 - row[i])
-                        high = row[i] if row[i] > high else high
-                        low = row[i] if row[i] < low else low
+                    p_rows[t, i] = p_best[i]
+            if not has_pi:
+                continue
             regret[t] = short
             max_pi += high
             spread = high - low
@@ -311,20 +336,19 @@ def run_wide(  # type: ignore[no-untyped-def]
                 spread <= limits[0] and spread <= worst and spread <= frontier[b, grid.shape[0] - 1]
             ):
                 continue
+            means = sorted_m
             if n_on == k:
                 for c in range(k):
                     sorted_pi[c] = row[order[c]]
-                excess = _sweep(sorted_pi, sorted_m, k, grid[asked])
-                _raise_frontier(sorted_pi, sorted_m, k, spread, asked, excess, grid, frontier[b])
             else:
-                n = 0
+                means, on = offer_m, 0
                 for c in range(k):
                     i = order[c]
                     if not np.isnan(row[i]):
-                        sorted_pi[n], offer_m[n] = row[i], m[i]
-                        n += 1
-                excess = _sweep(sorted_pi, offer_m, n, grid[asked])
-                _raise_frontier(sorted_pi, offer_m, n, spread, asked, excess, grid, frontier[b])
+                        sorted_pi[on], offer_m[on] = row[i], m[i]
+                        on += 1
+            excess = _sweep(sorted_pi, means, n_on, grid[asked])
+            _raise_frontier(sorted_pi, means, n_on, spread, asked, excess, grid, frontier[b])
             if excess > limits[0]:
                 for level in range(limits.shape[0]):
                     marks[b, 3 + level] += excess > limits[level]
@@ -334,4 +358,7 @@ def run_wide(  # type: ignore[no-untyped-def]
                     worst_mean[b, i] = m[i]
         for i in range(k):
             tallies[b, 1, i] += stop - start
+            sums[b, 0, i] = best_sum[i]
+            if has_pi:
+                sums[b, 1, i], sums[b, 2, i] = rule_sum[i], variance_sum[i]
         totals[b, 0], totals[b, 1], totals[b, 2] = all_zero, max_pi, worst
