@@ -21,7 +21,7 @@ from bayesfair.sufficient import choose_family, earlier_counts
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Beliefs", "beliefs", "belief_start", "coded_rewards", "iter_beliefs", "marginal"]
+__all__ = ["Beliefs", "belief_start", "beliefs", "coded_rewards", "iter_beliefs", "marginal"]
 
 _CHUNK_VALUES = 2_000_000
 

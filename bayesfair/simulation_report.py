@@ -10,9 +10,9 @@ import numpy as np
 
 from bayesfair.errors import OptionError
 from bayesfair.history import History
+from bayesfair.performance import utility
 from bayesfair.policies import policy_from_name
 from bayesfair.simulate import simulate
-from bayesfair.performance import utility
 
 __all__ = ["parse_arms", "report", "write_runs"]
 
@@ -82,7 +82,7 @@ def report(
     logs: Mapping[str, History] = simulate(
         rule, truth, n_rounds, seed=seed, n_runs=runs, batch=batch, delay=delay or None
     )
-    rows = []
+    rows: list[dict[str, Any]] = []
     for label, log in logs.items():
         found = utility(log, truth)
         rows.append(

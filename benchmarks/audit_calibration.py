@@ -1,6 +1,6 @@
 """Is the audit itself calibrated? Coverage of its intervals, false alarms, power.
 
-Run: python benchmarks/audit_calibration.py [--logs 400] [--out benchmarks/results/audit_calibration.md]
+Run: python benchmarks/audit_calibration.py [--logs 400] [--out FILE.md]
 
 (b) Coverage of the 95 % intervals of the objective fairness regret and of the objective smallest
     eps2, theta drawn from the prior of the fit, rules that see only the log. With theta fixed
@@ -123,8 +123,9 @@ def main() -> None:
         "",
         "## The same with theta fixed (no pass mark)",
         "",
-        "Near equal arms both quantities fold at 0: the truth sits at the edge of what the interval "
-        "can hold, so coverage is not that of an average over the prior.",
+        "Near equal arms both quantities fold at 0: the truth sits at the edge of what the "
+        "interval can hold, so coverage is not that of an average over the prior. At exactly equal "
+        "arms every posterior draw separates them, so each draw needs less eps2 than the truth.",
         "",
         "| rule | theta | fairness regret | smallest eps2 |",
         "|---|---|---|---|",
@@ -137,9 +138,9 @@ def main() -> None:
             emit()
     lines += [
         "",
-        "## Runs that are unfair, and runs that are found unfair (theta from the prior, delta 0.05)",
+        "## Runs that are unfair, and that are found unfair (theta from the prior, delta 0.05)",
         "",
-        "| rule | criterion (eps1, eps2) | k | unfair at its theta | found unfair | found wrongly |",
+        "| rule | (eps1, eps2) | k | unfair at its theta | found unfair | found wrongly |",
         "|---|---|---|---|---|---|",
     ]
     fair = FairSDTS(eps2=0.1, delta=0.1)
@@ -155,7 +156,7 @@ def main() -> None:
             emit()
     lines += [
         "",
-        "## Power: share of logs found unfair (2000 rounds, constant rule, eps2 = 0.05, delta = 0.05)",
+        "## Power: share of logs found unfair (2000 rounds, constant rule, eps2 = delta = 0.05)",
         "",
         "| k | eps1 | excess 0.05 | excess 0.1 | excess 0.2 |",
         "|---|---|---|---|---|",
@@ -170,8 +171,8 @@ def main() -> None:
         "What a verdict can carry: with theta from the prior the intervals hold their level; "
         '"unfair" is rare for rules within their guarantee; an excess of 0.1 is found in 2000 '
         "rounds with two arms. What it cannot: at a fixed theta, near equal arms, the intervals "
-        "are not 95 % in the frequentist sense; with many arms and few plays per arm a small excess "
-        "stays undetermined.",
+        "are not 95 % in the frequentist sense; with many arms and few plays per arm a small "
+        "excess stays undetermined.",
     ]
     emit()
 

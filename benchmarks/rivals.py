@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.kernels.quadrature import n_tie_nodes
+
 Floats = NDArray[np.float64]
 
 
@@ -30,6 +32,7 @@ def audit_numpy(
     arm: NDArray[np.int32],
     reward: Floats,
     pi: Floats,
+    *,
     grid: Floats,
     asked: int,
     eps2: float,
@@ -37,7 +40,7 @@ def audit_numpy(
 ) -> Audited:
     """Audit a whole log, ``chunk`` rounds at a time (Beta(1/2, 1/2), rewards all observed)."""
     n_rounds, k = pi.shape
-    x, w = np.polynomial.legendre.leggauss(max(1, -(-k // 2)))
+    x, w = np.polynomial.legendre.leggauss(n_tie_nodes(k))  # as few as ours
     x, w = (x + 1) / 2, w / 2
     won, seen = np.full(k, 0.5), np.full(k, 1.0)
     frontier, regret = np.zeros(grid.size), np.empty(n_rounds)

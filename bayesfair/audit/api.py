@@ -213,8 +213,8 @@ def _summarise_log(data: Any, question: _Question) -> tuple[Summary, list[str]]:
     notes = [note] if note else []
     if first.prior_counts is not None and start.n_rounds == 0:
         notes.append(
-            f"The log starts mid-run: {first.prior_counts.sum():g} outcomes from before it count in "
-            "the beliefs, not in its rounds."
+            f"The log starts mid-run: {first.prior_counts.sum():g} outcomes from before it count "
+            "in the beliefs, not in its rounds."
         )
     threads = n_threads()
     total: Summary | None = None

@@ -63,8 +63,8 @@ def find_pairs(
                 pair[start:stop, 0], pair[start:stop, 1] = first, second
     both = pair[:, 0] >= 0
     i, j = np.where(both, pair[:, 0], 0), np.where(both, pair[:, 1], 0)
-    rows = np.arange(n_rounds)
-    swap = both & (pi[rows, j] > pi[rows, i])  # the arm chosen more often comes first
+    at = np.arange(n_rounds)
+    swap = both & (pi[at, j] > pi[at, i])  # the arm chosen more often comes first
     pair[swap] = pair[swap][:, ::-1]
     worst, worst_pair = -1, (-1, -1)
     top = float(excess.max(initial=-np.inf))

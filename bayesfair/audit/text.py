@@ -156,7 +156,7 @@ def _calibration_lines(audit: dict[str, Any]) -> list[str]:
 
 
 def _utility_lines(audit: dict[str, Any]) -> list[str]:
-    """Utility beside fairness, where the true rewards are known."""
+    """Show utility beside fairness, where the true rewards are known."""
     found = audit.get("utility")
     if found is None:
         return []
