@@ -154,7 +154,7 @@ def loo_comparisons(tree: xr.DataTree, comparisons: Comparisons) -> Any:
         in_sample[c] = special.logsumexp(column) - np.log(n_draws)
     n = float(count.sum())
     total = float(count @ elpd)
-    variance = float(count @ (elpd - total / n) ** 2) / n
+    variance = float(count @ (elpd - total / n) ** 2) / max(n - 1, 1.0)
     good_k = min(1 - 1 / np.log10(n_draws), 0.7)
     times = count.astype(np.int64)
     return ELPDDataLOO(
