@@ -245,6 +245,9 @@ def _collapse(
     step = np.cumsum(fresh)
     level = (step - np.repeat(step[start[:-1][size > 0]], size[size > 0])).astype(np.int32)
     level[np.isinf(value)] = _REST
+    # tied within a tolerance: their values differ, so they are put in item order only now
+    order = np.lexsort((item, level, ranking))
+    ranking, item, level = ranking[order], item[order], level[order]
 
     complete = size == k
     if partial is None and not complete.all():

@@ -122,7 +122,8 @@ class ChainLikelihood:
             return np.concatenate([out, z.T @ out])
 
         own = plackett_luce.information_diagonal(self.chains, log_worth)
-        return product, np.concatenate([own, own @ z**2])
+        bent = plackett_luce.information_product(self.chains, log_worth, np.ascontiguousarray(z))
+        return product, np.concatenate([own, (z * bent).sum(axis=0)])
 
     def draws(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the log-likelihood of rows of parameters."""
