@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bayesfair.kernels import stream
+from bayesfair.kernels.best_arm import bernoulli_best_arm
 from bayesfair.kernels.stream import TOLERANCES, start_state, stream_bernoulli
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
@@ -315,3 +316,112 @@ def test_reference_histories(case, eps1):
     if k > 1:
         first = [sorted(r["argmax_logged"][eps1])[0] for r in rounds[:n_rounds]]
         assert [sorted(pair) for pair in result.pair.tolist()] == first
+
+
+def audited(arm, reward, pi, **options):
+    k = pi.shape[1]
+    options = {"eps1_grid": GRID, "eps1_index": 3, "eps2": 0.0, "want_rounds": True} | options
+    state = options.pop("state", start_state(np.full(k, 0.5), np.full(k, 0.5)))
+    return stream_bernoulli(arm, reward, pi, state=state, **options)
+
+
+@pytest.mark.parametrize("k", [2, 3, 7, 18, 19, 33])
+def test_sd_ts_needs_nothing_at_eps1_one(k):
+    """Its Bernoulli constant is 1: theory, for every log whatever its rule was."""
+    arm, reward, pi = random_log(k, 1500, k)
+    own = audited(arm, reward, pi).p_best
+    result = audited(arm, reward, own)
+    assert result.worst_excess < 1e-13
+    assert result.frontier[GRID.index(1.0)] < 1e-13
+    assert result.n_violating.sum() == 0
+    assert result.regret.max() < 1e-13
+
+
+@pytest.mark.parametrize("k", [4, 25])
+def test_raising_eps_never_adds_a_violation(k):
+    arm, reward, pi = random_log(k, 800, 9, learns=False)
+    by_eps2 = [audited(arm, reward, pi, eps2=e).n_violating for e in (0.0, 0.02, 0.1, 0.3)]
+    assert np.all(np.diff(by_eps2, axis=0) <= 0)
+    assert np.all(np.diff(by_eps2, axis=1) <= 0)
+    by_eps1 = [audited(arm, reward, pi, eps1_index=e).n_violating for e in range(len(GRID))]
+    assert np.all(np.diff(by_eps1, axis=0) <= 0)
+
+
+@pytest.mark.parametrize("k", [5, 22])
+def test_later_rounds_never_change_earlier_ones(k):
+    arm, reward, pi = random_log(k, 400, 2)
+    whole, early = audited(arm, reward, pi), audited(arm[:150], reward[:150], pi[:150])
+    for name in ("regret", "p_best_chosen", "smallest_eps2", "pair", "p_best"):
+        np.testing.assert_array_equal(getattr(whole, name)[:150], getattr(early, name))
+
+
+@pytest.mark.parametrize("k", [6, 21])
+def test_order_of_arms_does_not_matter(k):
+    arm, reward, pi = random_log(k, 500, 8)
+    order = np.random.default_rng(0).permutation(k)
+    place = np.argsort(order).astype(np.int32)
+    one, other = audited(arm, reward, pi), audited(place[arm], reward, pi[:, order])
+    for name in ("p_best", "p_best_sum", "pi_sum", "pi_var_sum", "plays", "n_offered"):
+        np.testing.assert_allclose(
+            getattr(one, name)[..., order], getattr(other, name), rtol=1e-12, atol=1e-14
+        )
+    for name in ("frontier", "regret", "smallest_eps2", "worst_excess", "n_violating"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), atol=1e-13)
+
+
+def test_many_arms_that_all_fail_once():
+    """prod(1 - m) rises from 2^-1200, below the smallest float, to almost 1 within one block."""
+    k = 1200
+    arm, reward = np.arange(k, dtype=np.int32), np.zeros(k)
+    state = start_state(np.full(k, 0.001), np.full(k, 0.001))
+    result = stream_bernoulli(
+        arm, reward, None, state=state, eps1_grid=[1.0], eps1_index=0, eps2=0.0, want_rounds=True
+    )
+    for t in (0, 1, 600, 1150, k - 1):
+        m = np.where(np.arange(k) < t, 0.001 / 1.002, 0.5)
+        np.testing.assert_allclose(
+            result.p_best[t], bernoulli_best_arm(m), rtol=1e-9, atol=1e-14, err_msg=str(t)
+        )
+    np.testing.assert_allclose(result.p_best.sum(axis=1), 1.0, atol=1e-9)
+    left = state.alpha[0] / 1.002
+    assert result.all_zero_sum == pytest.approx(
+        sum((1 - left) ** t * 0.5 ** (k - t) for t in range(k)), rel=1e-9
+    )
+
+
+def test_long_block_does_not_drift():
+    k, n_rounds = 30, 8000
+    rng = np.random.default_rng(6)
+    arm = rng.integers(0, k, n_rounds).astype(np.int32)
+    reward = (rng.random(n_rounds) < 0.3).astype(float)
+    result = audited(arm, reward, np.full((n_rounds, k), 1 / k))
+    pulls, won = np.zeros((n_rounds, k)), np.zeros((n_rounds, k))
+    pulls[np.arange(1, n_rounds), arm[:-1]], won[np.arange(1, n_rounds), arm[:-1]] = 1, reward[:-1]
+    m = (0.5 + np.cumsum(won, axis=0)) / (1 + np.cumsum(pulls, axis=0))
+    np.testing.assert_allclose(result.p_best, bernoulli_best_arm(m), rtol=0, atol=2e-14)
+
+
+def test_frozen_strided_and_empty_input():
+    arm, reward, pi = random_log(4, 60, 1)
+    expected = audited(arm, reward, pi)
+    wide = np.repeat(pi, 2, axis=1)[:, ::2]
+    for array in (arm, reward, pi):
+        array.flags.writeable = False
+    equal_results(audited(arm, reward, pi), expected)
+    equal_results(audited(arm.astype(np.int64), reward, wide), expected)
+    nothing = audited(arm[:0], reward[:0], pi[:0], state=expected.state)
+    assert nothing.state is expected.state
+    assert nothing.worst_round == -1
+    assert nothing.frontier.tolist() == [0.0] * len(GRID)
+
+
+def test_wrong_input_is_refused():
+    arm, reward, pi = random_log(3, 10, 1)
+    with pytest.raises(ValueError, match="ascend"):
+        audited(arm, reward, pi, eps1_grid=[1.0, 0.5])
+    with pytest.raises(ValueError, match="later than its own round"):
+        audited(arm, reward, pi, known_at=np.arange(10))
+    with pytest.raises(ValueError, match="expected"):
+        audited(arm, reward, pi[:5])
+    with pytest.raises(ValueError, match="positive"):
+        start_state([0.0, 1.0], [1.0, 1.0])
