@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from bayesfair.checks import check_choice, check_known, listed
 from bayesfair.connectivity import Connectivity, connectivity_of
 from bayesfair.errors import ArmError, BayesfairWarning, DataError, OptionError
-from bayesfair.kernels.graph import ranking_edges
+from bayesfair.kernels.duels import DuelCounts
+from bayesfair.kernels.graph import ranking_edges, ranking_matrices
 from bayesfair.kernels.plackett_luce_stages import Chains, chains_of_pairs, chains_of_rankings
 from bayesfair.labels import clean_label
 
@@ -30,33 +31,6 @@ def _no_int32() -> NDArray[np.int32]:
 
 def _no_int64() -> NDArray[np.int64]:
     return np.zeros(0, np.int64)
-
-
-@dataclass(frozen=True)
-class DuelCounts:
-    """Outcomes per unordered pair and presentation; ``(C,)`` arrays.
-
-    Attributes
-    ----------
-    left, right : array of int
-        Items, left < right.
-    first : array of int
-        1 = `left` was shown first, -1 = `right`, 0 = neither or not looked at.
-    wins_left, wins_right, ties : array of float
-        Weighted counts.
-    """
-
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    first: NDArray[np.int8]
-    wins_left: NDArray[np.float64]
-    wins_right: NDArray[np.float64]
-    ties: NDArray[np.float64]
-
-    @property
-    def total(self) -> NDArray[np.float64]:
-        """Comparisons per cell."""
-        return self.wins_left + self.wins_right + self.ties
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -221,12 +195,7 @@ class ComparisonCells:
             How often each item was chosen.
         """
         chains = self.chains(ties=ties)
-        length = np.diff(chains.start)
-        index = np.full((len(length), int(length.max(initial=1))), self.n_items, np.int64)
-        weight = np.zeros(index.shape)
-        inside = np.arange(index.shape[1]) < length[:, None]
-        index[inside], weight[inside] = chains.item, chains.weight
-        return index, weight, chains.wins
+        return *chains.padded(), chains.wins
 
     def standard_covariates(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return covariates centred and divided by their standard deviations, and these.
@@ -241,34 +210,23 @@ class ComparisonCells:
 
     def win_matrix(self) -> NDArray[np.float64]:
         """Return how often item i came before item j, ``(k, k)``; ties apart."""
-        table = np.zeros((self.n_items, self.n_items))
         if self.kind == "duels":
+            table = np.zeros((self.n_items, self.n_items))
             won = self.outcome < 2
             a = np.where(self.outcome == 0, self.left, self.right)[won]
             b = np.where(self.outcome == 0, self.right, self.left)[won]
             np.add.at(table, (a, b), self.count[won])
             return table
-        level = np.where(self.level < 0, np.int32(2**31 - 1), self.level)
-        for u, n in enumerate(self.count):
-            here = slice(self.start[u], self.start[u + 1])
-            before = level[here, None] < level[None, here]
-            table[np.ix_(self.item[here], self.item[here])] += n * before
-        return table
+        return ranking_matrices(self.item, self.level, self.start, self.count, self.n_items)[0]
 
     def tie_matrix(self) -> NDArray[np.float64]:
         """Return how often items i and j shared a place, ``(k, k)``, symmetric."""
-        table = np.zeros((self.n_items, self.n_items))
         if self.kind == "duels":
+            table = np.zeros((self.n_items, self.n_items))
             tied = self.outcome == 2
             np.add.at(table, (self.left[tied], self.right[tied]), self.count[tied])
             return table + table.T
-        for u in np.flatnonzero(self._has_tie()):
-            here = slice(self.start[u], self.start[u + 1])
-            level = self.level[here]
-            same = (level[:, None] == level[None, :]) & (level >= 0)
-            np.fill_diagonal(same, False)
-            table[np.ix_(self.item[here], self.item[here])] += self.count[u] * same
-        return table
+        return ranking_matrices(self.item, self.level, self.start, self.count, self.n_items)[1]
 
     def orderings(self) -> list[tuple[tuple[str, ...], ...]]:
         """Return the distinct orderings, best first, each place a tuple of labels.

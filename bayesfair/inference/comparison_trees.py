@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.comparisons import Comparisons
+from bayesfair.connectivity import Connectivity
 from bayesfair.errors import OptionError
 from bayesfair.inference.laplace import Mode, centred_covariance
 from bayesfair.inference.tree import N_CHAINS, posterior_dataset
@@ -34,7 +35,7 @@ def worth_of(model: str, log_worth: NDArray[np.float64]) -> NDArray[np.float64]:
     return shares
 
 
-def data_group(comparisons: Comparisons) -> xr.Dataset:
+def data_group(comparisons: Comparisons, links: Connectivity) -> xr.Dataset:
     """Return per item: comparisons, wins (came first alone), island (-1 = no data)."""
     import xarray as xr
 
@@ -42,7 +43,7 @@ def data_group(comparisons: Comparisons) -> xr.Dataset:
         {
             "n": ("item", comparisons.item_counts()),
             "n_wins": ("item", _times_first(comparisons)),
-            "island": ("item", comparisons.connectivity().island),
+            "island": ("item", links.island),
         },
         coords={"item": np.array(comparisons.items)},
     )

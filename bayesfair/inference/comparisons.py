@@ -251,12 +251,12 @@ def fit_comparisons(
         "reads": "log_worth",
     }
     nuts: dict[str, Any] = {"cores": cores, "progress": progress, "draws": n_draws}
-    if callable(model):
+    build = getattr(model, "build", model)
+    if callable(build):
         if method == "laplace" or np.isinf(prior_sd):
             raise OptionError("a model of your own is sampled: use method='nuts'.")
-        groups, attrs = nuts_groups(comparisons, model, options, rng=rng, **nuts)
-        groups["constant_data"] = data_group(comparisons)
-        name = f"{getattr(model, '__module__', '?')}.{getattr(model, '__qualname__', 'build')}"
+        groups, attrs = nuts_groups(comparisons, build, options, rng=rng, **nuts)
+        name = f"{getattr(build, '__module__', '?')}.{getattr(build, '__qualname__', 'build')}"
         attrs |= {"model": name, "ties": ties or "none", "prior": f"as written in {name}"}
         return _accepted(groups, {**shared, **attrs}, comparisons, allow_unconverged)
 
@@ -284,7 +284,6 @@ def fit_comparisons(
         sampled, extra = nuts_groups(comparisons, module.build, problem.options, rng=rng, **nuts)
         groups |= sampled
         attrs |= extra
-    groups["constant_data"] = data_group(comparisons)
     return _accepted(groups, {**shared, **attrs}, comparisons, allow_unconverged)
 
 
@@ -308,6 +307,7 @@ def _accepted(
     """Assemble the tree, with its notices; refuse draws that did not converge."""
     notices = list(comparisons.notices)
     links = comparisons.connectivity()
+    groups["constant_data"] = data_group(comparisons, links)
     if len(links.weak_components) > 1 or links.no_data or links.tie_links:
         notices += links.sentences()
     if attrs.get("method") == "laplace" and not attrs.get("certified", 1):

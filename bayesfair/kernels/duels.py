@@ -6,17 +6,45 @@ item. `curves` gives, per cell, the value and its derivatives; everything else i
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_ndtr
 
-__all__ = ["LINKS", "Curves", "curves", "log_likelihood_draws"]
+__all__ = ["LINKS", "Curves", "DuelCounts", "curves", "log_likelihood_draws"]
 
 LINKS = ("logit", "probit", "davidson")
 
 _HALF_LOG_TWO_PI = 0.5 * np.log(2 * np.pi)
+
+
+@dataclass(frozen=True)
+class DuelCounts:
+    """Outcomes per unordered pair and presentation; ``(C,)`` arrays.
+
+    Attributes
+    ----------
+    left, right : array of int
+        Items, left < right.
+    first : array of int
+        1 = `left` was shown first, -1 = `right`, 0 = neither or not looked at.
+    wins_left, wins_right, ties : array of float
+        Weighted counts.
+    """
+
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    first: NDArray[np.int8]
+    wins_left: NDArray[np.float64]
+    wins_right: NDArray[np.float64]
+    ties: NDArray[np.float64]
+
+    @property
+    def total(self) -> NDArray[np.float64]:
+        """Comparisons per cell."""
+        return self.wins_left + self.wins_right + self.ties
 
 
 class Curves(NamedTuple):

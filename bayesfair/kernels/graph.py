@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Components", "components", "ranking_edges", "recession_direction"]
+__all__ = ["Components", "components", "ranking_edges", "ranking_matrices", "recession_direction"]
 
 
 class Components(NamedTuple):
@@ -116,6 +116,25 @@ def ranking_edges(
         loser.append(np.tile(below, len(above)))
     tied = np.flatnonzero(~begins & (level >= 0))
     return np.concatenate(winner), np.concatenate(loser), item[tied - 1], item[tied]
+
+
+def ranking_matrices(
+    item: NDArray[np.int32],
+    level: NDArray[np.int32],
+    start: NDArray[np.int64],
+    count: NDArray[np.float64],
+    n_items: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return how often item i came before item j, and how often they shared a place, ``(k, k)``."""
+    won, tied = np.zeros((n_items, n_items)), np.zeros((n_items, n_items))
+    place = np.where(level < 0, np.int32(2**31 - 1), level)  # the unordered rest is last
+    for u, n in enumerate(count):
+        here = slice(start[u], start[u + 1])
+        who = np.ix_(item[here], item[here])
+        won[who] += n * (place[here, None] < place[None, here])
+        tied[who] += n * ((place[here, None] == place[None, here]) & (level[here, None] >= 0))
+    np.fill_diagonal(tied, 0.0)
+    return won, tied
 
 
 def recession_direction(

@@ -45,6 +45,15 @@ class Chains(NamedTuple):
         """Number of items, k."""
         return len(self.wins)
 
+    def padded(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return items, padded with k, and weights as one row per chain, ``(S, L)`` each."""
+        length = np.diff(self.start)
+        index = np.full((len(length), int(length.max(initial=1))), self.n_items, np.int64)
+        weight = np.zeros(index.shape)
+        inside = np.arange(index.shape[1]) < length[:, None]
+        index[inside], weight[inside] = self.item, self.weight
+        return index, weight
+
 
 def chains_of_pairs(
     winner: NDArray[np.int32], loser: NDArray[np.int32], count: NDArray[np.float64], n_items: int
