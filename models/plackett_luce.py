@@ -16,7 +16,7 @@ place the log-likelihood is averaged over their orders.
 
 Prior rationale. Independent normal log-worths, centred, are a ZeroSumNormal; only gaps enter the
 likelihood. With prior_sd = 1 a gap has sd 1.41: P(i before j) is in (0.059, 0.941) with probability
-95 %, and among 10 items the largest worth is below 0.61 with probability 95 %.
+95 %, and among 10 items the largest worth is below 0.54 with probability 95 %.
 
 Contract. Observed: how often each choice set was chosen from and each item won, sufficient. Read
 downstream: ``log_worth``. worth_i is P*(i), the probability of being chosen from all items. Use for
