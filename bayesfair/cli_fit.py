@@ -141,19 +141,20 @@ def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options a
 
         named |= _EXAMPLES[check_choice(example, "--example", tuple(_EXAMPLES))]
         source = examples.path(example)
-    # what these warnings say is among the notices of the report
-    warnings.simplefilter("ignore", BayesfairWarning)
-    comparisons = read_comparisons(
-        source, **named, items=_names(items), partial=partial, missing=missing, labels=labels,
-        unknown=unknown, both_bad=both_bad,
-    )  # fmt: skip
     options: dict[str, Any] = {"ties": ties} if ties is not None else {}
     if order_effect is not None:
         options["order_effect"] = order_effect
-    tree = fit(
-        comparisons, model=model, method=method, prior_sd=prior_sd, draws=draws, seed=seed,
-        progress=_on_terminal(), **options,
-    )  # fmt: skip
+    with warnings.catch_warnings():
+        # what these warnings say is among the notices of the report
+        warnings.simplefilter("ignore", BayesfairWarning)
+        comparisons = read_comparisons(
+            source, **named, items=_names(items), partial=partial, missing=missing, labels=labels,
+            unknown=unknown, both_bad=both_bad,
+        )  # fmt: skip
+        tree = fit(
+            comparisons, model=model, method=method, prior_sd=prior_sd, draws=draws, seed=seed,
+            progress=_on_terminal(), **options,
+        )  # fmt: skip
     numbers = fit_summary(tree, comparisons, anchor=anchor)
     if save is not None:
         tree.to_netcdf(save, engine="h5netcdf")

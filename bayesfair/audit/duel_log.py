@@ -107,6 +107,15 @@ class Windows:
     lower: FloatArray
     upper: FloatArray
 
+    def where_covered_by(self, finer: Windows) -> Windows:
+        """Return a copy that keeps only items on offer in all finer windows inside each window."""
+        covered = np.ones(self.share.shape, bool)
+        for w in range(len(self.start)):
+            inside = (finer.start < self.stop[w]) & (finer.stop > self.start[w])
+            covered[w] = ~np.isnan(finer.share[inside]).any(axis=0)
+        tables = (np.where(covered, t, np.nan) for t in (self.share, self.lower, self.upper))
+        return Windows(self.start, self.stop, *tables)
+
 
 def duel_rounds(
     duels: Any,

@@ -27,9 +27,13 @@ FloatArray = NDArray[np.float64]
 
 
 def audit_windows(
-    rounds: DuelRounds, criterion: Criterion, truth: Truth, windows: Windows
+    rounds: DuelRounds, criterion: Criterion, truth: Truth, windows: Windows, whole: Windows
 ) -> DuelAudit:
-    """Return the audit of a log from its windows; see `audit_comparisons`."""
+    """Return the audit of a log from its windows; see `audit_comparisons`.
+
+    `whole` has windows as long as possible: a mean over more rounds bounds the largest gap and the
+    mean regret from below as well, with less noise. Beliefs change, so they get the short ones.
+    """
     eps1, at = np.array(criterion.grid), criterion.grid_index
     limit = criterion.eps2 + criterion.tolerance
     notices = list(slot_notices(rounds))
@@ -38,7 +42,8 @@ def audit_windows(
         raise DataError(
             "no two items were on offer throughout a window. Give a smaller window=, or offered=."
         )
-    low_gap, high_gap = _limitgaps(windows)
+    low_gap, high_gap = _limit_gaps(windows)
+    low_gap = np.maximum(low_gap, _limit_gaps(whole)[0])
     plug = gaps(windows.share)
     needed = smallest(plug, truth.log_worth, eps1)
     least = smallest(low_gap, truth.log_worth, eps1)
@@ -48,7 +53,10 @@ def audit_windows(
     verdict = verdict_of(fair_low, fair_high, criterion)
     length = (windows.stop - windows.start).astype(np.float64)
     totals, p_best = regret_per_draw(_renormalised(windows.share), length, truth.log_worth)
-    lower = _regret_limit(windows, length, truth.log_worth)
+    lower = np.maximum(
+        _regret_limit(windows, length, truth.log_worth),
+        _regret_limit(whole, (whole.stop - whole.start).astype(np.float64), truth.log_worth),
+    )
     beliefs = beliefs_at(rounds, windows.start)
     believed = np.zeros(rounds.n_items)
     subjective_low, subjective_high = np.zeros(len(eps1)), np.zeros(len(eps1))
@@ -58,7 +66,7 @@ def audit_windows(
         one = slice(w, w + 1)
         part = Windows(*(getattr(windows, name)[one] for name in
                          ("start", "stop", "share", "lower", "upper")))  # fmt: skip
-        low, high = _limitgaps(part)
+        low, high = _limit_gaps(part)
         at_least = smallest(low, beliefs[one], eps1)[0]
         subjective_low = np.maximum(subjective_low, at_least)
         subjective_high = np.maximum(subjective_high, smallest(high, beliefs[one], eps1)[0])
@@ -149,7 +157,7 @@ def audit_windows(
     )
 
 
-def _limitgaps(windows: Windows) -> tuple[FloatArray, FloatArray]:
+def _limit_gaps(windows: Windows) -> tuple[FloatArray, FloatArray]:
     """Return lower and upper limits of the largest |pi(i) - pi(j)| over windows, ``(k, k)``."""
     k = windows.share.shape[1]
     low, high = np.zeros((k, k)), np.zeros((k, k))

@@ -143,7 +143,10 @@ def audit_comparisons(
     )
     if rounds.selection is not None:
         return _full(rounds, criterion, truth)
-    return audit_windows(rounds, criterion, truth, windows_of(rounds, window, _ALPHA))
+    # the whole log is one more window: less often on offer throughout, but much sharper
+    windows = windows_of(rounds, window, _ALPHA / 2)
+    whole = windows_of(rounds, rounds.n_rounds, _ALPHA / 2).where_covered_by(windows)
+    return audit_windows(rounds, criterion, truth, windows, whole)
 
 
 def _truth(
