@@ -13,7 +13,9 @@ from bayesfair.checks import check_choice, listed
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.kernels.best_arm import beta_best_mean
+from bayesfair.kernels.best_mean import gamma_best_mean
 from bayesfair.kernels.conjugate import BeliefTable, iter_parameters
+from bayesfair.kernels.continuous_arms import location_scale_best_arm
 from bayesfair.priors import DEFAULT_PRIOR, describe_prior, prior_table
 from bayesfair.rewards import Rewards
 from bayesfair.sufficient import choose_family, earlier_counts
@@ -61,16 +63,28 @@ class Beliefs:
         Raises
         ------
         OptionError
-            Unless the beliefs are Beta.
+            For ``"finite"`` rewards, whose mean has no distribution in closed form, and for beliefs
+            under a PyMC model.
         """
         import xarray as xr
 
-        if self.family != "bernoulli" or self.parameters is None:
+        table = self.parameters
+        if table is None or self.family == "finite":
             raise OptionError(
-                "best_mean_probability is available for conjugate Bernoulli beliefs; for others "
-                "draw from bayesfair.fit."
+                "best_mean_probability is available for conjugate bernoulli, poisson and normal "
+                "beliefs; for others compare the draws of bayesfair.fit."
             )
-        rows = np.stack([beta_best_mean(p[:, 0], p[:, 1]) for p in self.parameters])
+        if self.family == "normal":
+            mean, kappa, a, b = np.moveaxis(table, -1, 0)
+            # the mean itself is Student t, narrower than the next reward
+            scale = np.sqrt(b / (a * kappa))
+            rows = location_scale_best_arm(2 * a, mean, scale)
+        else:
+            best = beta_best_mean if self.family == "bernoulli" else gamma_best_mean
+            rows = np.empty(table.shape[:-1])
+            for t, row in enumerate(table):
+                again = t > 0 and np.array_equal(row, table[t - 1])
+                rows[t] = rows[t - 1] if again else best(row[:, 0], row[:, 1])
         return xr.DataArray(
             rows, dims=("round", "arm"), coords=self.best_arm_probability.coords,
             name="best_mean_probability",
