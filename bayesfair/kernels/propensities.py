@@ -36,18 +36,29 @@ _FAST = {"reassoc", "contract", "nsz"}  # never nnan: NaN means "not on offer"
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)
 def _pair_maxima(pi, block, out):  # type: ignore[no-untyped-def]
     n_rounds, k = pi.shape
-    column = np.empty((k, block))
+    column, high, low = np.empty((k, block)), np.empty(k), np.empty(k)
     for start in range(0, n_rounds, block):
-        stop = min(start + block, n_rounds)
-        size = stop - start
+        size = min(block, n_rounds - start)
+        # a comparison with NaN is false: a pair not on offer does not count
+        high[:], low[:] = -np.inf, np.inf
         for t in range(size):
             for i in range(k):
-                column[i, t] = pi[start + t, i]
+                p = pi[start + t, i]
+                column[i, t] = p
+                high[i] = p if p > high[i] else high[i]
+                low[i] = p if p < low[i] else low[i]
         for i in range(k):
             for j in range(i + 1, k):
+                # records are rare: whether there is one takes a fraction of finding it
                 best = out[i, j]
+                if max(high[i] - low[j], high[j] - low[i]) <= best:
+                    continue
+                above = 0
                 for t in range(size):
-                    # a comparison with NaN is false: a pair not on offer does not count
+                    above += abs(column[i, t] - column[j, t]) > best
+                if above == 0:
+                    continue
+                for t in range(size):
                     d = abs(column[i, t] - column[j, t])
                     best = d if d > best else best
                 out[i, j] = best
@@ -81,7 +92,7 @@ def pair_maxima(pi: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     k = pi.shape[1]
     out = np.full((k, k), -np.inf)
-    _pair_maxima(np.ascontiguousarray(pi), 512, out)
+    _pair_maxima(np.ascontiguousarray(pi), 128, out)
     out = np.maximum(out, out.T)
     np.fill_diagonal(out, 0.0)
     return np.asarray(out)
