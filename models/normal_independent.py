@@ -68,7 +68,7 @@ def build(history: History, *, prior: Any = None) -> pm.Model:
             sd,
             n,
             logp=_average_logp,
-            random=_average_random,
+            dist=_average,
             observed=pm.Data("observed_average", average, dims="arm"),
             dims="arm",
         )
@@ -77,7 +77,7 @@ def build(history: History, *, prior: Any = None) -> pm.Model:
             sd,
             n,
             logp=_spread_logp,
-            random=_spread_random,
+            dist=_spread,
             observed=pm.Data("observed_spread", squares, dims="arm"),
             dims="arm",
         )
@@ -91,8 +91,8 @@ def _average_logp(value: Any, mean: Any, sd: Any, n: Any) -> Any:
     return pt.switch(n > 0, density, 0.0)
 
 
-def _average_random(mean: Any, sd: Any, n: Any, rng: Any = None, size: Any = None) -> Any:
-    return rng.normal(mean, sd / np.sqrt(np.maximum(n, 1)), size=size) * (n > 0)
+def _average(mean: Any, sd: Any, n: Any, size: Any) -> Any:
+    return pm.Normal.dist(mean, sd / pt.sqrt(pt.maximum(n, 1)), size=size) * (n > 0)
 
 
 def _spread_logp(value: Any, sd: Any, n: Any) -> Any:
@@ -101,5 +101,5 @@ def _spread_logp(value: Any, sd: Any, n: Any) -> Any:
     return pt.switch(n > 1, -(n - 1) * pt.log(sd) - 0.5 * value / sd**2, 0.0)
 
 
-def _spread_random(sd: Any, n: Any, rng: Any = None, size: Any = None) -> Any:
-    return sd**2 * rng.chisquare(np.maximum(n - 1, 1e-300), size=size) * (n > 1)
+def _spread(sd: Any, n: Any, size: Any) -> Any:
+    return sd**2 * pm.ChiSquared.dist(pt.maximum(n - 1, 1), size=size) * (n > 1)

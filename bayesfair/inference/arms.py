@@ -176,6 +176,7 @@ def _fit_nuts(
 def _data_groups(model: Any) -> dict[str, xr.Dataset]:
     """Return observed and constant data of a PyMC model, labelled."""
     import xarray as xr
+    from pytensor.compile.mode import Mode
 
     def dataset(values: dict[str, Any]) -> xr.Dataset:
         variables: dict[str, Any] = {}
@@ -191,7 +192,9 @@ def _data_groups(model: Any) -> dict[str, xr.Dataset]:
             }
         return xr.Dataset(variables, coords=coords)
 
-    observed = {v.name: model.rvs_to_values[v].eval() for v in model.observed_RVs}
+    # nothing worth compiling: a cast of a data container at most
+    plain = Mode(linker="py", optimizer=None)
+    observed = {v.name: model.rvs_to_values[v].eval(mode=plain) for v in model.observed_RVs}
     constants = {v.name: v.get_value() for v in model.data_vars}
     return {"observed_data": dataset(observed), "constant_data": dataset(constants)}
 

@@ -1,0 +1,112 @@
+"""Simulation-based calibration: simulators written from each model's docstring, ranks, verdict."""
+
+import numpy as np
+from scipy import special, stats
+
+from bayesfair.history import History
+
+ARMS = ("a", "b")
+N_ROUNDS = 8
+N_BINS = 4
+LEVELS = np.array([1.0, 2.0, 3.0])
+N_DRAWS = 100  # kept per simulation, nearly independent
+
+
+def _history(rng, theta_of_round, draw):
+    arm = rng.permutation(np.arange(N_ROUNDS) % len(ARMS))
+    reward = np.array([draw(theta_of_round(t, a)) for t, a in enumerate(arm)], dtype=float)
+    return History(arm, reward, arms=ARMS)
+
+
+def bernoulli_independent(rng, alpha=0.5, beta=0.5):
+    theta = rng.beta(alpha, beta, 2)
+    history = _history(rng, lambda t, a: theta[a], lambda p: rng.random() < p)
+    return {"theta": theta}, history
+
+
+def bernoulli_hierarchical(rng, spread=1.0, center_scale=1.0):
+    mu = center_scale * special.logit(rng.random())  # a standard logistic variate, scaled
+    tau = abs(rng.normal(0, spread))
+    theta = special.expit(rng.normal(mu, tau, 2))
+    history = _history(rng, lambda t, a: theta[a], lambda p: rng.random() < p)
+    return {"mu": mu, "tau": tau, "theta": theta}, history
+
+
+def bernoulli_drifting(rng, drift=0.5):
+    tau = abs(rng.normal(0, drift))
+    steps = tau * rng.normal(size=(N_BINS - 1, 2))
+    first = special.logit(rng.random(2))
+    logit = first + np.concatenate([np.zeros((1, 2)), np.cumsum(steps, axis=0)])
+    theta = special.expit(logit)
+    length = N_ROUNDS // N_BINS
+    history = _history(rng, lambda t, a: theta[t // length, a], lambda p: rng.random() < p)
+    return {"tau": tau, "theta": theta}, history
+
+
+def finite_independent(rng, concentration=(0.5, 0.5, 0.5)):
+    probability = rng.dirichlet(concentration, 2)
+    history = _history(
+        rng, lambda t, a: probability[a], lambda p: LEVELS[rng.choice(3, p=p / p.sum())]
+    )
+    return {"probability": probability}, history
+
+
+def poisson_independent(rng, shape=0.5, rate=0.5):
+    rates = rng.gamma(shape, 1 / rate, 2)
+    return {"rate": rates}, _history(rng, lambda t, a: rates[a], rng.poisson)
+
+
+def normal_independent(rng, location=0.0, shape=1.0, scale=1.0):
+    sd = np.sqrt(scale / rng.gamma(shape, 1.0, 2))
+    mean = location + sd * rng.normal(size=2)
+    history = _history(rng, lambda t, a: (mean[a], sd[a]), lambda p: rng.normal(*p))
+    return {"mean": mean, "sd": sd}, history
+
+
+#: simulator, options of `build`, and a wrong prior for the simulator
+CASES = {
+    "bernoulli_independent": (bernoulli_independent, {}, {"alpha": 8.0, "beta": 0.5}),
+    "bernoulli_hierarchical": (bernoulli_hierarchical, {}, {"spread": 6.0}),
+    "bernoulli_drifting": (bernoulli_drifting, {"n_bins": N_BINS}, {"drift": 4.0}),
+    "finite_independent": (
+        finite_independent,
+        {"support": LEVELS},
+        {"concentration": (0.5, 0.5, 5.0)},
+    ),
+    "poisson_independent": (poisson_independent, {}, {"shape": 6.0, "rate": 0.5}),
+    "normal_independent": (normal_independent, {}, {"location": 4.0, "scale": 4.0}),
+}
+
+
+def normalised_ranks(compiled, name, n_simulations, seed, wrong=False):
+    """Return (r + 0.5) / (L + 1) per scalar parameter, ``{label: (n_simulations,)}``."""
+    simulate, options, wrong_prior = CASES[name]
+    rng = np.random.default_rng(seed)
+    ranks = {}
+    for _ in range(n_simulations):
+        truth, history = simulate(rng, **(wrong_prior if wrong else {}))
+        model, data = compiled(name, history, **options)
+        tree = model.sample(
+            draws=4 * N_DRAWS, tune=300, target_accept=0.9, chains=1,
+            seed=int(rng.integers(2**31)), cores=1, data=data,
+        )  # fmt: skip
+        for parameter, value in truth.items():
+            draws = tree["posterior"][parameter].values[0, ::4]
+            rank = (draws < value).sum(axis=0)
+            for index in np.ndindex(np.shape(value)):
+                u = (np.asarray(rank)[index] + 0.5) / (N_DRAWS + 1)
+                ranks.setdefault(f"{parameter}{list(index)}", []).append(u)
+    return {label: np.array(values) for label, values in ranks.items()}
+
+
+def smallest_p(ranks):
+    """Return the smallest p-value of uniform ranks, and the parameter it belongs to.
+
+    Two Kolmogorov-Smirnov tests per parameter: of the ranks (bias) and of their distance from the
+    middle (too wide or too narrow posteriors), which the first one hardly sees.
+    """
+    found = []
+    for label, u in ranks.items():
+        found.append((stats.kstest(u, "uniform").pvalue, label))
+        found.append((stats.kstest(np.abs(2 * u - 1), "uniform").pvalue, f"|{label}|"))
+    return min(found)

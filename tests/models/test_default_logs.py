@@ -1,0 +1,35 @@
+"""Every model of the arms fits hard logs at default settings: no divergences, converged."""
+
+import numpy as np
+import pytest
+
+from bayesfair.history import History
+from bayesfair.inference.contract import ARM_MODELS
+from bayesfair.inference.nuts import refusal
+
+pytestmark = pytest.mark.statistical
+
+ARMS = ("conventional", "ecmo")
+RNG = np.random.default_rng(5)
+
+LOGS = {
+    # Bartlett et al. (1985): patient 2 conventional, died; the others ECMO, survived
+    "ecmo": History([1, 0] + [1] * 10, [1, 0] + [1] * 10, arms=ARMS),
+    "all_zero": History([0, 1] * 6, [0] * 12, arms=ARMS),
+    "all_one": History([0, 1] * 6, [1] * 12, arms=ARMS),
+    "one_arm": History([0] * 12, [1, 0, 0, 1, 0, 1, 1, 1, 0, 0, 1, 0], arms=("only",)),
+    "one_arm_all_zero": History([0] * 12, [0] * 12, arms=("only",)),
+    "nothing_observed": History([0, 1] * 6, [np.nan] * 12, arms=ARMS),
+    "a_million_rounds": History(
+        RNG.integers(0, 2, 1_000_000), RNG.random(1_000_000) < 0.01, arms=ARMS
+    ),
+}
+
+
+@pytest.mark.parametrize("log", LOGS)
+@pytest.mark.parametrize("name", ARM_MODELS)
+def test_fits_at_default_settings(compiled, name, log):
+    model, data = compiled(name, LOGS[log])
+    _, found = model.fit(draws=4000, seed=1, cores=1, data=data)
+    assert refusal(found) == ""
+    assert found["divergences"] == 0
