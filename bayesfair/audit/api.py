@@ -356,6 +356,14 @@ def _objective(
 
         parts, notices = parts_under_model(data, summary, question)
         return evaluate(parts, question.criterion), notices
+    elif question.beliefs_model is not None:
+        from bayesfair.audit.general import posterior_of_log
+
+        rewards = posterior_of_log(data, summary.start, question.draws, rng)
+        notices.append(
+            "The true rewards are drawn from the conjugate posterior of the whole log, not from "
+            "the model of the beliefs; model= chooses another."
+        )
     elif summary.start.family == "bernoulli":
         table = summary.end.posterior
         draws = rng.beta(table[:, 0], table[:, 1], size=(question.draws, k))

@@ -31,6 +31,7 @@ __all__ = [
     "general_result",
     "general_start",
     "parts_under_model",
+    "posterior_of_log",
     "posterior_rewards",
     "with_divergences",
 ]
@@ -165,6 +166,19 @@ def posterior_rewards(summary: Summary, draws: int, rng: np.random.Generator) ->
     return rewards_of(summary.end.family, reads, summary.arms, level)
 
 
+def posterior_of_log(
+    data: History, start: AuditState, draws: int, rng: np.random.Generator
+) -> Rewards:
+    """Return draws of the true rewards from the conjugate posterior, whatever the beliefs were."""
+    from bayesfair.inference.conjugate import draw_posterior, posterior_table
+    from bayesfair.inference.posterior import rewards_of
+
+    _, table, levels = posterior_table(data, start.family, prior=start.prior)
+    return rewards_of(
+        start.family, draw_posterior(start.family, table, (draws,), rng), data.arms, levels
+    )
+
+
 def audit_with_beliefs_model(data: Any, question: Any) -> tuple[Summary, list[str]]:
     """Return the summary of a log against beliefs under a PyMC model.
 
@@ -195,7 +209,11 @@ def audit_with_beliefs_model(data: Any, question: Any) -> tuple[Summary, list[st
             criterion,
         )  # fmt: skip
     changed = np.ones(data.n_rounds, dtype=bool)
-    rows = prior_table(None, found.family, data.arms, 2 if found.family == "finite" else None)
+    levels = np.unique(data.reward[~np.isnan(data.reward)])
+    n_levels = max(len(levels), 1) if found.family == "finite" else None
+    if found.family == "finite" and np.isin(levels, (0.0, 1.0)).all():
+        n_levels = 2  # as `level_counts` reads a 0/1 log
+    rows = prior_table(question.prior, found.family, data.arms, n_levels)
     start = AuditState(data.arms, found.family, rows, 0, ())
     result = _result(data, criterion, best, pairs, changed, (), want_rounds=True)
     summary = summarise(data, start, criterion, result)
@@ -254,6 +272,10 @@ def parts_under_model(data: Any, summary: Summary, question: Any) -> tuple[list[
     )
     rewards: Rewards = rewards_from_posterior(tree)
     notices = [str(n) for n in json.loads(tree.attrs.get("notices", "[]"))]
+    notices.append(
+        f"The true rewards are drawn from the posterior of the model {tree.attrs['model']} "
+        f"({tree.attrs['method']}; its prior: {tree.attrs['prior']})."
+    )
     starts = bin_starts(tree)
     if summary.selection == "none":
         shares = summary.sums.plays / max(summary.sums.n_rounds, 1)

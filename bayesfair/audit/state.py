@@ -82,6 +82,11 @@ class AuditState:
     def posterior(self) -> NDArray[np.float64]:
         """Beta parameters from the whole log, rewards not known yet included, ``(k, 2)``."""
         beliefs: StreamState = self.beliefs
+        if not isinstance(beliefs, StreamState):
+            raise DataError(
+                f"this state holds no Beta parameters (family {self.family!r}, or beliefs under a "
+                "model)."
+            )
         table = np.stack([beliefs.alpha, beliefs.beta], axis=1)
         for arm, reward in zip(beliefs.pending_arm, beliefs.pending_reward, strict=True):
             table[arm] += (reward, 1 - reward)
