@@ -149,14 +149,17 @@ def _half_line(law, side, last_turn, code, nodes, weights, lag_x, lag_w):  # typ
         length = min(length, _step(x, n2, loc2, s2, reach2, power))
         if length == np.inf:
             return total
+        # panels must meet exactly: a law may be much narrower than it is far away
+        end = max(x + length, np.nextafter(x, np.inf))
+        length = end - x
         part = 0.0
         for u in range(nodes.shape[0]):
-            y = x + length * nodes[u]
-            l1 = front1 + log_shape(y / s1, n1)
-            l2 = front2 + log_shape((y - loc2) / s2, n2)
+            step = length * nodes[u]
+            l1 = front1 + log_shape(x / s1 + step / s1, n1)
+            l2 = front2 + log_shape((x - loc2) / s2 + step / s2, n2)
             part += weights[u] * log_mass_term(l1, l2, code)
         total += part * length
-        x += length
+        x = end
         if code == CHI2:
             if x > last_turn and part * x < 1e-14 * total * min(index, 1.0):
                 return total

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesfair.kernels.best_arm import bernoulli_best_arm
-from bayesfair.kernels.divergences import bernoulli_divergence
+from bayesfair.kernels.divergences import bernoulli_divergence, finite_divergence
 from bayesfair.rewards.base import FloatArray, Rewards, as_float
 
 __all__ = ["Bernoulli"]
@@ -107,4 +107,8 @@ class Bernoulli(Rewards):
         return (rng.random(shape) < self.mean).astype(np.float64)
 
     def _divergence(self, name: str) -> FloatArray:
-        return bernoulli_divergence(self.mean, name)
+        if self.complement is None or name in ("total_variation", "wasserstein"):
+            return bernoulli_divergence(self.mean, name)
+        # 1 - mean would lose the digits that the complement keeps
+        pmf = np.stack([self.complement, self.mean], axis=-1)
+        return finite_divergence(pmf, np.array([0.0, 1.0]), name)

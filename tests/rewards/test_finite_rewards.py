@@ -219,6 +219,9 @@ def test_complement_keeps_small_failure_rates():
     rewards = Bernoulli(1 - q, complement=q)
     np.testing.assert_allclose(np.exp(rewards.log_prob(0)), q, rtol=1e-14)
     np.testing.assert_allclose(rewards.best_arm_probability(), [0.5, 0.5], rtol=1e-14)
+    # kl of rare failures: that of two Poisson rates, to first order
+    kl = q[0] * np.log(q[0] / q[1]) - q[0] + q[1]
+    assert rewards.divergence("kl")[0, 1] == pytest.approx(kl, rel=1e-12)
 
 
 def test_batches_and_indexing():
