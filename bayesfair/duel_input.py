@@ -288,6 +288,14 @@ def collapse_counts(
     """Return the fields of `Comparisons` for rows of counts; see `Comparisons.from_counts`."""
     a, b = encode(left), encode(right)
     n = len(a.codes)
+    if len(b.codes) != n:
+        raise DataError(f"left has {n} rows, right {len(b.codes)}; they must agree.")
+    absent = np.flatnonzero((a.codes < 0) | (b.codes < 0))
+    if absent.size:
+        raise DataError(
+            f"{source.where(int(absent[0]))}: an item is missing ({absent.size} such rows). Name "
+            "it, or remove the row."
+        )
     counts = [
         np.zeros(n) if values is None else checked_weight(values, n, source, name)
         for values, name in ((wins_left, "wins_left"), (wins_right, "wins_right"), (ties, "ties"))

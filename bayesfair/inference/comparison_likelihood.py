@@ -72,14 +72,6 @@ class Layout:
         """Return a gradient in the log-worths as one in (u, gamma)."""
         return np.concatenate([gradient, self.covariates.T @ gradient])
 
-    def centring(self) -> NDArray[np.float64]:
-        """Return the matrix from theta to sum-to-zero log-worths, ``(k, size)``."""
-        k = self.n_items
-        rest = np.zeros((k, self.order + self.tie))
-        full = np.hstack([np.eye(k), self.covariates, rest])
-        centred: NDArray[np.float64] = full - full.mean(axis=0)
-        return centred
-
 
 class Likelihood(Protocol):
     """What Newton's method and the Laplace fit need; all exact."""

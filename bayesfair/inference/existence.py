@@ -60,8 +60,8 @@ def require_maximum(comparisons: Comparisons, likelihood: Likelihood) -> None:
     if layout.tie and abs(direction[-1]) > 1e-6:
         what.append("the tie parameter")
     raise DataError(
-        f"no maximum-likelihood estimate exists: the data let {' and '.join(what)} grow without "
-        "bound, together, at no loss of likelihood (pairs in one presentation only, or outcomes "
+        f"no maximum-likelihood estimate exists: the data let {' and '.join(what)} run off "
+        "without bound, at no loss of likelihood (pairs in one presentation only, or outcomes "
         f"that a threshold predicts perfectly). {_REMEDY}"
     )
 

@@ -26,6 +26,7 @@ ESS_LIMIT = 400
 
 _DENSE = 600  # up to here the Hessian is stored and factorised, above it is only multiplied
 _LONGEST = 5.0  # largest change of a parameter in one step
+_ALIKE = 0.01  # log importance weights that differ by less are all the same
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ def find_mode(
     layout = likelihood.layout
     theta = np.zeros(layout.size)
     value, gradient = likelihood.value_gradient(theta)
-    objective = value
+    objective, before = value, np.inf
     for n_steps in range(1, max_steps + 1):
         slope = gradient - precision * theta
         if layout.size <= _DENSE:
@@ -141,12 +142,12 @@ def find_mode(
         gain = float(slope @ step)
         # far from the mode a full step can leave the range of exp()
         length = min(1.0, _LONGEST / max(float(np.abs(step).max()), 1e-300))
+        # near the top rounding hides the gain: a full step is then as good as any
+        close = gain < 1e-9 * (1 + abs(objective))
         while True:
             trial = theta + length * step
             value, fresh = likelihood.value_gradient(trial)
             reached = value - 0.5 * float(precision @ trial**2)
-            # near the top rounding hides the gain: a full step is then as good as any
-            close = gain < 1e-9 * (1 + abs(objective))
             if np.isfinite(reached) and (reached >= objective + 1e-4 * length * gain or close):
                 break
             length /= 2
@@ -156,8 +157,11 @@ def find_mode(
                     f"gradient {np.abs(slope).max():.2e}. Scale covariates or weights."
                 )
         theta, gradient, objective = trial, fresh, reached
-        if np.abs(length * step).max() < 1e-9 * (1 + np.abs(theta).max()):
+        moved = length * float(np.abs(step).max())
+        # at the top Newton steps shrink quadratically, until rounding keeps them from it
+        if moved < 1e-9 * (1 + np.abs(theta).max()) or (close and moved > 0.5 * before):
             return Mode(theta, value, n_steps)
+        before = moved
     raise ConvergenceError(
         f"the mode was not found in {max_steps} Newton steps (largest log-worth "
         f"{np.abs(theta[: layout.n_items]).max():.3g}). Scale covariates or weights, or give a "
@@ -181,9 +185,14 @@ def centred_covariance(
     estimate without a prior, the Laplace approximation with one.
     """
     inverse = np.linalg.inv(_gauged(likelihood, theta, precision))
-    lift = likelihood.layout.centring()
-    k = likelihood.layout.n_items
-    return lift @ inverse @ lift.T, np.diag(inverse)[k:].copy()
+    layout = likelihood.layout
+    k, at = layout.n_items, layout.order_at
+    z = layout.covariates
+    raised = inverse[:k] + z @ inverse[k:at]
+    table = raised[:, :k] + raised[:, k:at] @ z.T
+    table -= table.mean(axis=0)
+    table -= table.mean(axis=1, keepdims=True)
+    return table, np.diag(inverse)[k:].copy()
 
 
 @dataclass(frozen=True)
@@ -242,8 +251,13 @@ def laplace_draws(
     theta = mode.theta + solve_triangular(root, z.T, lower=True, trans=1, check_finite=False).T
     exact = likelihood.draws(theta) - 0.5 * (theta**2) @ precision
     log_ratio = exact + 0.5 * np.einsum("ij,ij->i", z, z)
-    log_weight, khat = array_stats.psislw(-(log_ratio - log_ratio.max()))
-    weight = np.exp(log_weight - np.max(log_weight))
+    log_ratio -= log_ratio.max()
+    if log_ratio.min() > -_ALIKE:
+        # the Gaussian is the posterior but for rounding: there is no tail to fit
+        weight, khat = np.ones(draws), 0.0
+    else:
+        log_weight, khat = array_stats.psislw(-log_ratio)
+        weight = np.exp(log_weight - np.max(log_weight))
     weight /= weight.sum()
     ess = 1.0 / float((weight**2).sum())
     # systematic resampling: each draw appears within one of its expected number of times

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tracemalloc
 
 import numpy as np
+import pytest
 
 from bayesfair.comparisons import Comparisons
 from bayesfair.inference import fit, laplace
@@ -114,6 +115,35 @@ def test_draws_are_the_posterior_of_three_items_by_quadrature():
     assert np.all(np.abs(draws.std(0) / spread - 1) < error)
     # and the weights matter: the unweighted Gaussian is centred elsewhere
     assert np.abs(tree["mode"]["log_worth"].values - exact).max() > 3 * error / 5 * spread.max()
+
+
+def test_extremes_have_a_mode_and_a_certificate():
+    def pair(won, lost, **options):
+        return fit(Comparisons.from_counts(["a"], ["b"], [won], [lost]), seed=0, **options)
+
+    # nothing compared: the posterior is the prior, to rounding
+    empty = fit(Comparisons.from_duels([], [], [], items=["a", "b"]), seed=0, draws=40_000)
+    assert empty.attrs["certified"] == 1 and empty.attrs["khat"] == 0
+    spread = float(empty["posterior"]["log_worth"].sel(item="a").std())
+    assert abs(spread - np.sqrt(0.5)) < 5 * np.sqrt(0.5) / np.sqrt(2 * 40_000)
+    # a trillion duels, a prior that decides everything, one in a billion against
+    assert pair(1e12, 2e12).attrs["method"] == "laplace"
+    assert pair(5, 0, prior_sd=1e-6).attrs["method"] == "laplace"
+    odds = pair(1e9, 1, prior_sd=np.inf)["mode"]["log_worth"]
+    assert float(odds[0] - odds[1]) == pytest.approx(np.log(1e9), abs=1e-6)
+    # a flat prior and no loss: the mode is far out, the Gaussian there is not the posterior
+    far = pair(5, 0, prior_sd=1e4, method="laplace")
+    assert far.attrs["certified"] == 0
+
+
+def test_strongly_linked_but_far_apart():
+    # a chain of near-certain wins, closed by one loss: worths 40 apart, found from zero
+    data = Comparisons.from_counts(list("abcd"), list("bcda"), [1e6, 1e6, 1e6, 1], [1, 1, 1, 1])
+    mode = fit(data, prior_sd=np.inf, seed=0)["mode"]["log_worth"].values
+    won = data.win_matrix()
+    p = 1 / (1 + np.exp(mode[None, :] - mode[:, None]))
+    # likelihood equations: wins observed = wins expected
+    np.testing.assert_allclose(((won + won.T) * p).sum(1), won.sum(1), rtol=1e-9, atol=1e-5)
 
 
 def test_seeds_repeat_and_differ():
