@@ -56,7 +56,8 @@ class Series:
         running = self.last_regret + np.cumsum(regret)
         at = marks - self.n_rounds
         # plays up to each mark: count per segment between marks, then add up
-        segment = np.searchsorted(at, np.arange(len(arm)), side="right")
+        lengths = np.diff(np.concatenate([[0], at, [len(arm)]]))
+        segment = np.repeat(np.arange(len(at) + 1), lengths)
         counts = np.bincount(segment * k + arm, minlength=(len(at) + 1) * k)
         steps = self.last_plays + np.cumsum(counts.reshape(len(at) + 1, k), axis=0)
         return Series(
@@ -79,29 +80,26 @@ class Series:
         while n // stride > _MOST:
             stride *= 2
         marks = np.arange(stride, n + 1, stride)
-        regret, plays = [], []
-        for mark in marks:
-            part, offset = (self, 0) if mark <= self.n_rounds else (other, self.n_rounds)
-            value, count = part._at(int(mark) - offset)
-            regret.append(value + (self.last_regret if offset else 0.0))
-            plays.append(count + (self.last_plays if offset else 0))
-        k = len(self.last_plays)
+        early = marks <= self.n_rounds
+        regret, plays = self._at(marks[early])
+        later_regret, later_plays = other._at(marks[~early] - self.n_rounds)
         return Series(
             n,
             stride,
-            np.array(regret, dtype=float),
-            np.array(plays, dtype=np.int64).reshape(-1, k),
+            np.concatenate([regret, later_regret + self.last_regret]),
+            np.concatenate([plays, later_plays + self.last_plays]),
             self.last_regret + other.last_regret,
             self.last_plays + other.last_plays,
         )
 
-    def _at(self, round_: int) -> tuple[float, NDArray[np.int64]]:
-        if round_ == self.n_rounds:
-            return self.last_regret, self.last_plays
-        index = round_ // self.stride - 1
-        if index < 0:
-            return 0.0, np.zeros_like(self.last_plays)
-        return float(self.regret[index]), self.plays[index]
+    def _at(self, rounds: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return the cumulative values after some rounds, or at the last mark before."""
+        index = rounds // self.stride
+        regret = np.concatenate([[0.0], self.regret])[index]
+        plays = np.concatenate([np.zeros((1, len(self.last_plays)), np.int64), self.plays])[index]
+        end = rounds == self.n_rounds
+        regret[end], plays[end] = self.last_regret, self.last_plays
+        return regret, plays
 
     def _coarser(self) -> Series:
         return Series(
