@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.errors import OptionError
+from bayesfair.kernels.orders import before_counts
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -144,11 +145,6 @@ def better_probability(ranks: NDArray[np.int32]) -> NDArray[np.float64]:
     array([[ nan, 0.75],
            [0.25,  nan]])
     """
-    n, k = ranks.shape
-    by_item = np.ascontiguousarray(ranks.T)
-    table = np.full((k, k), np.nan)
-    for i in range(k - 1):
-        share = np.count_nonzero(by_item[i] < by_item[i + 1 :], axis=1) / n
-        table[i, i + 1 :] = share
-        table[i + 1 :, i] = 1 - share
-    return table
+    table = before_counts(ranks) / len(ranks)
+    np.fill_diagonal(table, np.nan)
+    return np.asarray(table)

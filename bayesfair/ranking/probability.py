@@ -10,6 +10,7 @@ from scipy.special import expit, ndtr
 
 from bayesfair.checks import check_choice
 from bayesfair.errors import OptionError
+from bayesfair.kernels.orders import mean_outcomes
 from bayesfair.ranking.draws import better_probability, fitted, ranks_of
 
 if TYPE_CHECKING:
@@ -95,14 +96,13 @@ def win_probability(tree: xr.DataTree, *, first: str = "neither") -> xr.Dataset:
     sign = {"neither": 0.0, "item": 1.0, "item_other": -1.0}[first]
     if sign and "order_effect" not in extra:
         raise OptionError(f"first={first!r}: this fit has no order effect; leave first out.")
-    edge = sign * extra["order_effect"][:, None] if sign else np.zeros((len(log_worth), 1))
-    log_tie = extra["log_tie"][:, None] if "log_tie" in extra else None
-    beats, tie = np.full((k, k), np.nan), np.full((k, k), np.nan)
-    for i in range(k):
-        gap = log_worth[:, i : i + 1] - log_worth + edge
-        win, tied = outcome_probability(fit.model, gap, log_tie)
-        beats[i], tie[i] = win.mean(axis=0), tied.mean(axis=0)
-        beats[i, i] = tie[i, i] = np.nan
+    edge = sign * extra["order_effect"] if sign else None
+    if fit.model == "thurstone" or np.ptp(log_worth, axis=1).max() > 600:
+        beats, tie = _gap_by_gap(fit.model, log_worth, edge, extra.get("log_tie"))
+    else:
+        beats, tie = mean_outcomes(log_worth, extra.get("log_tie"), edge)
+    for table in (beats, tie):
+        np.fill_diagonal(table, np.nan)
     dims, items = ("item", "item_other"), np.array(fit.items)
     return xr.Dataset(
         {
@@ -114,6 +114,20 @@ def win_probability(tree: xr.DataTree, *, first: str = "neither") -> xr.Dataset:
         coords={"item": items, "item_other": items},
         attrs={"first": first, "model": fit.model, "notice": fit.island_notice()},
     )
+
+
+def _gap_by_gap(
+    model: str, log_worth: FloatArray, edge: FloatArray | None, log_tie: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return what `mean_outcomes` does, for any link and any size of gaps."""
+    k = log_worth.shape[1]
+    beats, tie = np.zeros((2, k, k))
+    ahead = 0.0 if edge is None else edge[:, None]
+    for i in range(k):
+        gap = log_worth[:, i : i + 1] - log_worth + ahead
+        win, tied = outcome_probability(model, gap, None if log_tie is None else log_tie[:, None])
+        beats[i], tie[i] = win.mean(axis=0), tied.mean(axis=0)
+    return beats, tie
 
 
 def rank_probability(tree: xr.DataTree) -> xr.DataArray:
