@@ -16,6 +16,9 @@ from bayesfair.errors import ArmError, DataError
 __all__ = ["Encoded", "Vocabulary", "clean_label", "encode", "vocabulary"]
 
 
+_SAMPLE = 50_000
+
+
 class Encoded(NamedTuple):
     """A column as positions in the labels seen; -1 = missing."""
 
@@ -48,6 +51,8 @@ def _text(value: Any) -> str | None:
         return None
     if isinstance(value, str):
         return value
+    if isinstance(value, bytes):
+        return value.decode("utf-8")
     if isinstance(value, (float, np.floating)):
         if np.isnan(value):
             return None
@@ -75,16 +80,21 @@ def _arrow(values: Any) -> Any:
 
 def _encode_list(values: list[Any] | tuple[Any, ...]) -> Encoded | None:
     """Encode a long list of strings without copying their text; None if it holds anything else."""
-    try:
-        distinct = set(values)
-    except TypeError:
-        return None
-    if len(distinct) > 256 or not all(type(value) is str and value for value in distinct):
-        return None
-    labels = sorted(distinct)
-    # one call that looks all of them up: twice as fast as a loop over map()
-    codes = itemgetter(*values)({label: i for i, label in enumerate(labels)})
-    return Encoded(np.frombuffer(bytes(codes), np.uint8).astype(np.int32), tuple(labels))
+    for seen in (values[:_SAMPLE], values):  # most often the first rows know all labels
+        try:
+            distinct = set(seen)
+        except TypeError:
+            return None
+        if len(distinct) > 256 or not all(type(value) is str and value for value in distinct):
+            return None
+        labels = sorted(distinct)
+        try:
+            # one call that looks all of them up: twice as fast as a loop over map()
+            codes = itemgetter(*values)({label: i for i, label in enumerate(labels)})
+        except (KeyError, TypeError):
+            continue
+        return Encoded(np.frombuffer(bytes(codes), np.uint8).astype(np.int32), tuple(labels))
+    return None
 
 
 def encode(values: Any) -> Encoded:
@@ -122,9 +132,16 @@ def encode(values: Any) -> Encoded:
             return Encoded(np.zeros(0, np.int32), ())
     indices = column.indices
     if indices.null_count:
-        indices = indices.fill_null(-1)
+        indices = indices.cast(pa.int64()).fill_null(-1)
     codes = indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
-    texts = [_text(value) for value in column.dictionary.to_pylist()]
+    entries = column.dictionary.to_pylist()
+    used = np.zeros(len(entries) + 1, dtype=np.bool_)
+    used[codes] = True  # -1, missing, marks the last
+    # a filtered column keeps the categories whose rows are gone: they are no labels
+    try:
+        texts = [_text(v) if here else None for v, here in zip(entries, used, strict=False)]
+    except UnicodeDecodeError:
+        raise DataError("a label is not UTF-8 text; write labels as text in the source.") from None
     if not any(text is None or text == "" for text in texts) and len(set(texts)) == len(texts):
         return Encoded(codes, tuple(str(text) for text in texts))
     labels: dict[str, int] = {}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["codes", "is_missing", "pieces", "whole"]
+__all__ = ["codes", "is_missing", "pieces", "plain", "whole"]
 
 
 def _shared(array: Any) -> NDArray[Any]:
@@ -65,5 +65,29 @@ def is_missing(column: Any) -> NDArray[np.bool_]:
 
 def codes(chunk: Any) -> NDArray[Any]:
     """Return the positions of a dictionary-encoded chunk, the dictionary's length where missing."""
+    import pyarrow as pa
+
     indices = chunk.indices
-    return _shared(indices.fill_null(len(chunk.dictionary)) if indices.null_count else indices)
+    if indices.null_count:  # narrow indices may have no number left for "missing"
+        indices = indices.cast(pa.int64()).fill_null(len(chunk.dictionary))
+    return _shared(indices)
+
+
+def plain(column: Any) -> Any:
+    """Return a column without the wrappings that most of Arrow's functions do not know.
+
+    UUIDs become their text, other extension types what they store, run-end encoding is undone.
+    """
+    import pyarrow as pa
+
+    kind = column.type
+    if isinstance(kind, pa.UuidType):
+        texts = [None if v is None else str(v) for v in column.to_pylist()]
+        return pa.chunked_array([pa.array(texts, pa.string())])
+    if isinstance(kind, pa.BaseExtensionType):
+        return plain(column.cast(kind.storage_type))
+    if pa.types.is_run_end_encoded(kind):
+        import pyarrow.compute as pc
+
+        return pa.chunked_array([pc.run_end_decode(c) for c in column.chunks], kind.value_type)
+    return column

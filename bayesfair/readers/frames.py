@@ -72,6 +72,9 @@ def open_frame(source: Any) -> Frame | None:
     lazy = isinstance(frame, nw.LazyFrame)
     names = frame.collect_schema().names() if lazy else frame.columns
     header = column_names([str(name) for name in names], "data frame")
+    if not all(isinstance(name, str) for name in names):  # numbered columns, as pandas gives them
+        frame = nw.from_native(frame.to_native().set_axis(list(header), axis=1))
+        names = header
     raw = dict(zip(header, names, strict=True))
     return Frame(frame, header, raw, None if lazy else len(frame))
 
@@ -81,7 +84,10 @@ def _arrow(series: Any, column: str) -> Any:
     import pyarrow as pa
 
     if series.dtype != nw.Object:
-        array = series.to_arrow()
+        try:
+            array = series.to_arrow()
+        except (pa.ArrowException, TypeError, ValueError, NotImplementedError):
+            array = _from_values(series, column)
         return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
     # A column of Python objects may mix types (True, "no", 0; times with and without zone). Arrow
     # would convert some of them silently; as text each value stays what it says.
@@ -95,3 +101,16 @@ def _arrow(series: Any, column: str) -> Any:
     return pa.chunked_array(
         [pa.array([None if v is None else str(v) for v in values], pa.string())]
     )
+
+
+def _from_values(series: Any, column: str) -> Any:
+    """Convert value by value what a library cannot hand over whole, such as sparse columns."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(series.to_list())
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise DataError(
+            f"column {column!r} of data frame holds {series.dtype}, which cannot be read; convert "
+            "it to text or numbers first."
+        ) from error

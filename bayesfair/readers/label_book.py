@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bayesfair.checks import did_you_mean, listed
 from bayesfair.errors import ArmError, DataError
 from bayesfair.labels import clean_label
-from bayesfair.readers.bridge import codes
+from bayesfair.readers.bridge import codes, plain
 
 __all__ = ["LabelBook", "same_but_case", "text_of"]
 
@@ -36,7 +36,7 @@ def text_of(value: Any) -> str | None:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     if isinstance(value, bytes):
-        return value.decode("utf-8", errors="replace")
+        return value.decode("utf-8")
     return str(value)
 
 
@@ -125,22 +125,43 @@ class LabelBook:
         ArmError
             If a label is not among the known ones.
         DataError
-            If the column holds lists or records.
+            If the column holds lists, records, or bytes that are no text.
+
+        Notes
+        -----
+        Of a dictionary only the entries that some row uses become labels: data frames and files
+        keep categories whose rows have been filtered away.
         """
         import pyarrow as pa
 
+        column = plain(column)
         kind = column.type
         if pa.types.is_nested(kind):
             raise DataError(f"{where(0)}: {self.what}s must be simple values, not {kind}.")
         if not pa.types.is_dictionary(kind):
-            column = column.dictionary_encode()
+            try:
+                column = column.dictionary_encode()
+            except pa.ArrowException:
+                raise DataError(f"{where(0)}: {self.what}s must be text, not {kind}.") from None
         out = np.empty(len(column), dtype=np.int32)
         start = 0
         for chunk in column.chunks:
-            numbers = [self.code(text_of(v)) for v in chunk.dictionary.to_pylist()]
-            lookup = np.array([*numbers, -1], dtype=np.int32)
+            index = codes(chunk)
+            values = chunk.dictionary.to_pylist()
+            used = np.zeros(len(values) + 1, dtype=np.bool_)
+            used[index] = True
+            lookup = np.full(len(values) + 1, -1, dtype=np.int32)
+            for i in np.flatnonzero(used[:-1]).tolist():
+                try:
+                    lookup[i] = self.code(text_of(values[i]))
+                except UnicodeDecodeError:
+                    at = start + int(np.flatnonzero(index == i)[0])
+                    raise DataError(
+                        f"{where(at)}: the {self.what} {values[i]!r} is not UTF-8 text. Write "
+                        f"{self.what}s as text in the source."
+                    ) from None
             stop = start + len(chunk)
-            lookup.take(codes(chunk), out=out[start:stop], mode="clip")
+            lookup.take(index, out=out[start:stop], mode="clip")
             start = stop
         unknown = np.flatnonzero(out == -2)
         if unknown.size:

@@ -56,7 +56,7 @@ def order_values(column: Any, where: Where, *, decimal: str = ".") -> tuple[NDAr
     """
     import pyarrow as pa
 
-    column = simple(column)
+    column = simple(column, where)
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return _from_text(column, where, decimal)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bayesfair.checks import listed
 from bayesfair.errors import DataError, OptionError
-from bayesfair.readers.bridge import codes, pieces
+from bayesfair.readers.bridge import codes, pieces, plain
 from bayesfair.readers.label_book import text_of
 
 __all__ = ["matrix", "numbers", "rewards", "simple", "truths"]
@@ -28,16 +28,38 @@ _REAL = "reward values are 0/1, True/False, yes/no or numbers"
 Where = Callable[[int], str]
 
 
-def simple(column: Any) -> Any:
-    """Return a column with its dictionary, view or binary encoding undone."""
+def simple(column: Any, where: Where) -> Any:
+    """Return a column with its dictionary, view or binary encoding undone.
+
+    Raises
+    ------
+    DataError
+        Naming the first row whose bytes are no text.
+    """
     import pyarrow as pa
 
+    column = plain(column)
     kind = column.type
     if pa.types.is_dictionary(kind):
         column, kind = column.cast(kind.value_type), kind.value_type
-    if pa.types.is_string_view(kind) or pa.types.is_large_binary(kind):
+    if pa.types.is_string_view(kind):
         return column.cast(pa.large_string())
-    return column.cast(pa.string()) if pa.types.is_binary(kind) else column
+    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        column, kind = column.cast(pa.binary()), pa.binary()
+    if not pa.types.is_binary(kind):
+        return column
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid:
+        for at, value in enumerate(column.to_pylist()):
+            try:
+                bytes(value or b"").decode("utf-8")
+            except UnicodeDecodeError:
+                raise DataError(
+                    f"{where(at)}: {value!r} is not UTF-8 text. Write the column as text or "
+                    "numbers in the source."
+                ) from None
+        raise
 
 
 def _is_text(kind: Any) -> bool:
@@ -74,7 +96,7 @@ def _numbers(column: Any, where: Where, decimal: str) -> list[NDArray[Any]]:
     """Return a column of numbers, chunk by chunk."""
     import pyarrow as pa
 
-    column = simple(column)
+    column = simple(column, where)
     kind = column.type
     if pa.types.is_floating(kind) or pa.types.is_integer(kind):
         return pieces(column)
@@ -154,7 +176,7 @@ def rewards(
     """
     import pyarrow as pa
 
-    column = simple(column)
+    column = simple(column, where)
     kind = column.type
     if mapping is None:
         if pa.types.is_boolean(kind):
