@@ -129,6 +129,9 @@ def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options a
         )
     if plot is not None:
         check_choice(plot.suffix.lower(), "--plot suffix", (".png", ".svg", ".pdf"))
+    for option, target in (("--json", json_file), ("--plot", plot), ("--save", save)):
+        if target not in (None, "-") and not Path(target).absolute().parent.is_dir():
+            raise OptionError(f"{option} {str(target)!r}: there is no such folder; make it first.")
     named: dict[str, Any] = {
         "format": format, "left": left, "right": right, "winner": winner, "loser": loser,
         "wins": _pair(wins), "tied": tied, "outcomes": _mapping(outcomes), "ranking": ranking,

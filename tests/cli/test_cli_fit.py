@@ -209,6 +209,8 @@ def test_rankings_in_wide_and_long_form(capsys, tmp_path):
         (("--example", "baseball", "--plot", "ranks.jpg"), ".png"),
         (("--example", "baseball", "--prior-sd", "-1"), "prior_sd"),
         (("--example", "baseball", "--draws", "0"), "draws"),
+        (("--example", "baseball", "--plot", "no/where/x.png"), "no such folder"),
+        (("--example", "baseball", "--json", "no/where/x.json"), "no such folder"),
         (("d.csv", "--wins", "a"), "two columns"),
         (("d.csv", "--outcomes", "1"), "no '='"),
     ],
