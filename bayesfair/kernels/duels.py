@@ -7,6 +7,7 @@ item. `curves` gives, per cell, the value and its derivatives; everything else i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,9 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_ndtr
 
 __all__ = ["LINKS", "Curves", "DuelCounts", "curves", "log_likelihood_draws"]
+
+# a block of cells by draws that stays in the cache
+_CELLS, _DRAWS = 64, 1024
 
 LINKS = ("logit", "probit", "davidson")
 
@@ -164,42 +168,55 @@ def log_likelihood_draws(
         return _careful(link, pieces, log_worth, order_effect, log_tie)
     half = 0.5 if link == "davidson" else 1.0
     gap = np.zeros(log_worth.shape[1])
-    margin = counts[0] - counts[1]
     total = counts.sum(axis=0)
     # sum over cells of wins_left * x_left + wins_right * x_right (+ ties halfway)
     np.add.at(gap, left, counts[0] + counts[2] / 2)
     np.add.at(gap, right, counts[1] + counts[2] / 2)
     value = log_worth @ gap
     if order_effect is not None:
-        value += order_effect * float((first * margin).sum()) / 2
+        # only gaps count: the whole effect goes to the left item
+        value += order_effect * float(first @ (counts[0] + counts[2] / 2))
     if log_tie is not None:
         value += log_tie * float(counts[2].sum())
     top = log_worth.max(axis=1)
     value -= top * float(total.sum())
-    block = min(n, 1024)
-    cells = max(1, 32768 // block)  # the running block stays in the cache
-    for begin in range(0, n, block):
-        part = slice(begin, begin + block)
+    key = left.astype(np.int64) * 3 + (0 if order_effect is None else first)
+    order = np.argsort(key, kind="stable")
+    groups = _runs(key[order])
+    for begin in range(0, n, _DRAWS):
+        part = slice(begin, begin + _DRAWS)
         roots = np.exp(half * (log_worth[part] - top[part, None])).T.copy()
-        edge = None if order_effect is None else np.exp(half * order_effect[part] / 2)
+        edge = None if order_effect is None else np.exp(half * order_effect[part])
         nu = None if log_tie is None else np.exp(log_tie[part])
-        for low in range(0, len(left), cells):
-            at = slice(low, low + cells)
-            a, b = roots[left[at]], roots[right[at]]
-            if edge is not None:
-                sign = first[at, None]
-                a *= np.where(sign == 0, 1.0, np.where(sign > 0, edge, 1 / edge))
-                b *= np.where(sign == 0, 1.0, np.where(sign > 0, 1 / edge, edge))
-            if nu is not None:
-                tied = a * b
-                tied *= nu
-                a *= a
-                b *= b
-                a += tied
-            a += b
-            np.log(a, out=a)
-            value[part] -= total[at] @ a
+        work = np.empty((_CELLS, roots.shape[1]))
+        for low, high in groups:
+            cells = order[low:high]
+            sums = work[: high - low]
+            np.take(roots, right[cells], axis=0, out=sums, mode="clip")
+            own = roots[left[cells[0]]]
+            if edge is not None and first[cells[0]]:
+                own = own * edge if first[cells[0]] > 0 else own / edge
+            if nu is None:
+                sums += own
+            else:
+                # a^2 + nu a b + b^2 of the roots a, b of the worths
+                tied = sums * (nu * own)
+                sums *= sums
+                sums += own * own
+                sums += tied
+            np.log(sums, out=sums)
+            value[part] -= total[cells] @ sums
     return value
+
+
+def _runs(key: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return (begin, end) of runs of equal keys, in pieces of at most `_CELLS`."""
+    cuts = [0, *(np.flatnonzero(np.diff(key)) + 1).tolist(), len(key)]
+    return [
+        (low, min(low + _CELLS, stop))
+        for start, stop in pairwise(cuts)
+        for low in range(start, stop, _CELLS)
+    ]
 
 
 def _careful(
