@@ -107,6 +107,9 @@ def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options a
     anchor: Annotated[
         str | None, typer.Option(help="Item shown at log-worth 0; gaps do not change.")
     ] = None,
+    check: Annotated[
+        bool, typer.Option(help="Also check the fit, and on what its top hangs; among the notices.")
+    ] = False,
     draws: Annotated[int, typer.Option(help="Posterior draws.")] = 4000,
     seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
     json_file: Annotated[
@@ -159,6 +162,8 @@ def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options a
             progress=_on_terminal(), **options,
         )  # fmt: skip
     numbers = fit_summary(tree, comparisons, anchor=anchor)
+    if check:
+        numbers["notices"] += _checks(tree, comparisons, seed)
     if save is not None:
         tree.to_netcdf(save, engine="h5netcdf")
     if plot is not None:
@@ -170,6 +175,48 @@ def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options a
         text = json.dumps(numbers, indent=2, ensure_ascii=False) + "\n"
         Path(json_file).write_text(text, encoding="utf-8")
     print(render_fit(tree, comparisons, numbers))
+
+
+def _checks(tree: Any, comparisons: Any, seed: int) -> list[str]:
+    """Return, in plain words, how well the model fits and how few comparisons its top hangs on."""
+    import math
+
+    from bayesfair.errors import OptionError
+    from bayesfair.ranking import influence, pl_consistency
+
+    found = pl_consistency(tree, comparisons, seed=seed)
+    p = float(found["p_value"])
+    verdict = (
+        "fits badly: the pairs contradict one worth per item" if p < 0.05 else "is not refuted"
+    )
+    sentences = [
+        f"Check: one worth per item {verdict}. Inconsistency {float(found['inconsistency']):.3f}, "
+        f"{float(found['inconsistency_expected']):.3f} expected under the model (p = {p:.3g}); "
+        f"{int(found['cycles'])} triples in a circle, {float(found['cycles_expected']):.1f} "
+        "expected."
+    ]
+    try:
+        hangs = influence(tree, comparisons)
+    except OptionError as reason:
+        return [*sentences, f"Check: no influence on the top could be computed: {reason}"]
+    n, leader = float(hangs["flip_n"]), hangs.attrs["leader"]
+    if math.isnan(n):
+        return [
+            *sentences,
+            f"Check: no set of comparisons was found without which {leader!r} falls.",
+        ]
+    removed: dict[str, float] = {}  # the same duel on either side is one kind
+    for name, count in zip(hangs["comparison"].values, hangs["flip_removed"].values, strict=True):
+        if count:
+            removed[str(name)] = removed.get(str(name), 0.0) + float(count)
+    few = [f"{count:g} x {name}" for name, count in removed.items()]
+    more = f" and {len(few) - 4} more kinds" if len(few) > 4 else ""
+    return [
+        *sentences,
+        f"Check: without {n:g} of {comparisons.n_comparisons:g} comparisons "
+        f"({100 * float(hangs['flip_share']):.2g} %) {hangs.attrs['flip_to']!r} would have the "
+        f"highest worth instead of {leader!r}: {'; '.join(few[:4])}{more}.",
+    ]
 
 
 def _names(text: str | None) -> list[str] | None:

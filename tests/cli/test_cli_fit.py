@@ -172,6 +172,20 @@ def test_nuts_and_laplace_agree(capsys, tmp_path):
         assert a["p_rank1"] == pytest.approx(b["p_rank1"], abs=0.1)
 
 
+def test_check_says_what_the_top_hangs_on(capsys, tmp_path):
+    status, out, _ = run(capsys, "--example", "baseball", "--check", "--json", "-")
+    assert status == 0
+    fit, flip = json.loads(out)["notices"][-2:]
+    assert "is not refuted" in fit
+    assert "without 3 of 273 comparisons (1.1 %) 'Detroit' would have the highest" in flip
+    assert "3 x Milwaukee > Detroit" in flip
+    cycle = write(tmp_path / "c.csv", "i,j,wi,wj", "a,b,90,10", "b,c,90,10", "c,a,80,20")
+    status, out, _ = run(capsys, cycle, "--left", "i", "--right", "j", "--wins", "wi,wj", "--check")
+    assert status == 0
+    assert "fits badly" in out
+    assert "1 triples in a circle" in out
+
+
 def test_outcome_words_are_mapped(capsys, tmp_path):
     path = write(tmp_path / "d.csv", "x,y,result", "a,b,1", "a,b,0", "a,b,.5", "b,a,0")
     columns = (path, "--left", "x", "--right", "y", "--winner", "result")
