@@ -166,7 +166,8 @@ def moments(
     arm = history.arm[seen]
     # deviations from the mean first: the textbook difference of squares cancels for large means
     squares = (history.reward[seen] - mean[arm]) ** 2
-    return pulls, mean, np.bincount(arm, weights=squares, minlength=history.n_arms)
+    spread = np.bincount(arm, weights=squares, minlength=history.n_arms)
+    return pulls, mean, spread.astype(np.float64)  # without rounds, bincount returns integers
 
 
 def time_bins(
