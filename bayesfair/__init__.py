@@ -1,4 +1,4 @@
-"""bayesfair: was a sequence of logged decisions fair to its options, and how sure can one be?
+"""Audit whether a sequence of logged decisions was fair to its options, and how surely.
 
 Smooth and calibrated fairness in bandits (Liu et al. 2017, arXiv:1707.01875) on PyMC and ArviZ.
 Names load on first use; the list is in ``__init__.pyi``.

@@ -4,8 +4,8 @@ from . import errors, models, policies, rewards, theory
 from .audit import Audit, audit, load_audit, merge
 from .audit.duel_result import DuelAudit
 from .audit.duels import audit_comparisons
-from .beliefs_pymc import SequentialBeliefs, sequential_beliefs
 from .beliefs import Beliefs, beliefs
+from .beliefs_pymc import SequentialBeliefs, sequential_beliefs
 from .comparisons import Comparisons
 from .connectivity import Connectivity
 from .duelling import DuelLog, simulate_duels

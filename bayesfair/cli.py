@@ -117,7 +117,7 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         typer.Option(help="Read in parts, in constant memory (default: for large files)."),
     ] = None,
 ) -> None:
-    from bayesfair.checks import check_choice
+    from bayesfair.checks import check_choice, check_in_range
     from bayesfair.errors import OptionError
 
     if (log is None) == (example is None):
@@ -128,6 +128,10 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         raise OptionError("--rounds writes one log; it cannot be combined with --by.")
     if save is not None and by is not None:
         raise OptionError("--save writes one audit; it cannot be combined with --by.")
+    if max_regret_per_round is not None:
+        check_in_range(max_regret_per_round, "--max-regret-per-round", 0, 1)
+    for target, option in ((json_file, "--json"), (rounds, "--rounds"), (save, "--save")):
+        _check_target(target, option)
     source: Any = log
     if example is not None:
         from bayesfair import examples
@@ -243,10 +247,33 @@ def _read(source: Any, scan: bool | None, **options: Any) -> Any:
     return scan_history(source, **options)
 
 
+def _check_target(target: str | Path | None, option: str) -> None:
+    """Refuse a file that cannot be written before any long work."""
+    from bayesfair.errors import OptionError
+
+    if target is None or target == "-":
+        return
+    path = Path(target)
+    if not str(target).strip() or path.is_dir():
+        raise OptionError(f"{option} {str(target)!r} must be the name of a file.")
+    if not path.parent.is_dir():
+        raise OptionError(
+            f"{option} {str(target)!r}: there is no folder {str(path.parent)!r}. Make it first."
+        )
+
+
 def _labels(text: str | None) -> list[str] | str | None:
+    """Return labels from one line of CSV, so that a label may hold a comma in quotes."""
+    import csv
+
+    from bayesfair.errors import OptionError
+
     if text is None or text == "by_group":
         return text
-    return [label.strip() for label in text.split(",")]
+    labels = [label.strip() for label in next(csv.reader([text], skipinitialspace=True), [])]
+    if not labels or not all(labels):
+        raise OptionError(f'--arms {text!r} must be labels separated by commas, as in a,b,"c, d".')
+    return labels
 
 
 def _numbers(text: str | None, option: str) -> tuple[float, ...] | None:
@@ -273,6 +300,7 @@ def _write(numbers: dict[str, Any], text: str, json_file: str | None) -> None:
 
 
 def _check_regret(numbers: dict[str, Any], limit: float) -> None:
+    failed = False
     for label, audit in (numbers.get("groups") or {"": numbers}).items():
         lower = audit["calibration"]["subjective"]["lower"]
         if lower is not None and lower > limit:
@@ -282,7 +310,9 @@ def _check_regret(numbers: dict[str, Any], limit: float) -> None:
                 "(--max-regret-per-round)",
                 file=sys.stderr,
             )
-            raise typer.Exit(1)
+            failed = True
+    if failed:
+        raise typer.Exit(1)
 
 
 class _Progress:
@@ -326,6 +356,10 @@ def main(run: Callable[[], Any] = app) -> None:
         raise SystemExit(2) from None
     except BrokenPipeError:
         raise SystemExit(0) from None
+    except OSError as error:
+        name = "" if error.filename is None else f" {str(error.filename)[:200]!r}"
+        print(f"cannot read or write{name}: {error.strerror or error}.", file=sys.stderr)
+        raise SystemExit(2) from None
 
 
 if __name__ == "__main__":

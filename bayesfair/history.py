@@ -12,10 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.checks import listed
+from bayesfair.checks import counted, listed
 from bayesfair.errors import ArmError, DataError
 from bayesfair.kernels.rows import largest_row_error
-from bayesfair.probabilities import Resolution, checked_rows, clipped_propensity, resolution_of
+from bayesfair.probabilities import (
+    Repairs,
+    Resolution,
+    checked_rows,
+    clipped_propensity,
+    resolution_of,
+)
 
 __all__ = ["History"]
 
@@ -73,6 +79,8 @@ class History:
         How finely the source wrote its probabilities, where that is known.
     missing : str
         How missing rewards were treated while reading; carried into every report.
+    repairs : Repairs
+        What was put right within the tolerance; counted here.
 
     Raises
     ------
@@ -109,8 +117,9 @@ class History:
     notices: tuple[str, ...] = ()
     resolution: Resolution = field(default=Resolution())
     missing: str = "error"
+    repairs: Repairs = field(default=Repairs())
 
-    def __post_init__(self, known_until: ArrayLike | None) -> None:  # noqa: PLR0915
+    def __post_init__(self, known_until: ArrayLike | None) -> None:
         """Validate once; see the class for what may be raised."""
         put = object.__setattr__
         notices = list(self.notices)
@@ -120,7 +129,7 @@ class History:
         pi = self._matrix("selection_probability", self.selection_probability)
         offered = None
         if self.offered is not None:
-            offered = np.array(self.offered, dtype=bool)
+            offered = self._marks(self.offered)
         width = pi.shape[1] if pi is not None else offered.shape[1] if offered is not None else None
         codes, arms = self._resolve_arms(width)
         put(self, "arm", _frozen(codes))
@@ -151,7 +160,7 @@ class History:
             # A long log is nearly always clean, and one compiled pass finds that out; whatever is
             # not goes through the checks that can say what and where.
             if pi.size < _LONG or largest_row_error(pi, codes) > 1e-12:
-                pi, note = checked_rows(
+                pi, repairs = checked_rows(
                     pi,
                     codes,
                     arms,
@@ -159,7 +168,7 @@ class History:
                     tolerance=self.probability_tolerance,
                     resolution=resolution,
                 )
-                notices += [note] if note else []
+                put(self, "repairs", self.repairs.merged(repairs))
                 missing = np.isnan(pi)
                 offered = ~missing if missing.any() else None
         elif offered is not None:
@@ -177,12 +186,12 @@ class History:
         propensity = self._column("propensity", self.propensity, np.float64)
         if propensity is not None:
             put(self, "resolution", self.resolution.merged(resolution_of(propensity)))
-            propensity, note = clipped_propensity(propensity, self.where)
-            notices += [note] if note else []
+            propensity, repairs = clipped_propensity(propensity, self.where)
+            put(self, "repairs", self.repairs.merged(repairs))
         put(self, "propensity", _frozen(propensity))
         put(self, "known_at", _frozen(self._resolve_known_at(known_until)))
         put(self, "prior_counts", _frozen(self._resolve_prior_counts()))
-        put(self, "notices", tuple(dict.fromkeys(notices)))
+        put(self, "notices", tuple(dict.fromkeys((*notices, *self.repairs.sentences()))))
 
     # -- what it holds -------------------------------------------------------------------------
 
@@ -270,8 +279,16 @@ class History:
         if values is None:
             return None
         try:
+            # dates would become counts of some unit, complex numbers their real part
+            raw = np.asarray(values) if dtype is np.int64 or hasattr(values, "dtype") else None
+            if raw is not None and raw.dtype.kind in "mMc":
+                raise TypeError(f"it holds {raw.dtype}")
+            if dtype is np.int64 and raw is not None and raw.ndim == 1:
+                self._check_whole(name, raw)
             column: NDArray[Any] = np.array(values, dtype=dtype)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
+            if isinstance(error, DataError):
+                raise
             raise DataError(f"{name} of {self.source} is not numeric: {error}.") from None
         if column.shape != (len(self.arm),):
             raise DataError(
@@ -279,6 +296,40 @@ class History:
                 f"{len(self.arm)} rounds of `arm`."
             )
         return column
+
+    @staticmethod
+    def _marks(values: ArrayLike) -> NDArray[np.bool_]:
+        """Return the arms on offer as a matrix of booleans."""
+        try:
+            marks = np.asarray(values)
+            if marks.dtype.kind == "O":
+                marks = marks.astype(np.float64)
+        except (TypeError, ValueError):
+            marks = np.zeros(0, dtype=str)
+        if marks.ndim != 2 and marks.size:
+            raise DataError(
+                f"offered must be (rounds, arms) of True and False, got shape {marks.shape}."
+            )
+        if marks.ndim != 2 or marks.dtype.kind not in "biuf" or not np.isin(marks, (0, 1)).all():
+            raise DataError("offered must be (rounds, arms), each value True or False (1 or 0).")
+        return marks.astype(bool)
+
+    def _check_whole(self, name: str, raw: NDArray[Any]) -> None:
+        """Refuse what a conversion to whole numbers would cut off or wrap around."""
+        if raw.dtype.kind == "O":
+            raw = raw.astype(np.float64)
+        if raw.dtype.kind not in "fu" or not raw.size:
+            return
+        wrong = np.abs(raw) >= 2.0**62
+        if raw.dtype.kind == "f":
+            wrong |= ~np.isfinite(raw) | (raw != np.floor(raw))
+        if wrong.any():
+            t = int(np.flatnonzero(wrong)[0])
+            place = self.where(t) if t < self.n_rounds and name != "row" else f"position {t}"
+            raise DataError(
+                f"{place}: {name} is {raw[t]}; it must be a whole number in every round "
+                "(rounds are counted from 0)."
+            )
 
     def _matrix(self, name: str, values: ArrayLike | None) -> NDArray[np.float64] | None:
         if values is None:
@@ -346,10 +397,14 @@ class History:
             until = self._column("known_until", known_until, np.int64)
             assert until is not None
             rounds = np.arange(n_rounds)
-            if np.any(np.diff(until) < 0) or np.any(until > rounds) or np.any(until < 0):
+            wrong = (until > rounds) | (until < 0)
+            wrong[1:] |= until[1:] < until[:-1]
+            if wrong.any():
+                t = int(np.flatnonzero(wrong)[0])
                 raise DataError(
-                    "known_until must not decrease, nor exceed its own round: in round t the "
-                    "rewards of rounds before known_until[t] are known."
+                    f"{self.where(t)}: known_until is {until[t]}. It must not be below 0, "
+                    "decrease, nor exceed its own round (counted from 0): in round t the rewards "
+                    "of rounds before known_until[t] are known."
                 )
             return np.searchsorted(until, rounds, side="right").astype(np.int64)
         known_at = self._column("known_at", self.known_at, np.int64)
@@ -379,10 +434,27 @@ class History:
                 )
             by_label = {str(a): pair for a, pair in given.items()}
             given = [by_label.get(a, (0.0, 0.0)) for a in self.arms]
-        counts = np.array(given, dtype=np.float64)
-        if counts.shape != (self.n_arms, 2) or not np.all(counts >= 0) or np.isinf(counts).any():
-            raise DataError(
-                "prior must give (successes, failures), finite and >= 0, for arms "
-                f"{listed(self.arms)}; got shape {counts.shape}."
-            )
+        wanted = (
+            f"prior must give (successes, failures) for each of the arms {listed(self.arms)}, both "
+            "numbers finite and >= 0"
+        )
+        try:
+            pairs = list(given)
+        except TypeError:
+            raise DataError(f"{wanted}; got {given!r}.") from None
+        if isinstance(given, (str, bytes)) or len(pairs) != self.n_arms:
+            got = repr(given) if isinstance(given, (str, bytes)) else counted(len(pairs), "pair")
+            raise DataError(f"{wanted}; got {got}.")
+        counts = np.zeros((self.n_arms, 2))
+        for i, (label, pair) in enumerate(zip(self.arms, pairs, strict=True)):
+            try:
+                if isinstance(pair, (str, bytes)):
+                    raise TypeError
+                successes, failures = map(float, pair)
+                counts[i] = successes, failures
+                good = 0 <= successes < np.inf and 0 <= failures < np.inf
+            except (TypeError, ValueError):
+                good = False
+            if not good:
+                raise DataError(f"{wanted}; arm {label!r} has {pair!r}.")
         return counts

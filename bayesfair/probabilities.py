@@ -16,12 +16,57 @@ from numpy.typing import NDArray
 from bayesfair.checks import counted
 from bayesfair.errors import ProbabilityError
 
-__all__ = ["Resolution", "checked_rows", "clipped_propensity", "resolution_of"]
+__all__ = ["Repairs", "Resolution", "checked_rows", "clipped_propensity", "resolution_of"]
 
 _MAX_DECIMALS = 12
-# A rule that learns logs many different values. A handful of round ones (0.25; 0.95 and 0.05) is
-# how the rule was designed, not how it was rounded.
+# A rule that learns logs many different values. A handful of round ones (0.25; 0.95 and 0.05; 1/16)
+# is how the rule was designed, not how it was rounded.
 _FEW = 20
+# Rounding hardly moves a row's sum further than this; a larger default would let scores pass.
+_MOST_ROW_ERROR = 0.02
+
+
+@dataclass(frozen=True)
+class Repairs:
+    """What was put right within the tolerance, counted; mergeable over the parts of a log.
+
+    Attributes
+    ----------
+    n_rescaled : int
+        Rows of probabilities that did not sum to 1 exactly.
+    largest : float
+        Largest difference of such a sum from 1.
+    n_clipped : int
+        Propensities above 1 by at most 1e-6.
+    """
+
+    n_rescaled: int = 0
+    largest: float = 0.0
+    n_clipped: int = 0
+
+    def merged(self, other: Repairs) -> Repairs:
+        """Return the repairs of both parts."""
+        return Repairs(
+            self.n_rescaled + other.n_rescaled,
+            max(self.largest, other.largest),
+            self.n_clipped + other.n_clipped,
+        )
+
+    def sentences(self) -> list[str]:
+        """Return notices that state the repairs."""
+        found = []
+        if self.n_rescaled:
+            verb = "was" if self.n_rescaled == 1 else "were"
+            found.append(
+                f"{counted(self.n_rescaled, 'row')} of selection probabilities did not sum to 1 "
+                f"exactly (largest difference {self.largest:.1e}) and {verb} rescaled."
+            )
+        if self.n_clipped:
+            many = (
+                "1 propensity lay" if self.n_clipped == 1 else f"{self.n_clipped} propensities lay"
+            )
+            found.append(f"{many} above 1 by at most 1e-6; set to 1.")
+        return found
 
 
 @dataclass(frozen=True)
@@ -58,11 +103,25 @@ class Resolution:
     @property
     def unit(self) -> float:
         """Largest error of a difference of two logged values; 0 where they are exact."""
-        if len(self.values) <= _FEW:
+        if len(self.values) <= _FEW and (self.decimals <= 2 or _dyadic(self.values)):
             return 0.0
         if self.single and self.decimals > 6:
             return 2.0**-23
         return 10.0**-self.decimals if self.decimals <= _MAX_DECIMALS else 0.0
+
+
+def _dyadic(values: frozenset[float]) -> bool:
+    """Whether all values are multiples of 2^-10: designed, and exact in binary."""
+    return all((value * 1024).is_integer() for value in values)
+
+
+def _significant(flat: NDArray[np.float64]) -> int:
+    """Return the most significant digits that a value has, 13 if more than 12."""
+    positive = np.abs(flat[flat != 0])
+    if not positive.size:
+        return 0
+    mantissa = positive / 10.0 ** np.floor(np.log10(positive))  # in [1, 10)
+    return 1 + _decimals(mantissa)
 
 
 def resolution_of(values: NDArray[Any]) -> Resolution:
@@ -75,7 +134,10 @@ def resolution_of(values: NDArray[Any]) -> Resolution:
         if decimals > _MAX_DECIMALS and len(few) > _FEW:
             return Resolution(decimals, False, few)  # no other value could add to this
         values = _finite(values)
-        return Resolution(_decimals(values, start=decimals), False, _few_values(values))
+        decimals = _decimals(values, start=decimals)
+        if decimals > 6 and _significant(sample) < decimals:  # written with significant digits
+            decimals = min(decimals, _significant(values))
+        return Resolution(decimals, False, _few_values(values))
     values = _finite(values)
     if _are_single(values):
         # 0.1 stored as float32 is not 0.1: look at the shortest decimal form of the sample instead
@@ -147,8 +209,8 @@ def checked_rows(
     *,
     tolerance: float | None,
     resolution: Resolution,
-) -> tuple[NDArray[np.float64], str | None]:
-    """Return selection probabilities whose rows sum to 1, with a notice if some were rescaled.
+) -> tuple[NDArray[np.float64], Repairs]:
+    """Return selection probabilities whose rows sum to 1, and how many were rescaled.
 
     Parameters
     ----------
@@ -161,7 +223,7 @@ def checked_rows(
     where : callable
         Names a round for messages.
     tolerance : float or None
-        Allowed distance of a row sum from 1; None = max(1e-6, k 10^-d).
+        Allowed distance of a row sum from 1; None = max(1e-6, k 10^-d), at most 0.02.
     resolution : Resolution
         How finely the values were logged.
 
@@ -169,7 +231,7 @@ def checked_rows(
     -------
     pi : (T, k) array
         Rows that sum to 1 over the arms on offer.
-    notice : str or None
+    repairs : Repairs
         How many rows were rescaled, and by how much at most.
 
     Raises
@@ -179,7 +241,7 @@ def checked_rows(
     """
     n_rounds, k = pi.shape
     if not n_rounds:
-        return pi, None
+        return pi, Repairs()
     bad = (pi < 0) | (pi > 1 + 1e-6)
     if bad.any():
         t = int(np.flatnonzero(bad.any(axis=1))[0])
@@ -195,7 +257,7 @@ def checked_rows(
             "NaN means that the arm was not on offer; fill in its probability or correct the arm."
         )
     if tolerance is None:
-        tolerance = max(1e-6, k * 10.0**-resolution.row_decimals)
+        tolerance = max(1e-6, min(k * 10.0**-resolution.row_decimals, _MOST_ROW_ERROR))
     sums = np.nansum(pi, axis=1)
     off = np.abs(sums - 1)
     wrong = np.flatnonzero(off > tolerance * (1 + 1e-9))
@@ -219,21 +281,18 @@ def checked_rows(
         )
     rescaled = off > 1e-12
     if not rescaled.any():
-        return pi, None
+        return pi, Repairs()
     pi = pi.copy()  # row by row, so that a part of a log gives what the whole gives
     pi[rescaled] /= sums[rescaled, None]
     largest = float(off.max())
     if largest <= 1e-9:  # rounding of double-precision sums: nothing worth a notice
-        return pi, None
-    return pi, (
-        f"{int((off > 1e-9).sum())} rows of selection probabilities did not sum to 1 exactly "
-        f"(largest difference {largest:.1e}) and were rescaled."
-    )
+        return pi, Repairs()
+    return pi, Repairs(int((off > 1e-9).sum()), largest)
 
 
 def clipped_propensity(
     propensity: NDArray[np.float64], where: Callable[[int], str]
-) -> tuple[NDArray[np.float64], str | None]:
+) -> tuple[NDArray[np.float64], Repairs]:
     """Return propensities of the chosen arms in (0, 1]; values up to 1 + 1e-6 are set to 1.
 
     Raises
@@ -260,7 +319,5 @@ def clipped_propensity(
         _refuse_scale(float(value), where(t), "the propensity", logarithms=logarithms)
     over = propensity > 1
     if not over.any():
-        return propensity, None
-    return np.minimum(propensity, 1.0), (
-        f"{int(over.sum())} propensities lay above 1 by at most 1e-6 and were set to 1."
-    )
+        return propensity, Repairs()
+    return np.minimum(propensity, 1.0), Repairs(n_clipped=int(over.sum()))

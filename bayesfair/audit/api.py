@@ -20,13 +20,19 @@ from bayesfair.audit.objective import (
 from bayesfair.audit.result import Audit, AuditGroup, Settings
 from bayesfair.audit.running import iter_results, n_threads, parts_of, start_of
 from bayesfair.audit.summary import Summary, summarise
-from bayesfair.checks import as_generator, listed
+from bayesfair.checks import as_generator, check_in_range, did_you_mean, listed
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.priors import describe_prior
 from bayesfair.rewards import Bernoulli, Rewards
+from bayesfair.sufficient import choose_family
 
 __all__ = ["audit", "merge"]
+
+_OPTIONS = (
+    "eps1", "eps2", "delta", "divergence", "reward_divergence", "family", "prior", "model",
+    "beliefs_model", "truth", "objective", "tolerance", "draws", "seed", "arm_groups",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,6 +145,13 @@ def audit(
     >>> result.subjective_verdict, result.smallest_eps2
     ('fair', 0.0)
     """
+    if model_options and model is None and beliefs_model is None:
+        name = next(iter(model_options))
+        raise OptionError(
+            f"audit has no option {name!r}.{did_you_mean(name, _OPTIONS)} (Other options are "
+            "passed to the model, and no model= was given.)"
+        )
+    draws = int(check_in_range(draws, "draws", 1, 1e8))
     if truth is not None and model is not None:
         raise OptionError("give truth= (known rewards) or model= (a posterior of them), not both.")
     if objective and truth is None and seed is None:
@@ -153,6 +166,7 @@ def audit(
         divergence=divergence,
         reward_divergence=reward_divergence or divergence,
         tolerance=1e-9 if tolerance is None else tolerance,
+        tolerance_given=tolerance is not None,
     )
     question = _Question(
         criterion=criterion,
@@ -163,7 +177,7 @@ def audit(
         beliefs_model=beliefs_model,
         truth=truth,
         objective=objective,
-        draws=int(draws),
+        draws=draws,
         seed=seed,
         options=model_options,
         progress=progress,
@@ -171,13 +185,31 @@ def audit(
     if isinstance(data, Mapping):
         if not data:
             raise DataError("there is no log to audit: the mapping of groups is empty.")
-        return AuditGroup({str(label): _audit_one(log, question) for label, log in data.items()})
-    result = _audit_one(data, question)
-    if arm_groups is not None:
-        from bayesfair.audit.arm_groups import with_arm_groups
+        question = replace(question, family=_common_family(data, family))
+        return AuditGroup(
+            {
+                str(label): _grouped(_audit_one(log, question), arm_groups)
+                for label, log in data.items()
+            }
+        )
+    return _grouped(_audit_one(data, question), arm_groups)
 
-        result = with_arm_groups(result, arm_groups)
-    return result
+
+def _grouped(result: Audit, arm_groups: Mapping[str, str] | None) -> Audit:
+    if arm_groups is None:
+        return result
+    from bayesfair.audit.arm_groups import with_arm_groups
+
+    return with_arm_groups(result, arm_groups)
+
+
+def _common_family(data: Mapping[Any, Any], family: str) -> str:
+    """Return one family for all groups: that of their rewards together."""
+    logs = [log for log in data.values() if isinstance(log, History)]
+    if family != "auto" or len(logs) != len(data):
+        return family
+    rewards = np.concatenate([log.reward for log in logs])
+    return choose_family(History(np.zeros(len(rewards), dtype=np.int32), rewards))[0]
 
 
 def _audit_one(data: Any, question: _Question) -> Audit:
@@ -226,7 +258,8 @@ def _summarise_log(data: Any, question: _Question) -> tuple[Summary, list[str]]:
         if question.progress is not None:
             question.progress(state.n_rounds - start.n_rounds)
     assert total is not None
-    return total, notes
+    # they belong to the summary, so that merged audits keep them
+    return replace(total, notices=(*notes, *total.notices)), []
 
 
 def merge(first: Audit, second: Audit, *, seed: Any = None) -> Audit:
@@ -268,8 +301,8 @@ def merge(first: Audit, second: Audit, *, seed: Any = None) -> Audit:
         )
     seed = settings.seed if seed is None else seed
     question = _Question(
-        criterion=replace(second.criterion, tolerance=1e-9),
-        tolerance=None,
+        criterion=summary.criterion,
+        tolerance=summary.criterion.tolerance if summary.criterion.tolerance_given else None,
         family=settings.family,
         prior=None,
         model=None,
@@ -286,7 +319,7 @@ def merge(first: Audit, second: Audit, *, seed: Any = None) -> Audit:
 
 def _conclude(summary: Summary, question: _Question, notes: list[str], data: Any) -> Audit:
     """Add tolerance, objective part and notices to a summary."""
-    notices = [*notes, *summary.notices, *log_findings(summary)]
+    notices = [*notes, *summary.notices, *summary.repairs.sentences(), *log_findings(summary)]
     tolerance = question.criterion.tolerance
     if question.tolerance is None and summary.selection == "full":
         unit = summary.resolution.unit

@@ -12,8 +12,9 @@ from scipy import special
 __all__ = [
     "Estimate",
     "beta_interval",
+    "freedman_bound",
     "mean_interval",
-    "share_lower_bound",
+    "share_distance",
     "wilson_interval",
     "z_threshold",
 ]
@@ -49,22 +50,22 @@ def mean_interval(n: int, total: float, squares: float) -> Estimate:
     return Estimate(mean, max(mean - half, 0.0), min(mean + half, 1.0), False)
 
 
-def share_lower_bound(
+def share_distance(
     p_best_mean: NDArray[np.float64], plays: NDArray[np.int64]
 ) -> tuple[float, float]:
-    """Return TV(mean P*, action shares) and what of it is certain at 95 % in spite of sampling.
+    """Return TV(mean P*, action shares) and how much of it may be sampling noise, at 95 %.
 
     TV is convex, so TV(mean P*, mean pi) bounds the mean regret from below. The action shares are
     mean pi up to noise: its mean size is at most sum sqrt(s(1-s)/n)/2, and each round moves it by
-    at most 1/n (Azuma).
+    at most 1/n (Azuma). The bound that is certain is the distance less the noise, at least 0.
     """
     n = int(plays.sum())
     if n == 0:
-        return math.nan, 0.0
+        return math.nan, math.inf
     share = plays / n
     distance = float(np.maximum(p_best_mean - share, 0).sum())
     noise = 0.5 * float(np.sqrt(share * (1 - share) / n).sum()) + math.sqrt(math.log(20) / (2 * n))
-    return distance, max(distance - noise, 0.0)
+    return distance, noise
 
 
 def wilson_interval(successes: float, n: float) -> tuple[float, float]:
@@ -106,3 +107,21 @@ def z_threshold(alpha: float) -> float:
     1.96
     """
     return float(special.ndtri(1 - alpha / 2))
+
+
+def freedman_bound(excess: float, variance: float, step: float) -> float:
+    """Return a bound on P(a martingale exceeds ``excess``) from its variance and largest step.
+
+    Freedman's inequality, exp(-x^2 / (2 (v + b x / 3))). Unlike a normal approximation it holds
+    for rare arms, whose one play in a short log is many standard deviations and no evidence.
+
+    Examples
+    --------
+    >>> freedman_bound(50, 25, 1) < 1e-12
+    True
+    >>> freedman_bound(1, 0.01, 1) > 0.1
+    True
+    """
+    if excess <= 0:
+        return 1.0
+    return math.exp(-(excess**2) / (2 * (variance + step * excess / 3)))

@@ -8,6 +8,7 @@ from typing import Any
 
 from bayesfair.checks import check_choice, check_in_range
 from bayesfair.errors import OptionError
+from bayesfair.kernels.stream import TOLERANCES
 
 __all__ = [
     "DIVERGENCE_NAMES",
@@ -49,6 +50,8 @@ class Criterion:
         D between decisions, and D between reward distributions.
     tolerance : float
         Excesses up to eps2 + tolerance are not violations.
+    tolerance_given : bool
+        Whether the tolerance was asked for; otherwise it follows the resolution of the log.
 
     Raises
     ------
@@ -62,6 +65,7 @@ class Criterion:
     divergence: str = "total_variation"
     reward_divergence: str = "total_variation"
     tolerance: float = 1e-9
+    tolerance_given: bool = False
 
     def __post_init__(self) -> None:
         """Validate the ranges."""
@@ -84,13 +88,25 @@ class Criterion:
         return self.grid.index(self.eps1)
 
     @property
+    def counting_eps2(self) -> float:
+        """The eps2 above which rounds are counted, less the first tolerance of the ladder.
+
+        Violations are counted for a ladder of tolerances, since the resolution of a log is known
+        only at its end. A tolerance that was asked for takes the place of the first rung.
+        """
+        return self.eps2 + self.tolerance - TOLERANCES[0] if self.tolerance_given else self.eps2
+
+    @property
     def is_total_variation(self) -> bool:
         """Whether both divergences are total variation."""
         return self.divergence == self.reward_divergence == "total_variation"
 
     def require_same(self, other: Criterion) -> None:
         """Raise unless summaries made under both criteria can be merged."""
-        for name in ("eps1", "eps2", "divergence", "reward_divergence"):
+        names = ["eps1", "eps2", "delta", "divergence", "reward_divergence", "tolerance_given"]
+        if self.tolerance_given and other.tolerance_given:
+            names.append("tolerance")
+        for name in names:
             if getattr(self, name) != getattr(other, name):
                 raise OptionError(
                     f"audits with {name}={getattr(self, name)!r} and {getattr(other, name)!r} "

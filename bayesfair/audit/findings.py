@@ -6,13 +6,14 @@ import math
 
 import numpy as np
 
-from bayesfair.audit.calibration import share_lower_bound, z_threshold
+from bayesfair.audit.calibration import freedman_bound, share_distance, z_threshold
 from bayesfair.audit.summary import Summary
 
 __all__ = ["log_findings"]
 
 _MANY_TIES = 0.5
 _LARGE_REGRET = 0.2
+_ENOUGH_ROUNDS = 100
 
 
 def log_findings(summary: Summary) -> list[str]:
@@ -30,7 +31,7 @@ def _selection_findings(summary: Summary) -> list[str]:
             "within a round and cannot be audited; fairness regret is estimated, without bias."
         ]
     if summary.selection == "none":
-        distance, certain = share_lower_bound(sums.p_best / max(sums.n_rounds, 1), sums.plays)
+        distance, noise = share_distance(sums.p_best / max(sums.n_rounds, 1), sums.plays)
         if not sums.n_rounds:
             return []
         return [
@@ -38,45 +39,50 @@ def _selection_findings(summary: Summary) -> list[str]:
             "choices, not the rule that made them; no inverse-probability estimate is possible.",
             f"The shares of the choices lie at total variation {distance:.4f} from mean P*. By "
             "convexity this bounds the mean fairness regret from below, up to sampling noise; at "
-            f"95 % confidence the bound is {certain:.4f}.",
+            f"95 % confidence the bound is {max(distance - noise, 0.0):.4f}.",
         ]
     return []
 
 
 def _play_findings(summary: Summary) -> list[str]:
-    """Compare the choices with the logged probabilities: martingale z-scores per arm."""
+    """Compare the choices with the logged probabilities, arm by arm."""
     sums, arms = summary.sums, summary.arms
-    limit = z_threshold(0.001 / max(len(arms), 1))
+    level = 0.001 / max(len(arms), 1)
     found = []
     if summary.selection == "full":
-        expected, variance = sums.selection, sums.selection_variance
-        with np.errstate(invalid="ignore", divide="ignore"):
-            z = (sums.plays - expected) / np.sqrt(variance)
-        for i in np.flatnonzero(np.abs(z) > limit)[:3]:
-            found.append(_mismatch(arms[i], int(sums.plays[i]), float(expected[i]), float(z[i])))
+        for i in range(len(arms)):
+            plays, expected = int(sums.plays[i]), float(sums.selection[i])
+            variance = float(sums.selection_variance[i])
+            if 2 * freedman_bound(abs(plays - expected), variance, 1.0) < level:
+                z = (plays - expected) / math.sqrt(variance) if variance > 0 else math.inf
+                found.append(_mismatch(arms[i], plays, expected, z))
     elif summary.chosen is not None:
-        checks, n = summary.chosen, sums.n_rounds
-        for i in np.flatnonzero(sums.plays):
-            plays = int(sums.plays[i])
+        checks = summary.chosen
+        for i in np.flatnonzero(sums.plays).tolist():
+            # An excess of plays over what the propensities allow is evidence against them; a
+            # deficit may also be rounds in which the arm had no chance.
+            plays, n = int(sums.plays[i]), int(sums.n_offered[i])
             low, high = float(checks.lowest[i]), float(checks.highest[i])
             if high - low <= 1e-9 and high < 1:  # one constant probability: binomial
-                expected_i = n * high
-                score = (plays - expected_i) / math.sqrt(n * high * (1 - high))
-                if abs(score) > limit:
-                    found.append(_mismatch(arms[i], plays, expected_i, score))
+                expected, variance = n * high, n * high * (1 - high)
+                if freedman_bound(plays - expected, variance, 1.0) < level:
+                    found.append(
+                        _mismatch(
+                            arms[i], plays, expected, (plays - expected) / math.sqrt(variance)
+                        )
+                    )
             elif checks.variance[i] > 0:
-                # sum over plays of 1/p is n on average, if p is right; only an excess is evidence,
-                # a deficit may also be an arm without support
-                score = (float(checks.inverse[i]) - n) / math.sqrt(float(checks.variance[i]))
-                if score > limit:
+                # each round adds 1/p if the arm is chosen: on average 1, if p is right
+                excess, variance = float(checks.inverse[i]) - n, float(checks.variance[i])
+                if freedman_bound(excess, variance, 1 / low) < level:
                     found.append(
                         f"Propensities of arm {arms[i]!r} look too small: its {plays} plays stand "
-                        f"for {checks.inverse[i]:.0f} rounds of {n} (z = {score:.1f})."
+                        f"for {checks.inverse[i]:.0f} rounds of {n} "
+                        f"(z = {excess / math.sqrt(variance):.1f})."
                     )
-        found = found[:3]
         if sums.n_rounds > 1:
-            found += _weight_findings(summary)
-    return found
+            return found[:3] + _weight_findings(summary)
+    return found[:3]
 
 
 def _mismatch(arm: str, plays: int, expected: float, z: float) -> str:
@@ -114,7 +120,8 @@ def _belief_findings(summary: Summary) -> list[str]:
             "from something else. Each round is still held against the beliefs from the logged "
             "rewards; fairness given the context is not tested."
         )
-    if summary.selection == "full" and sums.n_rounds > 1 and summary.resolution.values:
+    several = len(summary.arms) > 1 and sums.n_rounds > 1
+    if summary.selection == "full" and several and summary.resolution.values:
         flat = np.abs(sums.selection_variance - _constant_variance(summary)) <= 1e-9 * np.maximum(
             sums.selection_variance, 1e-300
         )
@@ -135,14 +142,14 @@ def _constant_variance(summary: Summary) -> np.ndarray:
 
 
 def _tie_sentence(summary: Summary) -> str | None:
-    """Explain a large regret by ties, where the log shows them and a concentrated rule."""
+    """Say that most rounds are ties where the log shows it, beside a large regret."""
     sums = summary.sums
     n, k = sums.n_rounds, len(summary.arms)
-    if not n or k < 2 or summary.selection == "none":
+    observed = sums.plays - sums.n_unobserved
+    if summary.selection == "none" or n < _ENOUGH_ROUNDS or k < 2 or not np.all(observed > 0):
         return None
     # The beliefs are optimistic about arms that were hardly tried, so ties are judged by the
     # rewards that were observed: probability that all arms pay 0 at their mean rewards.
-    observed = np.maximum(sums.plays - sums.n_unobserved, 1)
     ties = float(np.prod(np.clip(1 - sums.reward_total / observed, 0, 1)))
     believed, focus = sums.all_zero / n, sums.concentration / n
     regret = summary.regret.total / n
@@ -152,8 +159,9 @@ def _tie_sentence(summary: Summary) -> str | None:
         return None
     return (
         f"Most rounds are ties: at the observed mean rewards all arms would pay 0 in "
-        f"{100 * ties:.0f} % of the rounds ({100 * believed:.0f} % under the beliefs, on average), "
-        f"and a tie is split evenly, so that P* is spread over all {k} arms. The rule concentrates "
-        f"(the chosen arm's mean probability is {focus:.3f}, as with {1 / focus:.1f} equal arms). "
-        "This explains the large fairness regret."
+        f"{100 * ties:.0f} % of the rounds ({100 * believed:.0f} % under the beliefs, on average). "
+        f"A tie is split evenly, which keeps P* spread over all {k} arms, while the rule "
+        f"concentrates (the chosen arm's mean probability is {focus:.3f}, as with {1 / focus:.1f} "
+        "equal arms). Read the large fairness regret with both in mind: arms that were hardly "
+        "tried keep a high P* under the prior as well."
     )

@@ -15,9 +15,15 @@ from bayesfair.audit.calibration import Estimate
 from bayesfair.audit.cells import ChosenCell, FullCell
 from bayesfair.audit.criterion import Criterion
 from bayesfair.kernels.propensities import smallest_allowance
-from bayesfair.rewards import Rewards
+from bayesfair.rewards import Bernoulli, Rewards
 
 __all__ = ["Objective", "Part", "evaluate", "interval", "parts_from_cells", "with_draw_axis"]
+
+
+_OF_MEANS = ("total_variation", "wasserstein")
+"""For Bernoulli rewards both are the difference of the means."""
+
+_PAIRS_AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,15 +121,11 @@ def evaluate(parts: list[Part], criterion: Criterion) -> Objective:
     p_best_sum = np.zeros((n_draws, k))
     lower = None
     error, sampled = 0.0, False
-    known: dict[int, NDArray[np.float64]] = {}
     for part in parts:
         p_best = np.nan_to_num(part.rewards.best_arm_probability(offered=part.offered), nan=0.0)
         p_best_sum += p_best * part.n_rounds
         if isinstance(part.cell, FullCell):
-            key = id(part.rewards)
-            if key not in known:
-                known = {key: part.rewards.divergence(criterion.reward_divergence)}
-            needed = smallest_allowance(part.cell.maxima, known[key], grid)
+            needed = _needed(part, criterion, grid)
             smallest = needed if smallest is None else np.maximum(smallest, needed)
             value, bound = part.cell.shortfall(p_best)
             first, error = first + value, error + bound
@@ -139,6 +141,23 @@ def evaluate(parts: list[Part], criterion: Criterion) -> Objective:
     if sampled and n > 1:
         sd = np.sqrt(np.maximum(second / n - mean**2, 0) / (n - 1))
     return Objective(smallest, mean if logged else None, sd, lower, p_best_sum / n, error / n)
+
+
+def _needed(part: Part, criterion: Criterion, grid: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the smallest eps2 per draw and eps1, in batches of draws that fit in memory."""
+    assert isinstance(part.cell, FullCell)
+    rewards, maxima = part.rewards, part.cell.maxima
+    symmetric = np.array_equal(maxima, maxima.T)
+    if isinstance(rewards, Bernoulli) and criterion.reward_divergence in _OF_MEANS and symmetric:
+        return smallest_allowance(maxima, rewards.mean, grid)
+    n, size = rewards.batch_shape[0], max(1, _PAIRS_AT_ONCE // rewards.n_arms**2)
+    found = [
+        smallest_allowance(
+            maxima, rewards[a : a + size].divergence(criterion.reward_divergence), grid
+        )
+        for a in range(0, n, size)
+    ]
+    return np.concatenate(found)
 
 
 def parts_from_cells(

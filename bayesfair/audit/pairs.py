@@ -72,7 +72,7 @@ def find_pairs(
         close = excess >= top - PAIR_TIE if np.isfinite(top) else excess == top
         worst = int(np.flatnonzero(both & close)[0])
         worst_pair = (int(pair[worst, 0]), int(pair[worst, 1]))
-    over = excess[:, None] > criterion.eps2 + np.array(TOLERANCES)
+    over = excess[:, None] > criterion.counting_eps2 + np.array(TOLERANCES)
     return PairFindings(
         frontier, top, worst, worst_pair, over.sum(axis=0), np.maximum(excess, 0.0), pair
     )

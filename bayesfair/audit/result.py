@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.audit.calibration import Estimate, beta_interval, mean_interval, share_lower_bound
+from bayesfair.audit.calibration import Estimate, beta_interval, mean_interval, share_distance
 from bayesfair.audit.criterion import Criterion, finite_or_text, worst_verdict
 from bayesfair.audit.objective import Objective, interval
 from bayesfair.audit.state import AuditState
@@ -99,6 +99,8 @@ class Audit:
         """Rounds whose excess is above eps2 + tolerance."""
         if not self.auditable:
             return None
+        if self.criterion.tolerance_given:
+            return int(self.summary.sums.n_violating[0])
         ladder = np.array(TOLERANCES)
         step = int(np.searchsorted(ladder, self.criterion.tolerance * (1 - 1e-12)))
         return int(self.summary.sums.n_violating[min(step, len(ladder) - 1)])
@@ -131,7 +133,9 @@ class Audit:
 
     @property
     def verdict(self) -> str:
-        """The worst of both verdicts."""
+        """The worst of both verdicts; the subjective one where the objective part was left out."""
+        if self.objective is None:
+            return self.subjective_verdict
         return worst_verdict(self.subjective_verdict, self.objective_verdict)
 
     @property
@@ -176,12 +180,11 @@ class Audit:
         sums, n = summary.sums, summary.sums.n_rounds
         lower_subjective = lower_objective = None
         if summary.selection == "none" and n:
-            lower_subjective = share_lower_bound(sums.p_best / n, sums.plays)[1]
+            distance, noise = share_distance(sums.p_best / n, sums.plays)
+            lower_subjective = max(distance - noise, 0.0)
             if self.objective is not None and self.objective.lower_bound is not None:
-                noise = share_lower_bound(sums.p_best / n, sums.plays)
-                slack = noise[0] - noise[1] if noise[1] > 0 else noise[0]
                 low = float(np.quantile(self.objective.lower_bound, 0.025))
-                lower_objective = max(low - slack, 0.0)
+                lower_objective = max(low - noise, 0.0)
         weights = summary.weights
         ess = weights.total**2 / weights.squares if weights.n and weights.squares else None
         out: dict[str, Any] = {

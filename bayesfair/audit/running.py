@@ -11,13 +11,16 @@ import numpy as np
 
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.state import AuditState
-from bayesfair.errors import DataError, OptionError
+from bayesfair.checks import check_choice, counted
+from bayesfair.errors import DataError
 from bayesfair.history import History
 from bayesfair.kernels.stream import start_state, stream_bernoulli
 from bayesfair.priors import prior_table
 from bayesfair.sufficient import choose_family, earlier_counts
 
 __all__ = ["FAMILIES", "iter_results", "n_threads", "parts_of", "start_of"]
+
+_MANY_REWARDS = 20
 
 FAMILIES = ("bernoulli", "finite", "poisson", "normal")
 
@@ -53,7 +56,29 @@ def require_bernoulli(part: History) -> None:
         raise DataError(
             f"reward of {part.where(t)} is {reward[t]:g}; Bernoulli rewards are 0 or 1 "
             f"({int(bad.sum())} such rounds). For ratings use family='finite', for counts "
-            "family='poisson', for measurements family='normal'."
+            "family='poisson', for measurements family='normal' (a scan chooses the family by its "
+            "first part)."
+        )
+
+
+def _refuse_strays(log: History) -> None:
+    """Refuse a log of 0/1 rewards with a few others: more likely a code for missing than a family.
+
+    Raises
+    ------
+    DataError
+        Naming the first of them.
+    """
+    seen = ~np.isnan(log.reward)
+    stray = seen & (log.reward != 0) & (log.reward != 1)
+    n = int(stray.sum())
+    if n <= max(2, 0.01 * int(seen.sum())) and int(seen.sum()) >= _MANY_REWARDS:
+        t = int(np.flatnonzero(stray)[0])
+        raise DataError(
+            f"reward of {log.where(t)} is {log.reward[t]:g}, but all except "
+            f"{counted(n, 'reward')} are 0 or 1. If it stands for a missing reward, mark it so "
+            "(missing=); if rewards can really be that, say which they are: family='finite', "
+            "'poisson' or 'normal'."
         )
 
 
@@ -85,9 +110,11 @@ def start_of(
     note = None
     if family == "auto":
         family, note = ("bernoulli", None) if first is None else choose_family(first)
-        note = None if family == "bernoulli" else note
-    if family not in FAMILIES:
-        raise OptionError(f"family={family!r} is not known. Options: 'auto', {FAMILIES}.")
+        if family == "bernoulli":
+            note = None
+        elif first is not None:
+            _refuse_strays(first)
+    check_choice(family, "family", ("auto", *FAMILIES))
     if family != "bernoulli":
         from bayesfair.audit.general import general_start
 
@@ -120,7 +147,7 @@ def iter_results(
                 state=state.beliefs,
                 eps1_grid=np.array(criterion.grid),
                 eps1_index=criterion.grid_index,
-                eps2=criterion.eps2,
+                eps2=criterion.counting_eps2,
                 offered=part.offered if part.selection_probability is None else None,
                 known_at=part.known_at,
                 want_rounds=want_rounds or not criterion.is_total_variation,

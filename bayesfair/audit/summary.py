@@ -15,7 +15,7 @@ from bayesfair.audit.state import AuditState
 from bayesfair.errors import DataError
 from bayesfair.history import History
 from bayesfair.kernels.pairs import PAIR_TIE
-from bayesfair.probabilities import Resolution
+from bayesfair.probabilities import Repairs, Resolution
 
 __all__ = ["Moments", "Summary", "Worst", "cells_of", "summarise"]
 
@@ -145,6 +145,8 @@ class Summary:
         How missing rewards were treated.
     notices : tuple of str
         From reading the log.
+    repairs : Repairs
+        Rows rescaled and propensities clipped while reading, counted.
     """
 
     criterion: Criterion
@@ -163,6 +165,7 @@ class Summary:
     cells: dict[bytes, FullCell | ChosenCell]
     missing: str
     notices: tuple[str, ...]
+    repairs: Repairs
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -203,6 +206,7 @@ class Summary:
             series=self.series.merged(later.series),
             cells=cells,
             notices=tuple(dict.fromkeys((*self.notices, *later.notices))),
+            repairs=self.repairs.merged(later.repairs),
         )
 
 
@@ -320,5 +324,6 @@ def summarise(
         Series.empty(k).extended(per_round, part.arm),
         cells_of(part, criterion, threads),
         part.missing,
-        part.notices,
+        tuple(n for n in part.notices if n not in part.repairs.sentences()),
+        part.repairs,
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bayesfair.audit.calibration import wilson_interval
+from bayesfair.checks import counted
 
 __all__ = ["render", "render_group"]
 
@@ -55,7 +56,7 @@ def render(audit: dict[str, Any]) -> str:
     log, criterion = audit["log"], audit["criterion"]
     lines = [
         f"Fairness audit of {log['source']}",
-        f"  {log['n_rounds']} rounds, {log['n_arms']} arms, "
+        f"  {counted(log['n_rounds'], 'round')}, {counted(log['n_arms'], 'arm')}, "
         + {
             "full": "the whole decision rule logged",
             "chosen": "only the chosen arm's probability logged",
@@ -64,9 +65,7 @@ def render(audit: dict[str, Any]) -> str:
         + (f", {log['n_unobserved']} rewards not observed" if log["n_unobserved"] else "")
         + (f", {log['n_skipped']} rows left out" if log["n_skipped"] else ""),
         "",
-        f"Verdict: {_VERDICT[audit['verdict']]}"
-        f"   (eps1 = {criterion['eps1']:g}, eps2 = {criterion['eps2']:g}, "
-        f"delta = {criterion['delta']:g}, {_divergence_words(criterion)})",
+        f"Verdict: {_VERDICT[audit['verdict']]}   {_asked(criterion)}",
         "",
         *_smooth_lines(audit),
         "",
@@ -76,6 +75,8 @@ def render(audit: dict[str, Any]) -> str:
         *_arm_lines(audit),
         "",
         f"Prior: {criterion['prior']}. Intervals are equal-tailed 95 % intervals.",
+        "P*: probability that an arm's reward is the highest. The eps2 that a log needs: the largest",
+        "divergence of two arms' probabilities in a round, less eps1 times that of their rewards.",
     ]
     if audit["notices"]:
         lines += ["", "Notices"]
@@ -84,10 +85,24 @@ def render(audit: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _asked(criterion: dict[str, Any]) -> str:
+    return (
+        f"(eps1 = {criterion['eps1']:g}, eps2 = {criterion['eps2']:g}, "
+        f"delta = {criterion['delta']:g}, {_divergence_words(criterion)})"
+    )
+
+
 def _divergence_words(criterion: dict[str, Any]) -> str:
     decisions, rewards = criterion["divergence"], criterion["reward_divergence"]
     words = decisions.replace("_", " ")
     return words if decisions == rewards else f"{words} on decisions, {rewards} on rewards"
+
+
+def _posterior(audit: dict[str, Any]) -> str:
+    """Say where the true rewards come from."""
+    criterion = audit["criterion"]
+    known = criterion["model"] == "truth"
+    return " (known)" if known else f" ({criterion['draws']} draws)"
 
 
 def _smooth_lines(audit: dict[str, Any]) -> list[str]:
@@ -101,7 +116,7 @@ def _smooth_lines(audit: dict[str, Any]) -> list[str]:
         lines.append("  not auditable: needs the probabilities of all arms in each round")
         return lines
     lines.append(
-        f"  under the beliefs of each round   {subjective['verdict']}: the log needs eps2 = "
+        f"  {'under the beliefs of each round':<36} {subjective['verdict']}: the log needs eps2 = "
         f"{number(subjective['smallest_eps2'])} at eps1 = {eps1:g}; "
         f"{subjective['n_violating_rounds']} of {audit['log']['n_rounds']} rounds violate"
     )
@@ -115,14 +130,15 @@ def _smooth_lines(audit: dict[str, Any]) -> list[str]:
     if objective is not None and objective["smallest_eps2"] is not None:
         eps2 = objective["smallest_eps2"]
         lines.append(
-            f"  under the true rewards            {objective['verdict']}: probability fair "
+            f"  {'under the true rewards' + _posterior(audit):<36} {objective['verdict']}: "
+            f"probability fair "
             f"{number(objective['probability_fair'])}; needs eps2 = {number(eps2['mean'])} "
             f"[{number(eps2['lower'])}, {number(eps2['upper'])}]"
         )
     shown = [f for f in audit["frontier"] if f["eps1"] in (0, 0.5, 1, 2) or f["eps1"] == eps1]
     if shown and shown[0]["subjective"] is not None:
         lines.append(
-            "  smallest eps2 by eps1:            "
+            f"  {'smallest eps2 by eps1:':<36} "
             + ",  ".join(f"{f['eps1']:g}: {number(f['subjective'])}" for f in shown)
         )
     return lines
@@ -133,14 +149,14 @@ def _calibration_lines(audit: dict[str, Any]) -> list[str]:
     lines = ["Calibrated fairness: fairness regret, the shortfall from P* (best-arm probability)"]
     for name, title in (
         ("subjective", "under the beliefs"),
-        ("objective", "under the true rewards"),
+        ("objective", "under the true rewards" + _posterior(audit)),
     ):
         part = calibration[name]
         if part["regret_per_round"] is None:
             if part["lower"] is not None:
-                lines.append(f"  {title:<24} at least {number(part['lower'])} per round")
+                lines.append(f"  {title:<36} at least {number(part['lower'])} per round")
             continue
-        text = f"  {title:<24} {number(part['regret_per_round'])} per round"
+        text = f"  {title:<36} {number(part['regret_per_round'])} per round"
         if not part["exact"]:
             text += f" [{number(part['lower'])}, {number(part['upper'])}]"
         lines.append(f"{text}, {number(part['regret_total'])} in total")
@@ -178,7 +194,10 @@ def _arm_lines(audit: dict[str, Any]) -> list[str]:
         ("P* believed", lambda a: number(a["p_best_subjective"])),
     ]
     if any(a["p_best_objective"] is not None for a in arms):
-        columns.append(("P* true", lambda a: number(a["p_best_objective"])))
+        known = audit["criterion"]["model"] == "truth"
+        columns.append(
+            ("P* true" if known else "P* posterior", lambda a: number(a["p_best_objective"]))
+        )
     if frequencies:
         columns.append(("share", lambda a: number(a["selection_mean"])))
         columns.append(("95 %", lambda a: _share_interval(a["n"], log["n_rounds"])))
@@ -204,6 +223,8 @@ def render_group(group: dict[str, Any]) -> str:
     for label, audit in group["groups"].items():
         regret = audit["calibration"]["subjective"]
         objective = audit["objective"]
+        chosen = audit["log"]["selection"] == "chosen"
+        size = audit["calibration"]["effective_sample_size"] if chosen else None
         rows.append(
             [
                 str(label),
@@ -213,16 +234,26 @@ def render_group(group: dict[str, Any]) -> str:
                 number(None if objective is None else objective["probability_fair"]),
                 number(regret["regret_per_round"]),
                 f"[{number(regret['lower'])}, {number(regret['upper'])}]",
+                number(size, 1),
             ]
         )
     runs = group["runs"]
+    criterion = group["criterion"]
+    logs = [audit["log"] for audit in group["groups"].values()]
     lines = [
-        f"Fairness audit of {len(rows)} logs. Verdict: {_VERDICT[group['verdict']]}",
+        f"Fairness audit of {counted(len(rows), 'log')}: {logs[0]['source']}"
+        + (f" to {logs[-1]['source']}" if len(logs) > 1 else ""),
+        "",
+        f"Verdict: {_VERDICT[group['verdict']]}   {_asked(criterion)}",
         "",
         *table(
-            ["group", "verdict", "rounds", "eps2 needed", "p(fair)", "regret/round", "95 %"], rows
+            ["group", "verdict", "rounds", "eps2 needed", "p(fair)", "regret/round", "95 %", "ESS"],
+            rows,
         ),
         "",
+        f"Prior: {criterion['prior']}.",
+        "regret/round: subjective fairness regret; ESS: effective sample size of its weights, where",
+        "only the chosen arm's probability was logged.",
     ]
     if runs["n"]:
         lines.append(

@@ -12,7 +12,7 @@ Both merge: the maxima by max, the histograms by addition. Cost: rounds + draws,
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -191,20 +191,45 @@ def divergence_maxima(pi: NDArray[np.float64], name: str) -> NDArray[np.float64]
 
 
 @numba.njit(cache=True, nogil=True)
-def _allowances(maxima, divergence, grid, out):  # type: ignore[no-untyped-def]
-    k = maxima.shape[0]
+def _raise_to(row, g, r, grid):  # type: ignore[no-untyped-def]
+    for e in range(grid.shape[0]):
+        if grid[e] == 0.0:  # 0 times infinity is 0: the rewards do not count
+            row[e] = max(row[e], g)
+        elif not np.isinf(r):  # an infinite right-hand side frees the pair
+            row[e] = max(row[e], g - grid[e] * r)
+
+
+@numba.njit(cache=True, nogil=True)
+def _allowances(first, second, g, divergence, grid, out):  # type: ignore[no-untyped-def]
+    last = grid.shape[0] - 1
     for d in range(divergence.shape[0]):
-        for i in range(k):
-            for j in range(k):
-                g = maxima[i, j]
-                if i == j or g <= 0.0:
-                    continue
-                r = divergence[d, i, j]
-                for e in range(grid.shape[0]):
-                    if grid[e] == 0.0:  # 0 times infinity is 0: the rewards do not count
-                        out[d, e] = max(out[d, e], g)
-                    elif not np.isinf(r):  # an infinite right-hand side frees the pair
-                        out[d, e] = max(out[d, e], g - grid[e] * r)
+        for p in range(g.shape[0]):
+            # pairs come by falling g; the row falls along the grid: none below can matter any more
+            if g[p] <= out[d, last]:
+                break
+            _raise_to(out[d], g[p], divergence[d, first[p], second[p]], grid)
+
+
+@numba.njit(cache=True, nogil=True)
+def _allowances_of_means(first, second, g, mean, grid, out):  # type: ignore[no-untyped-def]
+    last = grid.shape[0] - 1
+    for d in range(mean.shape[0]):
+        for p in range(g.shape[0]):
+            if g[p] <= out[d, last]:
+                break
+            _raise_to(out[d], g[p], abs(mean[d, first[p]] - mean[d, second[p]]), grid)
+
+
+def _pairs(maxima: NDArray[np.float64], *, ordered: bool) -> tuple[NDArray[Any], ...]:
+    """Return the pairs that differ at all, the largest difference first, and the differences."""
+    off = maxima > 0
+    if not ordered:
+        off = np.triu(off, 1)
+    np.fill_diagonal(off, False)
+    first, second = np.nonzero(off)
+    g = maxima[first, second]
+    order = np.argsort(-g, kind="stable")
+    return first[order], second[order], g[order]
 
 
 def smallest_allowance(
@@ -216,15 +241,18 @@ def smallest_allowance(
     ----------
     maxima : (k, k) array
         G, largest divergence of decisions over rounds; -inf = never on offer together.
-    divergence : (draw, k, k) array
-        D between the rewards, may hold inf.
+    divergence : (draw, k, k) array, or (draw, k) array
+        D between the rewards, may hold inf; or means whose differences it is (Bernoulli rewards
+        under total variation or Wasserstein distance; `maxima` symmetric).
     grid : (E,) array
-        Values of eps1.
+        Values of eps1, ascending.
 
     Returns
     -------
     (draw, E) array
     """
     out = np.zeros((divergence.shape[0], grid.shape[0]))
-    _allowances(maxima, np.ascontiguousarray(divergence), grid, out)
+    kernel = _allowances if divergence.ndim == 3 else _allowances_of_means
+    ordered = divergence.ndim == 3  # D(r_i || r_j) and D(r_j || r_i) may differ
+    kernel(*_pairs(maxima, ordered=ordered), np.ascontiguousarray(divergence), grid, out)
     return out

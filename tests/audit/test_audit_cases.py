@@ -172,3 +172,95 @@ def test_case_74_other_rewards_are_refused_by_bernoulli_with_the_alternatives(va
         bf.audit(log, family="bernoulli", seed=1)
     for part in ("row 3 of log.csv", f"{value:g}", "finite", "poisson", "normal"):
         assert part in str(caught.value)
+
+
+def quiet(log, **options):
+    """No notice may accuse the log."""
+    found = bf.audit(log, objective=False, **options).findings
+    assert not [n for n in found if "do not fit" in n or "too small" in n], found
+
+
+def test_honest_logs_are_not_accused():
+    rng = np.random.default_rng(0)
+    # arms that come and go, only the chosen probability logged
+    offered = np.ones((1000, 3), dtype=bool)
+    offered[100:, 2] = False
+    arm = np.array([rng.choice(np.flatnonzero(row)) for row in offered])
+    p = 1 / offered.sum(axis=1)
+    quiet(bf.History(arm, np.ones(1000), propensity=p, offered=offered))
+    # a rule with a context: an arm is possible in half of the rounds only
+    arm = np.where(np.arange(1000) % 2 == 0, rng.integers(0, 2, 1000), 2)
+    quiet(bf.History(arm, np.ones(1000), propensity=np.where(arm == 2, 1.0, 0.5)))
+    # rare arms in short logs: 200 honest logs, none accused at level .001
+    rule = 1 / np.arange(1, 31) ** 3.0
+    rule /= rule.sum()
+    for _ in range(200):
+        arm = rng.choice(30, 300, p=rule)
+        quiet(bf.History(arm, np.ones(300), selection_probability=np.tile(rule, (300, 1))))
+
+
+def test_row_sums_far_from_1_are_scores():
+    for row in ([1, 1], [0.5, 0.6], [0.1] * 9, [0.02] * 34):
+        with pytest.raises(bf.ProbabilityError, match="sum to"):
+            bf.History([0, 0], [1, 0], selection_probability=[row, row])
+    thirds = bf.History([0, 1], [1, 0], selection_probability=[[0.33, 0.33, 0.33]] * 2)
+    assert thirds.repairs.n_rescaled == 2
+
+
+def test_a_tolerance_that_was_asked_for_counts_exactly():
+    log = bf.History([0, 1, 0], [1, 0, 1], selection_probability=[[0.52775, 0.47225]] * 3)
+    for tolerance, n in [(0.005, 3), (0.006, 0), (0.0, 3), (0.5, 0)]:
+        result = bf.audit(log, eps1=0, eps2=0.05, tolerance=tolerance, objective=False)
+        assert result.n_violating_rounds == n
+        assert result.subjective_verdict == ("unfair" if n else "fair")
+    first = bf.audit(log.before(2), eps1=0, eps2=0.05, tolerance=0.006, seed=1)
+    rest = bf.audit(log.rounds(2, 3), eps1=0, eps2=0.05, tolerance=0.006, seed=1, prior=first.state)
+    assert bf.merge(first, rest).subjective_verdict == "fair"
+    assert bf.merge(first, rest).n_violating_rounds == 0
+
+
+def test_without_the_objective_part_the_verdict_is_the_subjective_one():
+    fair = bf.History([0, 1], [1, 0], selection_probability=[[0.5, 0.5]] * 2)
+    unfair = bf.History([0, 0], [1, 0], selection_probability=[[0.9, 0.1]] * 2)
+    group = bf.audit({"a": fair, "b": fair, "c": unfair}, eps1=0, objective=False)
+    assert [a.verdict for a in group.audits.values()] == ["fair", "fair", "unfair"]
+    assert group.to_dict()["runs"]["share"] == pytest.approx(1 / 3)
+
+
+def test_few_rounded_probabilities_of_sd_ts_are_not_unfair():
+    m = np.array([[0.5, 0.5], [0.75, 0.5], [0.75, 0.25], [5 / 6, 0.25]])
+    for written in (lambda x: np.round(x, 3), lambda x: np.round(x, 6), np.float32):
+        pi = written(bf.rewards.Bernoulli(m).best_arm_probability())
+        log = bf.History([0, 1, 0, 0], [1, 0, 1, 1], selection_probability=pi)
+        assert bf.audit(log, eps1=1, eps2=0, objective=False).subjective_verdict == "fair"
+
+
+def test_misspelt_options_are_refused():
+    log = bf.History([0], [1], selection_probability=[[0.5, 0.5]])
+    with pytest.raises(bf.OptionError, match="eps1"):
+        bf.audit(log, eps_1=0, seed=1)
+
+
+def test_a_stray_code_among_0_and_1_is_refused_by_name():
+    reward = np.array([0, 1] * 50, dtype=float)
+    reward[7] = 99
+    log = bf.History([0, 1] * 50, reward, selection_probability=[[0.5, 0.5]] * 100)
+    with pytest.raises(bf.DataError, match=r"round 7 .* is 99"):
+        bf.audit(log, seed=1)
+    assert bf.audit(log, family="finite", seed=1).settings.family == "finite"
+
+
+def test_the_lower_bound_of_nothing_known_is_0():
+    log = bf.History([0, 1] * 10, [1, 0] * 10, known_at=[20] * 20, arms=["a", "b"])
+    numbers = bf.audit(log, seed=1).to_dict()["calibration"]
+    assert numbers["objective"]["lower"] == numbers["subjective"]["lower"] == 0
+
+
+def test_repairs_are_counted_over_the_parts_of_a_scan(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("arm,reward,p_a,p_b,p_c\n" + "a,1,0.333,0.333,0.333\n" * 11)
+    whole = bf.audit(bf.read_history(path), objective=False)
+    parts = bf.audit(bf.scan_history(path, chunk_rounds=2), objective=False)
+    (said,) = [n for n in whole.findings if "rescaled" in n]
+    assert said.startswith("11 rows")
+    assert [n for n in parts.findings if "rescaled" in n] == [said]

@@ -132,3 +132,29 @@ def test_installed_command_ends_with_status_2_and_no_traceback(tmp_path):
     assert "absent.csv" in done.stderr
     assert "Traceback" not in done.stderr
     assert not done.stdout
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--json", "nodir/x.json"], ["--json", "."], ["--json", ""], ["--rounds", "nodir/x.parquet"],
+        ["--save", "nodir/x.nc"], ["--draws", "0"], ["--arms", "a,,b"],
+        ["--max-regret-per-round", "nan"],
+    ],
+    ids=lambda o: " ".join(o),
+)  # fmt: skip
+def test_what_cannot_work_is_refused_at_once(capsys, options, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run(capsys, "audit", "--example", "ecmo", *options)
+    assert status == 2
+    assert not out
+    assert err
+    assert "Traceback" not in err
+
+
+def test_labels_with_commas(capsys, tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text('arm,reward\n"a, b",1\nc,0\n')
+    status, out, _ = run(capsys, "audit", path, "--arms", 'c,"a, b"', "--json", "-")
+    assert status == 0
+    assert json.loads(out)["log"]["arms"] == ["c", "a, b"]
