@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import check_choice, counted
+from bayesfair.checks import check_choice, check_in_range, counted
 from bayesfair.errors import DataError, OptionError, ProbabilityError
 from bayesfair.history import History
 from bayesfair.probabilities import Resolution
@@ -171,6 +171,8 @@ class Builder:
         known_at = self._known_rounds(rounds, offset)
         rounds, kept = self.settled(rounds, tally)
         known_until = rounds.known_until
+        if known_until is not None:
+            self._whole(rounds, known_until, str(self.layout.known_until))
         if kept is not None:  # round numbers of the source count the rows that were left out
             counted = np.concatenate([[0], np.cumsum(kept)])
             if known_at is not None:
@@ -284,6 +286,7 @@ class Builder:
                 "was never known."
             )
         if known.dtype.kind == "f":
+            self._of_rounds(rounds, known, column, offset)
             odd = np.flatnonzero((known != np.floor(known)) & ~never)
             if odd.size:
                 at = int(odd[0])
@@ -293,8 +296,8 @@ class Builder:
                     "be compared with."
                 )
             # one beyond the end = never used within this log
-            found = np.where(never, n_rounds + offset, known).astype(np.int64) - offset
-            early = np.flatnonzero(found <= np.arange(n_rounds))
+            own = np.arange(offset, offset + n_rounds)
+            early = np.flatnonzero(known <= own)
             if early.size:
                 at = int(early[0])
                 raise DataError(
@@ -302,7 +305,7 @@ class Builder:
                     f"{at + offset}. A reward can be known at the earliest in the next round "
                     "(rounds are counted from 0)."
                 )
-            return found
+            return np.where(never, n_rounds + offset, known).astype(np.int64) - offset
         assert rounds.order is not None
         early = np.flatnonzero(known < rounds.order)
         if early.size:
@@ -317,9 +320,73 @@ class Builder:
         found[never] = n_rounds
         return np.maximum(found, np.arange(1, n_rounds + 1)).astype(np.int64)
 
+    def _of_rounds(
+        self, rounds: Rounds, known: NDArray[np.float64], column: str, offset: int
+    ) -> None:
+        """Refuse numbers that count something else than rounds, such as seconds.
+
+        Taken for rounds they would lie beyond the end of the log, and nothing would ever be learned
+        without a word.
+        """
+        end = len(rounds) + offset
+        place, order = self.layout.order, rounds.order
+        remedy = (
+            "It must hold the first round that may use the reward (counted from 0, in the order of "
+            "the rounds). Convert it, or pass known_at=False to use each reward in the next round."
+        )
+        far = np.flatnonzero(known > 10.0 * end + 1e6)
+        if place is not None and order is not None and order.dtype.kind in "iuf":
+            alike = (known > end) & (known >= order)
+            if alike.any() and order.max() >= 2 * end and np.mean(known >= order) > 0.5:
+                at = int(np.flatnonzero(alike)[0])
+                raise DataError(
+                    f"{self.place(rounds, at, column)}: {known[at]:.16g} looks like a value of "
+                    f"{place!r}, the order column ({order[at]:.16g} in this row), not like one of "
+                    f"{end} rounds. {remedy} (If both are times, write them as ISO times: then "
+                    "they are compared.)"
+                )
+        if far.size:
+            at = int(far[0])
+            raise DataError(
+                f"{self.place(rounds, at, column)}: {known[at]:.16g} lies far beyond the {end} "
+                f"rounds of the log ({counted(far.size, 'such row')}). {remedy}"
+            )
+
+    def _whole(self, rounds: Rounds, values: NDArray[np.float64], column: str) -> None:
+        odd = np.flatnonzero(~np.isfinite(values) | (values != np.floor(values)))
+        if odd.size:
+            at = int(odd[0])
+            what = "missing" if np.isnan(values[at]) else f"{values[at]:g}"
+            raise DataError(
+                f"{self.place(rounds, at, column)}: {what}, but it must be the whole number of "
+                f"rounds whose rewards are known ({counted(odd.size, 'such row')}). Correct it."
+            )
+        if np.abs(values).max(initial=0) > 2.0**53:
+            at = int(np.abs(values).argmax())
+            raise DataError(
+                f"{self.place(rounds, at, column)}: {values[at]:g} lies beyond any round."
+            )
+
 
 def check_decimal(decimal: str) -> str:
     """Return the decimal sign, "." or ","."""
     if decimal not in (".", ","):
         raise OptionError(f"decimal={decimal!r} is not known. Options: '.', ','.")
     return decimal
+
+
+def check_reading(tolerance: Any, offered_delimiter: Any) -> None:
+    """Check the options that are used only once rows are read.
+
+    Raises
+    ------
+    OptionError
+        Naming what is allowed.
+    """
+    if tolerance is not None:
+        check_in_range(tolerance, "probability_tolerance", 0.0, 0.5)
+    if not isinstance(offered_delimiter, str) or not offered_delimiter:
+        raise OptionError(
+            f"offered_delimiter={offered_delimiter!r} must be text of one character or more, for "
+            "example '|'."
+        )

@@ -170,9 +170,18 @@ def open_delimited(
     if delimiter is None:
         delimiter = _detected(text, name, wanted)
     else:
-        delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter)
-        if len(delimiter) != 1:
-            raise OptionError(f"delimiter={delimiter!r} must be one character, or 'tab'.")
+        if isinstance(delimiter, str):
+            delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter)
+        if (
+            not isinstance(delimiter, str)
+            or len(delimiter) != 1
+            or not delimiter.isascii()
+            or delimiter in '"\r\n\0'
+        ):
+            raise OptionError(
+                f"delimiter={delimiter!r} must be one character (ASCII, no quote, no line "
+                "break), for example ',', ';' or 'tab'."
+            )
     header = _header(text, delimiter)
     if len(header) < 2:
         raise DataError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -15,11 +15,13 @@ from bayesfair.readers.building import (
     Builder,
     Tally,
     check_decimal,
+    check_reading,
     grouped_by_arm,
     in_order,
     parse_missing,
 )
 from bayesfair.readers.columns import Layout, Option, resolve_layout
+from bayesfair.readers.label_book import text_of
 from bayesfair.readers.rounds import Converter, Rounds, concatenated
 from bayesfair.readers.tables import no_rows, open_source
 
@@ -131,6 +133,7 @@ def read_history(
     [0.9230769230769231, 0.07692307692307693]
     """
     check_decimal(decimal)
+    check_reading(probability_tolerance, offered_delimiter)
     missing = parse_missing(missing)
     by_group = isinstance(arms, str)
     if by_group and (arms != "by_group" or not by):
@@ -194,7 +197,9 @@ def known_arms(arms: Sequence[Any] | str | None) -> tuple[str, ...] | None:
         return None
     if isinstance(arms, str):
         raise OptionError(f"arms={arms!r} must be a list of labels.")
-    labels = tuple(clean_label(str(a)) for a in arms)
+    if isinstance(arms, (Set, bytes)) or not isinstance(arms, Iterable):
+        raise OptionError(f"arms={arms!r} must be a list of labels, in the order to be used.")
+    labels = tuple(clean_label(str(text_of(a))) for a in arms)
     if not labels:
         raise OptionError("arms is empty; leave it out to use the labels seen.")
     return labels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,13 @@ from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.probabilities import Resolution
 from bayesfair.readers.ahead import ahead
-from bayesfair.readers.building import Builder, Tally, check_decimal, parse_missing
+from bayesfair.readers.building import (
+    Builder,
+    Tally,
+    check_decimal,
+    check_reading,
+    parse_missing,
+)
 from bayesfair.readers.columns import Layout, Option, resolve_layout
 from bayesfair.readers.history import discovery_notice, known_arms
 from bayesfair.readers.label_book import LabelBook
@@ -243,6 +250,8 @@ def scan_history(
     ('ECMO', 'conventional')
     """
     check_decimal(decimal)
+    check_reading(probability_tolerance, offered_delimiter)
+    asked = None if chunk_rounds is None else _positive(chunk_rounds)
     given = known_arms(arms)
     opened = open_source(source, delimiter=delimiter, wanted=[arm, reward])
     layout = resolve_layout(
@@ -265,9 +274,7 @@ def scan_history(
             f"{discovery_notice(len(labels))} A first pass over {n_rounds} rows collected them."
         )
     k = len(labels)
-    size = min(_ROUNDS, max(1024, _CELLS // k)) if chunk_rounds is None else int(chunk_rounds)
-    if size < 1:
-        raise OptionError(f"chunk_rounds={chunk_rounds!r} must be a positive whole number.")
+    size = min(_ROUNDS, max(1024, _CELLS // k)) if asked is None else asked
     selection = "full" if layout.probabilities else "chosen" if layout.propensity else "none"
     return HistoryScan(
         source=opened.name,
@@ -279,6 +286,17 @@ def scan_history(
         chunk_rounds=size,
         _plan=plan,
     )
+
+
+def _positive(chunk_rounds: Any) -> int:
+    """Return a positive whole number, however it is typed."""
+    try:
+        number = operator.index(chunk_rounds)
+    except TypeError:
+        number = 0
+    if number < 1 or isinstance(chunk_rounds, bool):
+        raise OptionError(f"chunk_rounds={chunk_rounds!r} must be a positive whole number.")
+    return number
 
 
 def _collected(plan: _Plan) -> tuple[tuple[str, ...], int]:

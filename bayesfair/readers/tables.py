@@ -6,6 +6,7 @@ numbered as a reader of the source would: from 1, the header of a text file bein
 
 from __future__ import annotations
 
+import errno
 import glob
 import itertools
 import os
@@ -166,10 +167,43 @@ def _kind(path: Path) -> str:
 
 
 def _files(text: str) -> tuple[list[Path], Path | None]:
+    try:
+        return _found(text)
+    except PermissionError as error:
+        raise DataError(
+            f"no permission to read {error.filename or text!r}; change its permissions, or copy "
+            "the log to where it may be read."
+        ) from error
+    except (OSError, RuntimeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        shown = text if len(text) <= 80 else f"{text[:80]}... ({len(text)} characters)"
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise DataError(
+            f"{shown!r} is no path that can be opened ({reason}). Give a CSV or Parquet file, a "
+            "folder of them, or a glob."
+        ) from error
+
+
+def _readable(folder: Path, *, deep: bool) -> None:
+    """Refuse a folder that may not be listed; a search would silently find nothing in it."""
+
+    def refuse(error: OSError) -> None:
+        raise error
+
+    for _ in os.walk(folder, onerror=refuse):
+        if not deep:
+            break
+    if not os.access(folder, os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+
+
+def _found(text: str) -> tuple[list[Path], Path | None]:
     path = Path(text).expanduser()
     if path.is_file():
         return [path], None
     if path.is_dir():
+        _readable(path, deep=True)
         inside = [p for p in path.rglob("*") if _is_log(p, path) and _kind(p)]
         kinds = {_kind(p) for p in inside}
         if not inside:
@@ -182,6 +216,8 @@ def _files(text: str) -> tuple[list[Path], Path | None]:
         return sorted(inside, key=_natural), path
     if glob.has_magic(text):
         fixed = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), path.parts))
+        if fixed.is_dir():
+            _readable(fixed, deep=False)
         found = [Path(p) for p in glob.glob(str(path), recursive=True)]
         found = [p for p in found if _is_log(p, fixed)]
         if not found:
@@ -200,7 +236,8 @@ def _part(path: Path, base: Path | None, delimiter: str | None, wanted: Sequence
         with path.open("rb") as file:
             head = file.read(8)
     except OSError as error:
-        raise DataError(f"{path.name} cannot be opened: {error.strerror}.") from error
+        remedy = "Change its permissions, or copy it to where it may be read."
+        raise DataError(f"{path.name} cannot be opened: {error.strerror}. {remedy}") from error
     if not head:
         raise DataError(f"{path.name} is empty (0 bytes); expected a header and at least one row.")
     if head.startswith(b"PAR1"):
