@@ -5,15 +5,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.checks import counted, listed
-from bayesfair.errors import ArmError, DataError
+from bayesfair.checks import listed
+from bayesfair.errors import DataError
+from bayesfair.history_input import (
+    by_name,
+    check_whole,
+    column_labels,
+    marks,
+    prior_pairs,
+    resolve_arms,
+)
 from bayesfair.kernels.rows import largest_row_error
 from bayesfair.probabilities import (
     Repairs,
@@ -44,15 +51,18 @@ class History:
     Parameters
     ----------
     arm : (T,) array of str or int
-        Chosen arm of each round: labels, or 0-based positions in `arms`.
+        Chosen arm of each round: labels, or 0-based positions in `arms`. Integers that could be
+        either are refused, unless they are int32, as `History.arm` itself: those are positions.
     reward : (T,) array
         Observed reward of the chosen arm, in the reward's own units; NaN = not observed.
     selection_probability : (T, k) array, optional
         The whole decision rule, :math:`\pi_t(i)`. Rows sum to 1; NaN = arm not on offer that round.
+        The columns of a data frame are matched to the arms by their names.
     propensity : (T,) array, optional
         Only the chosen arm's probability, :math:`\pi_t(a_t)`, in (0, 1].
     arms : sequence of str, optional
-        Labels. Given: nothing is inferred. Otherwise the sorted labels seen, or "0".."k-1".
+        Labels. Given: nothing is inferred. Otherwise the column names of a
+        data frame of probabilities, else the sorted labels seen, or "0".."k-1".
     known_at : (T,) array of int, optional
         First round (0-based) whose decision may use this reward; default the next one.
     time : (T,) array, optional
@@ -129,9 +139,17 @@ class History:
         pi = self._matrix("selection_probability", self.selection_probability)
         offered = None
         if self.offered is not None:
-            offered = self._marks(self.offered)
+            offered = marks(self.offered)
         width = pi.shape[1] if pi is not None else offered.shape[1] if offered is not None else None
-        codes, arms = self._resolve_arms(width)
+        named = [
+            column_labels(x) for x in (self.selection_probability, self.offered) if x is not None
+        ]
+        names = named[0] if named else None
+        codes, arms = resolve_arms(self.arm, self.arms, width, names, self.where)
+        if pi is not None and names:
+            pi = by_name("selection_probability", pi, names, arms)
+        if offered is not None and (names := named[-1]):
+            offered = by_name("offered", offered, names, arms)
         put(self, "arm", _frozen(codes))
         put(self, "arms", arms)
         if offered is not None and offered.shape != (n_rounds, len(arms)):
@@ -190,7 +208,7 @@ class History:
             put(self, "repairs", self.repairs.merged(repairs))
         put(self, "propensity", _frozen(propensity))
         put(self, "known_at", _frozen(self._resolve_known_at(known_until)))
-        put(self, "prior_counts", _frozen(self._resolve_prior_counts()))
+        put(self, "prior_counts", _frozen(prior_pairs(self.prior_counts, arms)))
         put(self, "notices", tuple(dict.fromkeys((*notices, *self.repairs.sentences()))))
 
     # -- what it holds -------------------------------------------------------------------------
@@ -284,7 +302,7 @@ class History:
             if raw is not None and raw.dtype.kind in "mMc":
                 raise TypeError(f"it holds {raw.dtype}")
             if dtype is np.int64 and raw is not None and raw.ndim == 1:
-                self._check_whole(name, raw)
+                check_whole(name, raw, self.where if name != "row" else "position {}".format)
             column: NDArray[Any] = np.array(values, dtype=dtype)
         except (TypeError, ValueError, OverflowError) as error:
             if isinstance(error, DataError):
@@ -296,40 +314,6 @@ class History:
                 f"{len(self.arm)} rounds of `arm`."
             )
         return column
-
-    @staticmethod
-    def _marks(values: ArrayLike) -> NDArray[np.bool_]:
-        """Return the arms on offer as a matrix of booleans."""
-        try:
-            marks = np.asarray(values)
-            if marks.dtype.kind == "O":
-                marks = marks.astype(np.float64)
-        except (TypeError, ValueError):
-            marks = np.zeros(0, dtype=str)
-        if marks.ndim != 2 and marks.size:
-            raise DataError(
-                f"offered must be (rounds, arms) of True and False, got shape {marks.shape}."
-            )
-        if marks.ndim != 2 or marks.dtype.kind not in "biuf" or not np.isin(marks, (0, 1)).all():
-            raise DataError("offered must be (rounds, arms), each value True or False (1 or 0).")
-        return marks.astype(bool)
-
-    def _check_whole(self, name: str, raw: NDArray[Any]) -> None:
-        """Refuse what a conversion to whole numbers would cut off or wrap around."""
-        if raw.dtype.kind == "O":
-            raw = raw.astype(np.float64)
-        if raw.dtype.kind not in "fu" or not raw.size:
-            return
-        wrong = np.abs(raw) >= 2.0**62
-        if raw.dtype.kind == "f":
-            wrong |= ~np.isfinite(raw) | (raw != np.floor(raw))
-        if wrong.any():
-            t = int(np.flatnonzero(wrong)[0])
-            place = self.where(t) if t < self.n_rounds and name != "row" else f"position {t}"
-            raise DataError(
-                f"{place}: {name} is {raw[t]}; it must be a whole number in every round "
-                "(rounds are counted from 0)."
-            )
 
     def _matrix(self, name: str, values: ArrayLike | None) -> NDArray[np.float64] | None:
         if values is None:
@@ -343,51 +327,6 @@ class History:
         if matrix.ndim != 2:
             raise DataError(f"{name} must be (rounds, arms), got shape {matrix.shape}.")
         return matrix
-
-    def _resolve_arms(self, width: int | None) -> tuple[NDArray[np.int32], tuple[str, ...]]:
-        given = self.arms
-        raw = np.asarray(self.arm)
-        if raw.ndim != 1:
-            raise DataError(f"arm must be one value per round, got shape {raw.shape}.")
-        if raw.dtype.kind == "f" and raw.size and np.all(raw == np.floor(raw)):
-            raw = raw.astype(np.int64)
-        integer = raw.dtype.kind in "iu" or raw.size == 0
-        if given is not None and not isinstance(given, (str, bytes)) and len(given):
-            positions = integer and all(isinstance(a, str) for a in given)
-            arms = tuple(str(a) for a in given)
-        elif integer:
-            positions = True
-            highest = int(raw.max()) + 1 if raw.size else 0
-            k = width if width is not None else highest
-            arms = tuple(str(i) for i in range(k))
-        else:
-            positions = False
-            arms = tuple(sorted({str(a) for a in raw.tolist()}))
-        if len(set(arms)) != len(arms):
-            twice = sorted({a for a in arms if arms.count(a) > 1})
-            raise ArmError(f"arms names {listed(twice)} more than once; each arm needs its own.")
-        if positions:
-            outside = np.flatnonzero((raw < 0) | (raw >= len(arms)))
-            if outside.size:
-                t = int(outside[0])
-                raise ArmError(
-                    f"{self.where(t)}: arm {raw[t]} is not a position 0..{len(arms) - 1} in arms "
-                    f"{listed(arms)}."
-                )
-            return raw.astype(np.int32), arms
-        lookup = {label: i for i, label in enumerate(arms)}
-        labels, inverse = np.unique(raw.astype(str), return_inverse=True)
-        codes = np.array([lookup.get(str(label), -1) for label in labels], dtype=np.int32)[inverse]
-        unknown = np.flatnonzero(codes < 0)
-        if unknown.size:
-            t = int(unknown[0])
-            others = sorted({str(raw[u]) for u in unknown[:1000]})
-            raise ArmError(
-                f"{self.where(t)}: arm {str(raw[t])!r} is not in arms {listed(arms)} "
-                f"({unknown.size} such rows: {listed(others, 3)}). Add it to `arms` or leave "
-                "`arms` out to use the labels seen."
-            )
-        return codes, arms
 
     def _resolve_known_at(self, known_until: ArrayLike | None) -> NDArray[np.int64] | None:
         n_rounds = self.n_rounds
@@ -418,43 +357,3 @@ class History:
                 f"earliest in the next round, {t + 1} (rounds are 0-based)."
             )
         return None if np.array_equal(known_at, np.arange(1, n_rounds + 1)) else known_at
-
-    def _resolve_prior_counts(self) -> NDArray[np.float64] | None:
-        given: Any = self.prior_counts
-        if given is None:
-            return None
-        given = getattr(given, "state", given)  # an earlier audit, or the state it ended in
-        if hasattr(given, "counts") and hasattr(given, "arms"):
-            given = dict(zip(given.arms, given.counts, strict=True))
-        if isinstance(given, Mapping):
-            unknown = [str(a) for a in given if str(a) not in self.arms]
-            if unknown:
-                raise ArmError(
-                    f"prior names {listed(unknown)}, not among the arms {listed(self.arms)}."
-                )
-            by_label = {str(a): pair for a, pair in given.items()}
-            given = [by_label.get(a, (0.0, 0.0)) for a in self.arms]
-        wanted = (
-            f"prior must give (successes, failures) for each of the arms {listed(self.arms)}, both "
-            "numbers finite and >= 0"
-        )
-        try:
-            pairs = list(given)
-        except TypeError:
-            raise DataError(f"{wanted}; got {given!r}.") from None
-        if isinstance(given, (str, bytes)) or len(pairs) != self.n_arms:
-            got = repr(given) if isinstance(given, (str, bytes)) else counted(len(pairs), "pair")
-            raise DataError(f"{wanted}; got {got}.")
-        counts = np.zeros((self.n_arms, 2))
-        for i, (label, pair) in enumerate(zip(self.arms, pairs, strict=True)):
-            try:
-                if isinstance(pair, (str, bytes)):
-                    raise TypeError
-                successes, failures = map(float, pair)
-                counts[i] = successes, failures
-                good = 0 <= successes < np.inf and 0 <= failures < np.inf
-            except (TypeError, ValueError):
-                good = False
-            if not good:
-                raise DataError(f"{wanted}; arm {label!r} has {pair!r}.")
-        return counts

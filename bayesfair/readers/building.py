@@ -16,8 +16,16 @@ from bayesfair.history import History
 from bayesfair.probabilities import Resolution
 from bayesfair.readers.columns import Layout
 from bayesfair.readers.rounds import Rounds
+from bayesfair.readers.tally import Tally
 
-__all__ = ["Builder", "Tally", "grouped_by_arm", "in_order", "parse_missing"]
+__all__ = [
+    "Builder",
+    "check_decimal",
+    "check_reading",
+    "grouped_by_arm",
+    "in_order",
+    "parse_missing",
+]
 
 
 def parse_missing(value: Any) -> str | float:
@@ -36,40 +44,6 @@ def parse_missing(value: Any) -> str | float:
         if math.isfinite(number):
             return number
     return check_choice(value, "missing", ("error", "unobserved", "drop", "a number"))
-
-
-@dataclass
-class Tally:
-    """What was missing so far, by arm; carried through the parts of a scan."""
-
-    by_arm: NDArray[np.int64]
-    no_arm: int = 0
-    told: int = 0  # rows that some part already counts as left out
-
-    @property
-    def total(self) -> int:
-        """Rows with a missing reward or arm."""
-        return int(self.by_arm.sum()) + self.no_arm
-
-    def untold(self, missing: str | float) -> int:
-        """Return how many rows were left out since this was last asked."""
-        told, self.told = self.told, self.total
-        return self.total - told if missing == "drop" else 0
-
-    def notice(self, missing: str | float, arms: Sequence[str]) -> str | None:
-        """Return what was done with them, counted by arm."""
-        if not self.total:
-            return None
-        counts = [f"{a!r} {n}" for a, n in zip(arms, self.by_arm, strict=True) if n]
-        if self.no_arm:
-            counts.append(f"no arm {self.no_arm}")
-        by_arm = ", ".join(counts[:8]) + (f" and {len(counts) - 8} more" if len(counts) > 8 else "")
-        done = {
-            "unobserved": "these rounds count in every fairness number, beliefs are not updated",
-            "drop": "these rows were left out",
-        }.get(str(missing), f"read as reward {missing}")
-        what = f"{counted(self.total, 'reward')} {'is' if self.total == 1 else 'are'} missing"
-        return f"{what} (by arm: {by_arm}): {done} (missing={missing!r})."
 
 
 def in_order(rounds: Rounds, column: str) -> tuple[Rounds, str | None]:
@@ -207,6 +181,7 @@ class Builder:
         except ProbabilityError as error:
             raise ProbabilityError(f"{error}{self._columns_of(str(error))}") from None
         self._agreement(history)
+        tally.look_at(rounds, history, self.layout.pattern)
         return history
 
     def _columns_of(self, message: str) -> str:

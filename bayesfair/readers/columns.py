@@ -41,6 +41,8 @@ class Layout:
         Pattern of the probability columns, for messages.
     order_was_found : bool
         The order column was taken up by itself.
+    spare : str or None
+        A propensity column that is not used, only compared with the probabilities of all arms.
     notices : tuple of str
         What was taken up or left aside by itself.
     """
@@ -57,6 +59,7 @@ class Layout:
     offered_list: str | None = None
     pattern: str = PROBABILITIES
     order_was_found: bool = False
+    spare: str | None = None
     notices: tuple[str, ...] = ()
 
     @property
@@ -64,7 +67,7 @@ class Layout:
         """Every column to be read, each once."""
         single = (
             self.arm, self.reward, self.propensity, self.order, self.by, self.known_at,
-            self.known_until, self.offered_list,
+            self.known_until, self.offered_list, self.spare,
         )  # fmt: skip
         used = [c for c in single if c is not None]
         return list(dict.fromkeys([*used, *self.probabilities.values(), *self.offered.values()]))
@@ -157,7 +160,9 @@ def resolve_layout(
             f"({listed(odd)} only in one of them). Give both for every arm."
         )
     chance = optional(propensity, "propensity", PROPENSITY)
+    spare = None
     if full and chance and propensity is None:
+        spare = chance
         notices.append(
             f"column {chance!r} was not used: the probabilities of all arms are there as well."
         )
@@ -179,6 +184,7 @@ def resolve_layout(
         if isinstance(probabilities, str) and probabilities
         else PROBABILITIES,
         order_was_found=order is None,
+        spare=spare,
         notices=tuple(notices),
     )
 

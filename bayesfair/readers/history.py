@@ -13,7 +13,6 @@ from bayesfair.history import History
 from bayesfair.labels import clean_label
 from bayesfair.readers.building import (
     Builder,
-    Tally,
     check_decimal,
     check_reading,
     grouped_by_arm,
@@ -24,6 +23,7 @@ from bayesfair.readers.columns import Layout, Option, resolve_layout
 from bayesfair.readers.label_book import text_of
 from bayesfair.readers.rounds import Converter, Rounds, concatenated
 from bayesfair.readers.tables import no_rows, open_source
+from bayesfair.readers.tally import Tally
 
 __all__ = ["discovery_notice", "known_arms", "read_history"]
 
@@ -276,5 +276,5 @@ def _history(
     found += [note] if note else []
     tally = Tally(np.zeros(len(arms), dtype=np.int64))
     history = builder.history(rounds, arms, tally=tally, notices=found)
-    note = tally.notice(builder.missing, arms)
-    return history.with_notices(note) if note else history
+    late = tally.notices(builder.missing, arms, builder.layout)
+    return history.with_notices(*late) if late else history

@@ -36,6 +36,8 @@ class Rounds:
         Row of the source.
     pi, offered : (n, k) arrays or None
     propensity, order, group, known_at, known_until : (n,) arrays or None
+    spare : (n,) array or None
+        A propensity that is not used, only compared.
     """
 
     arm: NDArray[np.int32]
@@ -48,6 +50,7 @@ class Rounds:
     offered: NDArray[np.bool_] | None = None
     known_at: NDArray[Any] | None = None
     known_until: NDArray[np.float64] | None = None
+    spare: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.arm)
@@ -159,6 +162,12 @@ class Converter:
         known_at: NDArray[Any] | None = None
         if layout.known_at is not None:
             known_at = self._known_at(*column(layout.known_at))
+        spare = None
+        if layout.spare is not None:
+            try:
+                spare = optional(layout.spare)
+            except DataError:  # not used: whatever it holds must not stop the reading
+                spare = np.full(table.num_rows, np.nan)
         group = None
         if layout.by is not None:
             values, where = column(layout.by)
@@ -180,6 +189,7 @@ class Converter:
             offered=self._offered(column),
             known_at=known_at,
             known_until=optional(layout.known_until),
+            spare=spare,
         )
 
     def _one_kind(self, kind: str, here: str, value: Any) -> None:

@@ -16,7 +16,6 @@ from bayesfair.probabilities import Resolution
 from bayesfair.readers.ahead import ahead
 from bayesfair.readers.building import (
     Builder,
-    Tally,
     check_decimal,
     check_reading,
     parse_missing,
@@ -26,6 +25,7 @@ from bayesfair.readers.history import discovery_notice, known_arms
 from bayesfair.readers.label_book import LabelBook
 from bayesfair.readers.rounds import Converter, Rounds
 from bayesfair.readers.tables import Source, no_rows, open_source
+from bayesfair.readers.tally import Tally
 from bayesfair.readers.times import NUMBER
 
 __all__ = ["HistoryScan", "scan_history"]
@@ -128,7 +128,7 @@ class HistoryScan:
         if held is None:
             raise no_rows(plan.source, tally.total)
         late = [*converter.book.notices(), *progress.notices(plan)]
-        late += [note] if (note := tally.notice(plan.missing, self.arms)) else []
+        late += tally.notices(plan.missing, self.arms, plan.layout)
         last = held.with_notices(*late)
         # rows left out after the last round belong to it
         object.__setattr__(last, "n_skipped", last.n_skipped + tally.untold(plan.missing))

@@ -13,7 +13,7 @@ PACKAGE = ROOT / "bayesfair"
 FLOOR = {
     "errors": 0, "checks": 0, "probabilities": 0, "examples": 0,
     "kernels": 1,
-    "rewards": 2, "history": 2, "labels": 2, "outcomes": 2, "connectivity": 2,
+    "rewards": 2, "history": 2, "history_input": 2, "labels": 2, "outcomes": 2, "connectivity": 2,
     "comparisons": 2, "comparison_cells": 2, "duel_input": 2, "ranking_input": 2,
     "sufficient": 3, "priors": 3, "fairness": 3, "readers": 3, "models": 3,
     "inference": 4,
@@ -31,6 +31,7 @@ TOPICS = [
     {"errors", "checks", "probabilities", "examples"},
     {"comparisons", "comparison_cells", "duel_input", "ranking_input", "labels", "outcomes",
      "connectivity"},
+    {"history", "history_input"},
     {"priors", "sufficient"},
     {"beliefs", "beliefs_pymc"},
     {"simulate", "duelling", "performance"},

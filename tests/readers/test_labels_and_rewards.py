@@ -26,7 +26,7 @@ def test_case_43_words_for_missing_are_labels_and_only_empty_is_missing(read):
     history = read(text, missing="drop")
     assert labels(history) == ["NA", "US", "None", "null", "nan"]
     assert history.n_skipped == 1
-    assert any("no arm 1" in note for note in history.notices)
+    assert history.notices[-1] == "1 arm is missing: this row was left out (missing='drop')."
     assert history.row.tolist() == [2, 3, 5, 6, 7]
 
 
@@ -267,3 +267,55 @@ def test_full_precision_has_no_resolution_to_allow_for(tmp_path):
     pq.write_table(pa.Table.from_pandas(frame_of(wrong, arm)), path)
     with pytest.raises(DataError, match=r"row 29001 of log\.parquet\) sum to 1\.01"):
         read_history(path)
+
+
+# -- what does not fit is said ---------------------------------------------------------------------
+
+
+def _late(source, **options):
+    """Notices of a whole reading and of the last part of a scan, which must say the same."""
+    whole = read_history(source, **options).notices
+    *_, last = scan_history(source, chunk_rounds=2, **options).chunks()
+    return [whole, last.notices]
+
+
+def test_missing_arms_and_missing_rewards_are_counted_apart(read):
+    text = "arm,reward\na,1\n,1\nb,\na,\n,\n"
+    assert read(text, missing="drop").notices[-2:] == (
+        "2 rewards are missing (by arm: 'a' 1, 'b' 1): these rows were left out (missing='drop').",
+        "2 arms are missing: these rows were left out (missing='drop').",
+    )
+
+
+def test_a_propensity_that_contradicts_the_probabilities_is_noticed():
+    frame = pd.DataFrame(
+        {
+            "arm": ["a", "b", "a", "b"],
+            "reward": [1, 0, 1, 0],
+            "propensity": [0.5, 0.25, 0.9, np.nan],
+            "p_a": [0.5] * 4,
+            "p_b": [0.5] * 4,
+        }
+    )
+    for notices in _late(frame):
+        (note,) = [n for n in notices if "contradicts" in n]
+        assert note.startswith("column 'propensity' contradicts the columns 'p_{arm}' in 2 rows")
+        assert "by 0.4 at most (round " in note and "(row 3 of data frame): 0.9 against 0.5" in note
+        assert "'p_a'" in note and "probabilities=False" in note
+    frame["propensity"] = ["x", None, 1, 0.5]  # nothing that is not used stops the reading
+    for notices in _late(frame):
+        assert not [n for n in notices if "contradicts" in n]
+    frame["propensity"] = 0.5
+    for notices in _late(frame):
+        assert any("'propensity' was not used" in n for n in notices)
+        assert not [n for n in notices if "contradicts" in n]
+
+
+def test_a_probability_column_without_any_probability_is_noticed():
+    frame = pd.DataFrame({"arm": list("abab"), "reward": [1, 0] * 2, "p_a": 0.5, "p_b": 0.5})
+    for notices in _late(frame.assign(p_x=np.nan)):
+        (note,) = [n for n in notices if "never on offer" in n]
+        assert note.startswith("column 'p_x' held no probability in any round: 'x' never on offer")
+    late = frame.assign(p_x=[np.nan] * 3 + [0.0])
+    for notices in [*_late(late), *_late(frame)]:
+        assert not [n for n in notices if "never on offer" in n]

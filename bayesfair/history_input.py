@@ -1,0 +1,261 @@
+"""What a caller hands to `History`: arms, priors, offers and round numbers, checked and resolved.
+
+Nothing is guessed: what could be read in two ways, or would be cut off by a conversion, is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesfair.checks import counted, did_you_mean, listed
+from bayesfair.errors import ArmError, DataError
+
+__all__ = ["by_name", "check_whole", "column_labels", "marks", "prior_pairs", "resolve_arms"]
+
+Where = Callable[[int], str]
+
+
+def column_labels(values: Any) -> tuple[str, ...] | None:
+    """Return the column names of a data frame, None for arrays and frames with numbered columns."""
+    names = getattr(values, "column_names", None)  # Arrow, whose `columns` are the data
+    names = getattr(values, "columns", None) if names is None else names
+    if names is None or callable(names):
+        return None
+    names = list(names)
+    return None if names == list(range(len(names))) else tuple(str(name).strip() for name in names)
+
+
+def by_name(
+    what: str, matrix: NDArray[Any], names: tuple[str, ...], arms: tuple[str, ...]
+) -> NDArray[Any]:
+    """Return the columns of a frame in the order of the arms.
+
+    Raises
+    ------
+    DataError
+        If the columns are not called as the arms are.
+    """
+    if sorted(names) != sorted(arms):
+        raise DataError(
+            f"the columns of {what} are {listed(names)}, but the arms are {listed(arms)}. Call "
+            "each column as its arm, or pass an array whose columns are in the order of `arms`."
+        )
+    return np.ascontiguousarray(matrix[:, [names.index(a) for a in arms]])
+
+
+def check_whole(name: str, raw: NDArray[Any], where: Where) -> None:
+    """Refuse what a conversion to whole numbers would cut off or wrap around.
+
+    Raises
+    ------
+    DataError
+        Naming the first such round and its value.
+    """
+    if raw.dtype.kind == "O":
+        raw = raw.astype(np.float64)
+    if raw.dtype.kind not in "fu" or not raw.size:
+        return
+    wrong = np.abs(raw) >= 2.0**62
+    if raw.dtype.kind == "f":
+        wrong |= ~np.isfinite(raw) | (raw != np.floor(raw))
+    if wrong.any():
+        t = int(np.flatnonzero(wrong)[0])
+        raise DataError(
+            f"{where(t)}: {name} is {raw[t]}; it must be a whole number in every round (rounds are "
+            "counted from 0)."
+        )
+
+
+def marks(values: ArrayLike) -> NDArray[np.bool_]:
+    """Return the arms on offer as a matrix of booleans.
+
+    Raises
+    ------
+    DataError
+        If it is no matrix, or holds anything but true and false (1 and 0).
+    """
+    try:
+        found = np.asarray(values)
+        if found.dtype.kind == "O":
+            found = found.astype(np.float64)
+    except (TypeError, ValueError):
+        found = np.zeros(0, dtype=str)
+    if found.ndim != 2 and found.size:
+        raise DataError(
+            f"offered must be (rounds, arms) of True and False, got shape {found.shape}."
+        )
+    if found.ndim != 2 or found.dtype.kind not in "biuf" or not np.isin(found, (0, 1)).all():
+        raise DataError("offered must be (rounds, arms), each value True or False (1 or 0).")
+    return found.astype(bool)
+
+
+def prior_pairs(given: Any, arms: tuple[str, ...]) -> NDArray[np.float64] | None:
+    """Return outcomes before the log: ``(k, 2)``, successes and failures.
+
+    Raises
+    ------
+    ArmError
+        If a mapping names an arm that is not there.
+    DataError
+        Naming the arm and its value, if that is no pair of counts.
+    """
+    if given is None:
+        return None
+    given = getattr(given, "state", given)  # an earlier audit, or the state it ended in
+    if hasattr(given, "counts") and hasattr(given, "arms"):
+        given = dict(zip(given.arms, given.counts, strict=True))
+    if isinstance(given, Mapping):
+        unknown = [str(a) for a in given if str(a) not in arms]
+        if unknown:
+            raise ArmError(f"prior names {listed(unknown)}, not among the arms {listed(arms)}.")
+        by_label = {str(a): pair for a, pair in given.items()}
+        given = [by_label.get(a, (0.0, 0.0)) for a in arms]
+    wanted = (
+        f"prior must give (successes, failures) for each of the arms {listed(arms)}, both numbers "
+        "finite and >= 0"
+    )
+    try:
+        pairs = list(given)
+    except TypeError:
+        raise DataError(f"{wanted}; got {given!r}.") from None
+    if isinstance(given, (str, bytes)) or len(pairs) != len(arms):
+        got = repr(given) if isinstance(given, (str, bytes)) else counted(len(pairs), "pair")
+        raise DataError(f"{wanted}; got {got}.")
+    counts = np.zeros((len(arms), 2))
+    for i, (label, pair) in enumerate(zip(arms, pairs, strict=True)):
+        try:
+            if isinstance(pair, (str, bytes)):
+                raise TypeError
+            successes, failures = map(float, pair)
+        except (TypeError, ValueError):
+            successes = failures = np.nan
+        if not (0 <= successes < np.inf and 0 <= failures < np.inf):
+            raise DataError(f"{wanted}; arm {label!r} has {pair!r}.")
+        counts[i] = successes, failures
+    return counts
+
+
+def _is_missing(value: Any) -> bool:
+    return (
+        value is None
+        or (isinstance(value, (float, np.floating)) and bool(np.isnan(value)))
+        or type(value).__name__ in ("NAType", "NaTType")
+    )
+
+
+def _labels_or_numbers(arm: Any, where: Where) -> NDArray[Any]:
+    """Return the chosen arms as integers or text; a missing arm is no label.
+
+    NumPy would write None and NaN among text as the words "None" and "nan".
+    """
+    raw = np.asarray(arm)
+    if raw.ndim != 1:
+        raise DataError(f"arm must be one value per round, got shape {raw.shape}.")
+    gone: list[int] = []
+    if raw.dtype.kind == "f":
+        gone = np.flatnonzero(np.isnan(raw)).tolist()
+    elif raw.dtype.kind == "O" or (raw.dtype.kind == "U" and not isinstance(arm, np.ndarray)):
+        values = arm.to_pylist() if hasattr(arm, "to_pylist") else arm
+        gone = [t for t, value in enumerate(values) if _is_missing(value)]
+    elif raw.dtype.kind == "S":
+        for t, value in enumerate(raw.tolist()):
+            try:
+                value.decode("utf-8")
+            except UnicodeDecodeError:
+                raise ArmError(f"{where(t)}: the arm {value!r} is not UTF-8 text.") from None
+        return np.char.decode(raw, "utf-8")
+    if gone:
+        raise ArmError(
+            f"{where(gone[0])}: the arm is missing ({counted(len(gone), 'such round')}). "
+            "Every round needs its arm: fill it in, or leave the round out."
+        )
+    if raw.dtype.kind == "f" and raw.size and np.all(raw == np.floor(raw)):
+        return raw.astype(np.int64)
+    return raw
+
+
+def resolve_arms(
+    arm: Any, given: Any, width: int | None, names: tuple[str, ...] | None, where: Where
+) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+    """Return the position of each round's arm, and the labels.
+
+    Parameters
+    ----------
+    arm : (T,) array
+        Labels or 0-based positions.
+    given : sequence
+        Labels; empty = those of the columns if all arms are among them, else those seen.
+    width : int or None
+        Columns of the probabilities or offers.
+    names : tuple of str or None
+        Their names.
+    where : callable
+        Names a round.
+
+    Raises
+    ------
+    ArmError
+        If an arm is missing, unknown, or may be meant in two ways.
+    """
+    raw = _labels_or_numbers(arm, where)
+    integer = raw.dtype.kind in "iu" or raw.size == 0
+    if given is not None and not isinstance(given, (str, bytes)) and len(given):
+        positions = integer and all(isinstance(a, str) for a in given)
+        arms = tuple(str(a) for a in given)
+        if positions and raw.dtype != np.int32:  # what a History itself holds are positions
+            _check_one_meaning(raw, arms, where)
+    elif integer and names is None:
+        positions = True
+        highest = int(raw.max()) + 1 if raw.size else 0
+        arms = tuple(str(i) for i in range(width if width is not None else highest))
+    else:
+        positions = False
+        seen = {str(a) for a in raw.tolist()}
+        arms = names if names is not None and seen <= set(names) else tuple(sorted(seen))
+    if len(set(arms)) != len(arms):
+        twice = sorted({a for a in arms if arms.count(a) > 1})
+        raise ArmError(f"arms names {listed(twice)} more than once; each arm needs its own.")
+    if positions:
+        outside = np.flatnonzero((raw < 0) | (raw >= len(arms)))
+        if outside.size:
+            t = int(outside[0])
+            hint = " If labels are meant, give them as text." if str(raw[t]) in arms else ""
+            raise ArmError(
+                f"{where(t)}: arm {raw[t]} is not a position 0..{len(arms) - 1} in arms "
+                f"{listed(arms)}.{hint}"
+            )
+        return raw.astype(np.int32), arms
+    lookup = {label: i for i, label in enumerate(arms)}
+    labels, inverse = np.unique(raw.astype(str), return_inverse=True)
+    codes = np.array([lookup.get(str(label), -1) for label in labels], dtype=np.int32)[inverse]
+    unknown = np.flatnonzero(codes < 0)
+    if unknown.size:
+        t = int(unknown[0])
+        others = sorted({str(raw[u]) for u in unknown[:1000]})
+        raise ArmError(
+            f"{where(t)}: arm {str(raw[t])!r} is not in arms {listed(arms)} "
+            f"({counted(unknown.size, 'such row')}: {listed(others, 3)})."
+            f"{did_you_mean(str(raw[t]), arms)} Add it to `arms` or leave `arms` out to use the "
+            "labels seen."
+        )
+    return codes, arms
+
+
+def _check_one_meaning(raw: NDArray[Any], arms: tuple[str, ...], where: Where) -> None:
+    """Refuse integers that are positions and labels alike, unless both say the same."""
+    seen = np.unique(raw).tolist()
+    labels = {label: i for i, label in enumerate(arms)}
+    if not all(0 <= i < len(arms) and str(i) in labels for i in seen):
+        return
+    differ = [i for i in seen if labels[str(i)] != i]
+    if differ:
+        t = int(np.flatnonzero(raw == differ[0])[0])
+        raise ArmError(
+            f"{where(t)}: arm {differ[0]} may be the label {str(differ[0])!r} or the position of "
+            f"{arms[differ[0]]!r} in arms {listed(arms)}. Give the arms as text if they are "
+            "labels; if they are positions, as an array of int32 or with arms that are no numbers."
+        )

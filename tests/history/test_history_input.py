@@ -1,0 +1,118 @@
+"""What `History` takes as arms and as columns: two readings, or none, are refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from bayesfair.errors import ArmError, DataError
+from bayesfair.history import History
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    "arm",
+    [
+        ["a", None, "b"],
+        ["a", NAN, "b"],
+        [1, None, 2],
+        np.array([1.0, NAN, 0.0]),
+        np.array(["a", None, "b"], dtype=object),
+        pd.Series(["a", pd.NA, "b"]),
+        pd.Series(["a", None, "b"], dtype="string"),
+        pd.Series([1, None, 2], dtype="Int64"),
+        pd.Categorical(["a", None, "b"]),
+        pa.array(["a", None, "b"]),
+        ["a", pd.NaT, "b"],
+    ],
+    ids=lambda arm: type(arm).__name__,
+)
+def test_a_missing_arm_is_no_label(arm):
+    with pytest.raises(ArmError, match=r"round 1 of memory: the arm is missing \(1 such round\)"):
+        History(arm, [1, 0, 1])
+
+
+def test_words_for_missing_are_labels():
+    assert History(["None", "nan", "NA"], [1, 0, 1]).arms == ("NA", "None", "nan")
+
+
+def test_bytes_are_text_or_refused():
+    assert History(np.array([b"b", b"a"]), [1, 0]).arms == ("a", "b")
+    with pytest.raises(ArmError, match=r"round 1 of memory: the arm b'.xff' is not UTF-8"):
+        History(np.array([b"a", b"\xff"]), [1, 0])
+
+
+# -- labels or positions ---------------------------------------------------------------------------
+
+
+def test_integers_that_are_labels_and_positions_are_refused():
+    with pytest.raises(ArmError, match=r"round 0 .*arm 1 may be the label '1' or the position of "):
+        History([1, 2, 1], [1, 0, 1], arms=["1", "2", "3"])
+    with pytest.raises(ArmError, match=r"round 2 .*arm 1 may be .* position of '2' .*int32"):
+        History(np.array([0, 0, 1]), [1, 0, 1], arms=["0", "2", "1"])
+
+
+def test_integers_with_one_meaning_are_taken():
+    numbers = ["1", "2", "3"]
+    assert History(["1", "2", "1"], [1, 0, 1], arms=numbers).arm.tolist() == [0, 1, 0]
+    assert History([1, 2, 1], [1, 0, 1], arms=[1, 2, 3]).arm.tolist() == [0, 1, 0]
+    assert History([1, 2, 1], [1, 0, 1], arms=["0", "1", "2"]).arm.tolist() == [1, 2, 1]
+    assert History([1, 2, 1], [1, 0, 1], arms=["a", "b", "c"]).arm.tolist() == [1, 2, 1]
+    # 0 is no label, so these are positions
+    assert History([0, 2, 1], [1, 0, 1], arms=numbers).arm.tolist() == [0, 2, 1]
+    with pytest.raises(ArmError, match=r"round 2 .*arm 3 is not a position.*give them as text"):
+        History([1, 2, 3], [1, 0, 1], arms=numbers)
+
+
+def test_a_history_can_be_made_anew_from_its_own_columns():
+    first = History(["2", "3", "2"], [1, 0, 1], arms=["1", "2", "3"])
+    again = History(first.arm, first.reward, arms=first.arms)
+    assert again.arm.tolist() == [1, 2, 1]
+
+
+# -- columns by name -------------------------------------------------------------------------------
+
+NAMED = pd.DataFrame({"b": [0.9, 0.8], "a": [0.1, 0.2]})
+
+
+def _polars(frame):
+    return pytest.importorskip("polars").from_pandas(frame)
+
+
+FRAMES = [lambda f: f, _polars, lambda f: pa.Table.from_pandas(f, preserve_index=False)]
+
+
+@pytest.mark.parametrize("make", FRAMES, ids=["pandas", "polars", "arrow"])
+def test_columns_of_a_frame_go_by_their_names(make):
+    frame = make(NAMED)
+    history = History(["a", "b"], [1, 0], selection_probability=frame, arms=["a", "b"])
+    assert history.selection_probability.tolist() == [[0.1, 0.9], [0.2, 0.8]]
+    by_position = History([0, 1], [1, 0], selection_probability=frame, arms=["a", "b"])
+    assert by_position.selection_probability.tolist() == [[0.1, 0.9], [0.2, 0.8]]
+    discovered = History(["a", "a"], [1, 0], selection_probability=frame)
+    assert discovered.arms == ("b", "a") and discovered.arm.tolist() == [1, 1]
+    for arms in (["a", "c"], ()):
+        with pytest.raises(DataError, match=r"columns of selection_probability are 'b', 'a', but"):
+            History(["a", "c"], [1, 0], selection_probability=frame, arms=arms)
+
+
+def test_numbered_columns_of_a_frame_are_positions():
+    frame = pd.DataFrame(NAMED.to_numpy())
+    history = History(["a", "b"], [1, 0], selection_probability=frame, arms=["b", "a"])
+    assert history.selection_probability.tolist() == NAMED.to_numpy().tolist()
+
+
+def test_offers_in_a_frame_go_by_their_names():
+    on = pd.DataFrame({"b": [0, 1], "a": [1, 1]})
+    assert History(["a", "b"], [1, 0], offered=on, arms=["a", "b"]).offered.tolist() == [
+        [True, False],
+        [True, True],
+    ]
+    pi = [[1.0, 0.0], [0.5, 0.5]]
+    history = History(["a", "b"], [1, 0], selection_probability=pi, offered=on, arms=["a", "b"])
+    np.testing.assert_array_equal(history.selection_probability, [[1, np.nan], [0.5, 0.5]])
+    both = History(["a", "b"], [1, 0], selection_probability=NAMED[["a", "b"]], offered=on * 0 + 1)
+    assert both.arms == ("a", "b")
