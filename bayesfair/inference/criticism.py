@@ -141,7 +141,8 @@ def loo(tree: xr.DataTree, history: History | Comparisons | None = None) -> Any:
     count = cells["count"].astype(float)
     n_rounds = float(count.sum())
     total = float(count @ elpd)
-    variance = float(count @ (elpd - total / n_rounds) ** 2) / n_rounds
+    # as ArviZ: the sample variance over rounds
+    variance = float(count @ (elpd - total / n_rounds) ** 2) / max(n_rounds - 1, 1)
     good_k = min(1 - 1 / np.log10(n_draws), 0.7)
     place = cells["cell"]
     return ELPDDataLOO(
@@ -331,14 +332,14 @@ def _log_prior(tree: xr.DataTree, history: History | None, model: Any) -> Any:
             f"model {name!r} has no log_prior of its own; give the history (and model=, for a "
             "build function of yours), so that the prior can be evaluated."
         )
-    import pymc as pm
+    from pymc.stats import compute_log_prior
     from pytensor.graph.traversal import ancestors
 
     built = contract.build(history, **options)
     free = built.free_RVs
     top = [v.name for v in free if not set(ancestors([v])).intersection(set(free) - {v})]
-    density = pm.compute_log_prior(
-        tree["posterior"].to_dataset(), var_names=top, model=built, extend_inferencedata=False,
+    density = compute_log_prior(
+        tree, var_names=top, model=built, extend_inferencedata=False,
         progressbar=False,
     )  # fmt: skip
     return sum(
