@@ -23,7 +23,7 @@ from bayesfair.readers.columns import Layout, Option, resolve_layout
 from bayesfair.readers.label_book import text_of
 from bayesfair.readers.rounds import Converter, Rounds, concatenated
 from bayesfair.readers.tables import no_rows, open_source
-from bayesfair.readers.tally import Tally
+from bayesfair.readers.tally import Tally, empty_columns
 
 __all__ = ["discovery_notice", "known_arms", "read_history"]
 
@@ -172,6 +172,8 @@ def read_history(
         raise OptionError(
             f"prior names group {unknown[0]!r}, which column {layout.by!r} does not have."
         )
+    if rounds.pi is not None:
+        notices += empty_columns(np.isnan(rounds.pi).all(axis=0), layout)
     assert rounds.group is not None
     index = np.argsort(rounds.group, kind="stable")
     ends = np.bincount(rounds.group, minlength=len(names)).astype(np.int64).cumsum()

@@ -13,7 +13,20 @@ from bayesfair.history import History
 from bayesfair.readers.columns import Layout
 from bayesfair.readers.rounds import Rounds
 
-__all__ = ["Tally"]
+__all__ = ["Tally", "empty_columns"]
+
+
+def empty_columns(never: NDArray[np.bool_], layout: Layout) -> list[str]:
+    """Return a notice of probability columns that are empty throughout, if there are any."""
+    columns = np.array([*layout.probabilities.values()], dtype=object)
+    if not len(columns) or not never.any():
+        return []
+    arms = np.array([*layout.probabilities], dtype=object)
+    return [
+        f"{'column' if never.sum() == 1 else 'columns'} {listed(columns[never])} held no "
+        f"probability in any round: {listed(arms[never])} never on offer. If these are no arms, "
+        "name the arms with arms=..."
+    ]
 
 
 @dataclass
@@ -75,7 +88,8 @@ class Tally:
                 self.largest = float(apart[t])
                 column = pattern.replace("{arm}", history.arms[history.arm[t]])
                 self.apart = (
-                    f"{history.where(t)}: {rounds.spare[t]:g} against {chosen[t]:g} in {column!r}"
+                    f"row {int(rounds.row[t])} of {history.source}: {rounds.spare[t]:g} against "
+                    f"{chosen[t]:g} in {column!r}"
                 )
 
     def notices(self, missing: str | float, arms: Sequence[str], layout: Layout) -> list[str]:
@@ -100,14 +114,8 @@ class Tally:
             rows = "this row was" if self.no_arm == 1 else "these rows were"
             verb = "is" if self.no_arm == 1 else "are"
             found.append(f"{counted(self.no_arm, 'arm')} {verb} missing: {rows} {left_out}.")
-        if self.never.any():
-            empty = [a for a, gone in zip(arms, self.never, strict=True) if gone]
-            columns = [layout.probabilities.get(a, a) for a in empty]
-            found.append(
-                f"{'column' if len(columns) == 1 else 'columns'} {listed(columns)} held no "
-                f"probability in any round: {listed(empty)} never on offer. If these are no arms, "
-                "name the arms with arms=..."
-            )
+        if layout.by is None:  # an arm may be on offer in another group
+            found += empty_columns(self.never, layout)
         if self.n_apart:
             found.append(
                 f"column {layout.spare!r} contradicts the columns {layout.pattern!r} in "

@@ -300,9 +300,9 @@ def test_a_propensity_that_contradicts_the_probabilities_is_noticed():
     for notices in _late(frame):
         (note,) = [n for n in notices if "contradicts" in n]
         assert note.startswith("column 'propensity' contradicts the columns 'p_{arm}' in 2 rows")
-        assert "by 0.4 at most (round " in note and "(row 3 of data frame): 0.9 against 0.5" in note
+        assert "by 0.4 at most (row 3 of data frame: 0.9 against 0.5" in note
         assert "'p_a'" in note and "probabilities=False" in note
-    frame["propensity"] = ["x", None, 1, 0.5]  # nothing that is not used stops the reading
+    frame["propensity"] = ["x", None, "y", "1"]  # nothing that is not used stops the reading
     for notices in _late(frame):
         assert not [n for n in notices if "contradicts" in n]
     frame["propensity"] = 0.5
@@ -319,3 +319,8 @@ def test_a_probability_column_without_any_probability_is_noticed():
     late = frame.assign(p_x=[np.nan] * 3 + [0.0])
     for notices in [*_late(late), *_late(frame)]:
         assert not [n for n in notices if "never on offer" in n]
+    # one group's arms may be others than the next one's, as long as some group has them
+    slots = frame.assign(slot=[1, 1, 2, 2], p_x=[np.nan, np.nan, 0.0, 0.0], p_y=np.nan)
+    for group in read_history(slots, by="slot").values():
+        (note,) = [n for n in group.notices if "never on offer" in n]
+        assert "'p_y'" in note and "'p_x'" not in note
