@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.checks import counted, did_you_mean, listed
 from bayesfair.errors import ArmError, DataError
+from bayesfair.labels import in_order
 
 __all__ = ["by_name", "check_whole", "column_labels", "marks", "prior_pairs", "resolve_arms"]
 
@@ -215,7 +216,7 @@ def resolve_arms(
     else:
         positions = False
         seen = {str(a) for a in raw.tolist()}
-        arms = names if names is not None and seen <= set(names) else tuple(sorted(seen))
+        arms = names if names is not None and seen <= set(names) else tuple(in_order(seen))
     if len(set(arms)) != len(arms):
         twice = sorted({a for a in arms if arms.count(a) > 1})
         raise ArmError(f"arms names {listed(twice)} more than once; each arm needs its own.")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -13,10 +14,13 @@ from numpy.typing import NDArray
 from bayesfair.checks import listed
 from bayesfair.errors import ArmError, DataError
 
-__all__ = ["Encoded", "Vocabulary", "clean_label", "encode", "vocabulary"]
+__all__ = ["Encoded", "Vocabulary", "clean_label", "encode", "in_order", "vocabulary"]
 
 
 _SAMPLE = 50_000
+
+
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
 
 
 class Encoded(NamedTuple):
@@ -43,6 +47,20 @@ def clean_label(label: str) -> str:
     True
     """
     return unicodedata.normalize("NFC", label).strip()
+
+
+def in_order(labels: Iterable[str]) -> list[str]:
+    """Return labels sorted as text, or by their value if all of them are numbers.
+
+    Examples
+    --------
+    >>> in_order(["10", "2", "1"]), in_order(["10", "2", "b"])
+    (['1', '2', '10'], ['10', '2', 'b'])
+    """
+    ordered = sorted(labels)
+    if all(_NUMBER.fullmatch(label) for label in ordered):
+        ordered.sort(key=float)
+    return ordered
 
 
 def _text(value: Any) -> str | None:
@@ -193,7 +211,7 @@ def vocabulary(
                 "Add them to `items`, or leave `items` out to use the labels seen."
             )
     else:
-        items = tuple(sorted(merged))
+        items = tuple(in_order(merged))
     notices = [
         f"{len(forms)} spellings of {label!r} were merged (blanks at the ends, Unicode form)."
         for label, forms in sorted(merged.items())

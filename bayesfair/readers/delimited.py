@@ -130,12 +130,19 @@ class Delimited:
         fields = re.search(r"Expected (\d+) columns, got (\d+): ?(.*)", text)
         if fields:
             wanted, got, line = fields.groups()
+            if line.count('"') % 2:
+                return DataError(
+                    f"{place} opens a double quote that is never closed: {line[:80]!r}. Close or "
+                    'remove it (a quote inside a quoted field is written twice, "").'
+                )
             return DataError(
                 f"{place} has {got} fields, but the header has {wanted} columns "
                 f"{listed(self.header, 6)}. The row reads {line[:120]!r}. Correct the row; a field "
                 f"that holds {self.delimiter!r} must stand in double quotes."
             )
         if "UTF8" in text:
+            if not found and (row := _first_undecodable(self.path)):
+                place = f"row {row} of {self.name}"
             return DataError(f"{place} holds bytes that are not UTF-8; save the file as UTF-8.")
         return DataError(
             f"{place} cannot be read as delimited text ({text[:200]}). If it is compressed, it may "
@@ -216,6 +223,25 @@ def _sample(path: Path, name: str) -> str:
             f"{name} is not UTF-8 text: row {row} holds byte 0x{data[error.start]:02x}. Save it as "
             "UTF-8, or export the log as Parquet."
         ) from None
+
+
+def _first_undecodable(path: Path) -> int | None:
+    """Return the row that holds the first bytes that are not UTF-8; empty lines are no rows."""
+    row, rest = 0, b""
+    with opened(path) as stream:
+        while block := bytes(stream.read(_SAMPLE)):
+            *lines, rest = (rest + block).split(b"\n")
+            for line in lines:
+                row += bool(line.strip(b"\r"))
+                try:
+                    line.decode("utf-8")
+                except UnicodeDecodeError:
+                    return row
+    try:
+        rest.decode("utf-8")
+    except UnicodeDecodeError:
+        return row + 1
+    return None
 
 
 def _header(text: str, delimiter: str) -> list[str]:

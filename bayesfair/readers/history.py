@@ -78,8 +78,8 @@ def read_history(
         Column that splits the log into histories of their own.
     arms : sequence or "by_group", optional
         Labels in the order to be used. None = those of the `probabilities` (or `offered`) columns,
-        else those seen, sorted as text, with a notice. With `by`, all histories share the arms,
-        unless "by_group".
+        else those seen, sorted as text (by value if all are numbers), with a notice. With `by`,
+        all histories share the arms, unless "by_group".
     offered : str, optional
         Arms on offer: a pattern with ``{arm}`` for columns of 0/1, or one column that lists labels
         in each row, as an Arrow list or separated by `offered_delimiter`.
@@ -234,7 +234,7 @@ def _everything(opened: Any, converter: Converter) -> Rounds:
 
 
 def _sorted_labels(rounds: Rounds, converter: Converter) -> Rounds:
-    """Renumber discovered labels in the order of their text."""
+    """Renumber discovered labels in their order."""
     new = np.append(converter.book.sort(), np.int32(-1))  # -1, a missing arm, stays -1
     offered = None
     if rounds.offered is not None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bayesfair.checks import did_you_mean, listed
 from bayesfair.errors import ArmError, DataError
-from bayesfair.labels import clean_label
+from bayesfair.labels import clean_label, in_order
 from bayesfair.readers.bridge import codes, plain
 
 __all__ = ["LabelBook", "same_but_case", "text_of"]
@@ -174,14 +174,20 @@ class LabelBook:
         label = clean_label(raw)
         remedy = self._refuse(label) if self._refuse else f"Add it to {self.what}s=..."
         count = f" ({len(others)} such labels: {listed(sorted(map(str, others)), 3)})"
+        hint = did_you_mean(label, self.codes)
+        if label.removesuffix(".0") in self.codes:  # a column of numbers with gaps, written as text
+            hint = (
+                f" Did you mean {label.removesuffix('.0')!r}? Write whole numbers without '.0', or "
+                "name the columns as the labels are written."
+            )
         return (
             f"{place}: {self.what} {label!r} is not among the {self.what}s {listed(self.codes)}"
-            f"{count if len(others) > 1 else ''}.{did_you_mean(label, self.codes)} {remedy}"
+            f"{count if len(others) > 1 else ''}.{hint} {remedy}"
         )
 
     def sort(self) -> NDArray[np.int32]:
-        """Renumber the labels in the order of their text; return new number by old number."""
-        ordered = sorted(self.codes)
+        """Renumber the labels in their order (`in_order`); return new number by old number."""
+        ordered = in_order(self.codes)
         rank = {label: i for i, label in enumerate(ordered)}
         new = np.array([rank[label] for label in self.codes], dtype=np.int32)
         self.codes = rank

@@ -12,6 +12,7 @@ import numpy as np
 from bayesfair.checks import counted
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
+from bayesfair.labels import in_order
 from bayesfair.probabilities import Resolution
 from bayesfair.readers.ahead import ahead
 from bayesfair.readers.building import (
@@ -300,7 +301,7 @@ def _positive(chunk_rounds: Any) -> int:
 
 
 def _collected(plan: _Plan) -> tuple[tuple[str, ...], int]:
-    """Return the labels of the whole source, sorted as text, and the number of its rows."""
+    """Return the labels of the whole source, in their order, and the number of its rows."""
     layout = plan.layout
     book = LabelBook("arm")
     converter = plan.converter(None)
@@ -317,7 +318,7 @@ def _collected(plan: _Plan) -> tuple[tuple[str, ...], int]:
     n_rows = row - plan.source.first_row
     if not n_rows:
         raise no_rows(plan.source)
-    return tuple(sorted(book.labels)), n_rows
+    return tuple(in_order(book.labels)), n_rows
 
 
 def _tables(plan: _Plan, columns: Sequence[str], size: int) -> Iterator[Any]:

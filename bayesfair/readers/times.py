@@ -110,7 +110,7 @@ def _from_text(column: Any, where: Where, decimal: str) -> tuple[NDArray[Any], s
         tidy = pc.replace_substring_regex(tidy, pattern, replacement)
     if not tidy.equals(column):
         return _from_text(tidy, where, decimal)
-    raise _unreadable(tidy.to_pylist(), where, decimal)
+    raise _unreadable(tidy, where, decimal)
 
 
 def _kind_of(text: str, decimal: str) -> str | None:
@@ -123,8 +123,33 @@ def _kind_of(text: str, decimal: str) -> str | None:
         return None
 
 
-def _unreadable(texts: list[str], where: Where, decimal: str) -> DataError:
+def _is_time(column: Any) -> bool:
+    import pyarrow as pa
+
+    for target in (pa.timestamp(unit, zone) for unit in ("us", "ns") for zone in (None, "UTC")):
+        try:
+            column.cast(target)
+        except pa.ArrowInvalid:
+            continue
+        return True
+    return False
+
+
+def _first_unreadable(column: Any) -> int:
+    """Return the first row that is no time, by halving: what stands before it is all times."""
+    low, high = 0, len(column)  # the first one lies in [low, high)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _is_time(column.slice(low, middle - low)):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _unreadable(column: Any, where: Where, decimal: str) -> DataError:
     first = None
+    texts: list[str] = column.to_pylist()
     for at, text in enumerate(texts):
         kind = _kind_of(text, decimal)
         if not text or text.casefold() in {"nan", "na", "null", "none", "nat"}:
@@ -144,9 +169,10 @@ def _unreadable(texts: list[str], where: Where, decimal: str) -> DataError:
                 first=first[1],
                 first_kind=first[2],
             )
+    at = _first_unreadable(column)
     return DataError(
-        f"{where(0)}: {texts[0]!r} and the rows below it cannot be read as times; check for days "
-        "or hours that do not exist. Write times as 2024-01-05 10:00:00."
+        f"{where(at)}: {texts[at]!r} is no time that exists; check its day and hour. Write times "
+        "as 2024-01-05 10:00:00."
     )
 
 

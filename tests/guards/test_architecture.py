@@ -31,7 +31,7 @@ TOPICS = [
     {"errors", "checks", "probabilities", "examples"},
     {"comparisons", "comparison_cells", "duel_input", "ranking_input", "labels", "outcomes",
      "connectivity"},
-    {"history", "history_input"},
+    {"history", "history_input", "labels"},
     {"priors", "sufficient"},
     {"beliefs", "beliefs_pymc"},
     {"simulate", "duelling", "performance"},

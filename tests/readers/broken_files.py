@@ -196,6 +196,16 @@ BROKEN = [
         GOOD + "a,1,0.5,0.5,9\n",
         ("row 4", "5 fields", "4 columns", "a,1,0.5,0.5,9", "quotes"),
     ),
+    Broken(
+        "quote_never_closed",
+        GOOD + '"a,1,0.5,0.5\nb,0,0.5,0.5\n',
+        ("row 4", "log.csv", "double quote", "never closed", "Close or remove"),
+    ),
+    Broken(
+        "not_utf8_far_into_the_file",
+        (GOOD + "a,1,0.500000,0.500000\n" * 60_000 + "caf\xe9,1,0.5,0.5\n").encode("latin-1"),
+        ("row 60004", "log.csv", "UTF-8"),
+    ),
     # -- probabilities -----------------------------------------------------------------------
     Broken(
         "row_does_not_sum_to_1",
@@ -301,6 +311,11 @@ BROKEN = [
         ("row 4", "log.csv", "'arm'", "'c'", "'a', 'b'", "'p_c'", "probabilities=False"),
     ),
     Broken(
+        "arm_is_a_float_of_its_column",
+        "arm,reward,p_1,p_2\n1.0,1,0.5,0.5\n",
+        ("row 2", "'1.0'", "'1', '2'", "Did you mean '1'?", "without '.0'"),
+    ),
+    Broken(
         "arm_not_among_arms",
         "arm,reward\na,1\nnroth,1\n",
         ("row 3", "'arm'", "'nroth'", "'a', 'north'", "Did you mean 'north'", "arms="),
@@ -352,6 +367,16 @@ BROKEN = [
         ("row 3", "'timestamp'", "'05/01/2024'", "Write times as"),
     ),
     Broken(
+        "day_that_does_not_exist",
+        STAMPED + "2024-01-05,a,1\n2024-02-29,b,0\n2023-02-29,b,0\n2024-03-01,a,1\n",
+        ("row 4", "'timestamp'", "'2023-02-29'", "no time that exists", "Write times as"),
+    ),
+    Broken(
+        "hour_that_does_not_exist",
+        STAMPED + "2024-01-05 10:00Z,a,1\n2024-01-05 25:00Z,b,0\n",
+        ("row 3", "'timestamp'", "'2024-01-05 25:00Z'", "no time that exists", "Write times as"),
+    ),
+    Broken(
         "time_missing",
         STAMPED + "2024-01-05,a,1\n,b,0\n",
         ("row 3", "'timestamp'", "missing", "order=False"),
@@ -375,6 +400,11 @@ BROKEN = [
         ("row 3", "'seen'", "2024-01-06", "before the round itself", "check"),
         {"known_at": "seen"},
         reader="read",
+    ),
+    Broken(
+        "known_at_in_seconds",
+        "timestamp,arm,reward,known_at\n1704448800,a,1,1704448860\n1704448900,b,0,1704448960\n",
+        ("row 2", "'known_at'", "1704448860", "'timestamp'", "Convert it", "known_at=False"),
     ),
     Broken(
         "group_missing",

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bayesfair.errors import DataError, OptionError
+from bayesfair.history import History
 from bayesfair.readers import read_history, scan_history
 
 
@@ -324,3 +325,11 @@ def test_a_probability_column_without_any_probability_is_noticed():
     for group in read_history(slots, by="slot").values():
         (note,) = [n for n in group.notices if "never on offer" in n]
         assert "'p_y'" in note and "'p_x'" not in note
+
+
+def test_labels_that_are_all_numbers_are_sorted_by_value(read, tmp_path):
+    assert read("arm,reward\n10,1\n2,0\n1,1\n").arms == ("1", "2", "10")
+    assert scan_history(tmp_path / "log.csv").arms == ("1", "2", "10")
+    assert History(["10", "2", "1"], [1, 0, 1]).arms == ("1", "2", "10")
+    assert read("arm,reward\n10,1\n2,0\nb,1\n").arms == ("10", "2", "b")
+    assert read("arm,reward\n-1,1\n0.5,0\n007,1\n7,1\n").arms == ("-1", "0.5", "007", "7")

@@ -205,7 +205,7 @@ def test_integer_arms_are_labels(tmp_path):
     log = pa.table({"arm": [3, 20, 3], "reward": [1, 0, 1], "p_3": [0.5] * 3, "p_20": [0.5] * 3})
     pq.write_table(log, tmp_path / "log.parquet")
     assert read_history(tmp_path / "log.parquet").arms == ("3", "20")
-    assert read_history(tmp_path / "log.parquet", probabilities=False).arms == ("20", "3")
+    assert read_history(tmp_path / "log.parquet", probabilities=False).arms == ("3", "20")
 
 
 def test_folder_of_parquet_in_natural_order(tmp_path):
