@@ -22,7 +22,7 @@ from bayesfair.readers.building import (
 from bayesfair.readers.columns import Layout, Option, resolve_layout
 from bayesfair.readers.label_book import text_of
 from bayesfair.readers.rounds import Converter, Rounds, concatenated
-from bayesfair.readers.tables import no_rows, open_source
+from bayesfair.readers.tables import Source, no_rows, open_source
 from bayesfair.readers.tally import Tally, empty_columns
 
 __all__ = ["discovery_notice", "known_arms", "read_history"]
@@ -154,17 +154,25 @@ def read_history(
         layout, opened.name, fixed, decimal=decimal, mapping=rewards,
         offered_delimiter=offered_delimiter,
     )  # fmt: skip
+    builder = Builder(layout, opened.name, missing, None, probability_tolerance, prior)
+    with opened.locating():
+        return _read(opened, converter, builder, fixed=fixed is not None, by_group=by_group)
+
+
+def _read(
+    opened: Source, converter: Converter, builder: Builder, *, fixed: bool, by_group: bool
+) -> History | dict[str, History]:
+    """Read all rows; `fixed`: the arms were known before."""
+    layout, prior = builder.layout, builder.prior
     rounds = _everything(opened, converter)
     labels = converter.book.labels
     notices = [*opened.notices, *layout.notices]
-    if fixed is None:
+    if not fixed:
         rounds = _sorted_labels(rounds, converter)
         labels = converter.book.labels
         notices.append(discovery_notice(len(labels)))
     notices += converter.book.notices() + converter.groups.notices()
-    builder = Builder(
-        layout, opened.name, missing, converter.known_kind, probability_tolerance, prior
-    )
+    builder = replace(builder, known_kind=converter.known_kind)
     if layout.by is None:
         return _history(rounds, labels, builder, notices)
     names = converter.groups.labels
@@ -215,7 +223,7 @@ def discovery_notice(n_arms: int) -> str:
     )
 
 
-def _everything(opened: Any, converter: Converter) -> Rounds:
+def _everything(opened: Source, converter: Converter) -> Rounds:
     parts, row = [], opened.first_row
     for table in opened.tables(converter.layout.columns, converter.layout.labels):
         if table.num_rows:

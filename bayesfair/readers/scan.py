@@ -90,7 +90,11 @@ class HistoryScan:
         DataError, ProbabilityError, ArmError
             As `read_history` does; also if the rounds are not in order, naming the row.
         """
-        return ahead(self._parts())
+        return ahead(self._located())
+
+    def _located(self) -> Iterator[History]:
+        with self._plan.source.locating():
+            yield from self._parts()
 
     def _parts(self) -> Iterator[History]:
         plan, tally = self._plan, Tally(np.zeros(self.n_arms, dtype=np.int64))
@@ -270,7 +274,8 @@ def scan_history(
     notices = [*opened.notices, *layout.notices]
     labels = given if given is not None else layout.arms_from_columns
     if labels is None:
-        labels, n_rounds = _collected(plan)
+        with opened.locating():
+            labels, n_rounds = _collected(plan)
         notices.append(
             f"{discovery_notice(len(labels))} A first pass over {n_rounds} rows collected them."
         )

@@ -6,19 +6,21 @@ numbered as a reader of the source would: from 1, the header of a text file bein
 
 from __future__ import annotations
 
+import bisect
 import errno
 import glob
 import itertools
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote
 
 from bayesfair.checks import did_you_mean, listed
-from bayesfair.errors import DataError, OptionError
+from bayesfair.errors import BayesfairError, DataError, OptionError
 from bayesfair.readers.delimited import compression_of, open_delimited
 from bayesfair.readers.frames import open_frame
 from bayesfair.readers.headers import column_names
@@ -64,6 +66,7 @@ class Source:
     first_row: int
     parts: tuple[Part, ...]
     notices: tuple[str, ...] = ()
+    _starts: list[int] = field(default_factory=list, compare=False, repr=False)
 
     @property
     def n_rows(self) -> int | None:
@@ -76,15 +79,50 @@ class Source:
 
         Columns named in `labels` may come dictionary-encoded, as files store them.
         """
-        for part in self.parts:
+        row = self.first_row
+        for i, part in enumerate(self.parts):
             self._check(part, columns)
-            yield from part.batches(columns, labels)
+            self._begins(i, row)
+            for batch in part.batches(columns, labels):
+                row += batch.num_rows
+                yield batch
 
     def tables(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Iterator[Any]:
         """Yield one Arrow table of the columns per part."""
-        for part in self.parts:
+        row = self.first_row
+        for i, part in enumerate(self.parts):
             self._check(part, columns)
-            yield part.table(columns, labels)
+            self._begins(i, row)
+            table = part.table(columns, labels)
+            row += table.num_rows
+            yield table
+
+    def _begins(self, i: int, row: int) -> None:
+        """Remember the row at which a part begins; every pass over the source finds the same."""
+        if len(self._starts) == i:
+            self._starts.append(row)
+
+    @contextmanager
+    def locating(self) -> Iterator[None]:
+        """Let errors that name a row of a log of several files name the file and its row as well.
+
+        Only the parts that were begun can be meant, so this costs nothing while all is well.
+        """
+        try:
+            yield
+        except BayesfairError as error:
+            if len(self.parts) > 1 and error.args:
+                pattern = rf"\brow (\d+) of {re.escape(self.name)}(?![\w.])"
+                error.args = (re.sub(pattern, self._located, str(error.args[0])), *error.args[1:])
+            raise
+
+    def _located(self, found: re.Match[str]) -> str:
+        row = int(found.group(1))
+        i = bisect.bisect_right(self._starts, row) - 1
+        if i < 0:
+            return found.group(0)
+        own = row - self._starts[i] + self.first_row
+        return f"{found.group(0)} [row {own} of {self.parts[i].name}]"
 
     def _check(self, part: Part, columns: Sequence[str]) -> None:
         if part is self.parts[0]:

@@ -369,3 +369,24 @@ def test_reading_text_does_not_import_pandas(tmp_path):
         f"read_history({str(path)!r}); assert not {{'pandas', 'polars'}} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parent)
+
+
+@pytest.mark.parametrize(
+    ("bad", "own", "message"),
+    [
+        ("a,x,0.5,0.5", 4, "'x' is not a reward"),
+        ("a,1,0.5,0.7", 4, "sum"),
+        ("c,1,0.5,0.5", 4, "'c' is not among"),
+    ],
+)
+def test_a_mistake_in_a_folder_names_the_file_and_its_row(tmp_path, bad, own, message):
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    head, good = "arm,reward,p_a,p_b\n", "a,1,0.5,0.5\nb,0,0.5,0.5\n"
+    (folder / "part-1.csv").write_text(head + good * 2)
+    (folder / "part-2.csv").write_text(head + good + bad + "\n" + good)
+    (folder / "part-3.csv").write_text(head + good)
+    for read in (read_history, lambda path: list(scan_history(path, chunk_rounds=2).chunks())):
+        with pytest.raises(DataError, match=message) as caught:
+            read(folder)
+        assert f"row 8 of logs [row {own} of part-2.csv]" in str(caught.value)
