@@ -118,6 +118,8 @@ class CompiledModel:
     ) -> xr.DataTree:
         import pymc as pm
 
+        continuous = any(v.dtype.startswith("float") for v in self.model.free_RVs)
+        steps = {"nuts": {"target_accept": target_accept}} if continuous else {}
         # one process unless asked: spawned ones would run an unguarded script again
         with self.model:
             if data:
@@ -131,7 +133,7 @@ class CompiledModel:
                 progressbar=progress,
                 quiet=not progress,
                 compute_convergence_checks=False,
-                nuts={"target_accept": target_accept},
+                **steps,
             )
         return tree
 
