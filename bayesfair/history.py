@@ -68,7 +68,8 @@ class History:
     time : (T,) array, optional
         Time stamps, carried for reports.
     row : (T,) array of int, optional
-        1-based line of the source (the header is line 1), so that errors can name it.
+        1-based row of the source (the header is row 1, empty lines are none), so that
+        errors can name it.
     known_until : (T,) array of int, optional
         Shorthand for batches: rewards of rounds before this one are known in this round.
         Excludes `known_at`.

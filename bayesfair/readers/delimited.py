@@ -100,6 +100,25 @@ class Delimited:
                     pass
             raise self._explained(error) from error
 
+    def line_of(self, row: int) -> int | None:
+        """Return the line on which a row begins: empty lines are no rows, a row may have several.
+
+        None if this cannot be found out. Slow, so only for messages.
+        """
+        count, line = 0, 1
+        try:
+            with opened(self.path) as stream:
+                text = io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
+                reader = csv.reader(text, delimiter=self.delimiter)
+                for record in reader:
+                    count += bool(record)
+                    if count == row:
+                        return line
+                    line = reader.line_num + 1
+        except (csv.Error, OSError, EOFError):
+            pass
+        return None
+
     def _options(self, columns: Sequence[str], labels: Sequence[str]) -> dict[str, Any]:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv

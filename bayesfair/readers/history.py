@@ -115,7 +115,8 @@ def read_history(
     ------
     DataError, ProbabilityError, ArmError
         Naming row, column, value and remedy. Rows are counted from 1, the header of a text file
-        being row 1; a record with line breaks inside quotes is one row, empty lines are none.
+        being row 1; a record with line breaks inside quotes is one row, empty lines are none. Where
+        the line of the file is another number, it is named as well.
     OptionError
         If an option has a value that is not allowed.
 

@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 from bayesfair.checks import did_you_mean, listed
 from bayesfair.errors import BayesfairError, DataError, OptionError
-from bayesfair.readers.delimited import compression_of, open_delimited
+from bayesfair.readers.delimited import Delimited, compression_of, open_delimited
 from bayesfair.readers.frames import open_frame
 from bayesfair.readers.headers import column_names
 
@@ -104,14 +104,14 @@ class Source:
 
     @contextmanager
     def locating(self) -> Iterator[None]:
-        """Let errors that name a row of a log of several files name the file and its row as well.
+        """Let errors that name a row name its file and line as well, where these are not the same.
 
         Only the parts that were begun can be meant, so this costs nothing while all is well.
         """
         try:
             yield
         except BayesfairError as error:
-            if len(self.parts) > 1 and error.args:
+            if error.args:
                 pattern = rf"\brow (\d+) of {re.escape(self.name)}(?![\w.])"
                 error.args = (re.sub(pattern, self._located, str(error.args[0])), *error.args[1:])
             raise
@@ -121,8 +121,11 @@ class Source:
         i = bisect.bisect_right(self._starts, row) - 1
         if i < 0:
             return found.group(0)
-        own = row - self._starts[i] + self.first_row
-        return f"{found.group(0)} [row {own} of {self.parts[i].name}]"
+        part, own = self.parts[i], row - self._starts[i] + self.first_row
+        notes = [f"row {own} of {part.name}"] if len(self.parts) > 1 else []
+        line = part.line_of(own) if isinstance(part, Delimited) else None
+        notes += [f"line {line}"] if line not in (None, own) else []
+        return f"{found.group(0)} [{', '.join(notes)}]" if notes else found.group(0)
 
     def _check(self, part: Part, columns: Sequence[str]) -> None:
         if part is self.parts[0]:

@@ -390,3 +390,24 @@ def test_a_mistake_in_a_folder_names_the_file_and_its_row(tmp_path, bad, own, me
         with pytest.raises(DataError, match=message) as caught:
             read(folder)
         assert f"row 8 of logs [row {own} of part-2.csv]" in str(caught.value)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress], ids=["plain", "gzip", "xz"])
+def test_rows_are_records_and_their_line_is_named_where_it_differs(tmp_path, pack):
+    head, good = "arm,reward,p_a,p_b\n", "a,1,0.5,0.5\n"
+    path = tmp_path / "log.csv"
+    for bad, message in [
+        ("b,x,0.5,0.5", "'x' is not a reward"),
+        ("b,1,0.5,0.7", "sum"),
+        ("b,1,0.5", "has 3 fields"),
+    ]:
+        for read in (read_history, lambda p: list(scan_history(p).chunks())):
+            path.write_bytes(pack((head + good + "\n\r\n" + good + bad + "\n").encode()))
+            with pytest.raises(DataError, match=rf"row 4 of log\.csv \[line 6\].*{message}"):
+                read(path)
+            path.write_bytes(pack((head + good + good + bad + "\n").encode()))
+            with pytest.raises(DataError, match=rf"row 4 of log\.csv[^\[].*{message}"):
+                read(path)
+    path.write_bytes(pack(b'arm,reward\n"a\nb",1\nb,x\n'))
+    with pytest.raises(DataError, match=r"row 3 of log\.csv \[line 4\], column 'reward'"):
+        read_history(path)
