@@ -90,7 +90,7 @@ def beta_interval(successes: int, n: int) -> tuple[float, float]:
     Examples
     --------
     >>> [round(x, 4) for x in beta_interval(0, 20)]
-    [0.0, 0.1173]
+    [0.0, 0.1166]
     """
     a, b = 0.5 + successes, 0.5 + n - successes
     lower = 0.0 if successes == 0 else float(special.betaincinv(a, b, 0.025))

@@ -101,7 +101,9 @@ def beta_best_mean(alpha: ArrayLike, beta: ArrayLike) -> NDArray[np.float64]:
         return np.ones(1)
     # Integrate over arm i's own quantile scale would need k rules; one composite rule in
     # x = theta, with break points at every arm's quantiles, serves all arms at once.
-    levels = special.ndtr(np.array([-8.5, -7, -5.5, -4.25, -3, -2, -1, 0, 1, 2, 3, 4.25, 5.5, 7, 8.5]))
+    levels = special.ndtr(
+        np.array([-8.5, -7, -5.5, -4.25, -3, -2, -1, 0, 1, 2, 3, 4.25, 5.5, 7, 8.5])
+    )
     unique = np.unique(np.stack([a, b], axis=1), axis=0)
     lower = special.betaincinv(unique[:, :1], unique[:, 1:], levels[None, :8])
     upper = 1 - special.betaincinv(unique[:, 1:], unique[:, :1], 1 - levels[None, 8:])
