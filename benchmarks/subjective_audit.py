@@ -27,7 +27,7 @@ from bayesfair.kernels.stream import StreamResult, start_state, stream_bernoulli
 
 GRID = np.arange(0.0, 2.01, 0.25)
 ASKED, EPS2 = 8, 0.05
-ROUNDS = {3: 1_000_000, 10: 500_000, 80: 131_072}
+ROUNDS = {3: 600_000, 10: 300_000, 80: 65_536}
 
 
 def make_log(k: int, n_rounds: int, kind: str, seed: int) -> bf.History:
@@ -84,8 +84,8 @@ def seconds(work: Callable[[], object]) -> float:
 
 def best_chunk(log: bf.History) -> int:
     """Return the rival's best chunk size, found on the first rounds of the log."""
-    part = log.rounds(0, min(log.n_rounds, 400_000 // log.n_arms))
-    sizes = [2**e for e in range(4, 15)]
+    part = log.rounds(0, min(log.n_rounds, 150_000 // log.n_arms))
+    sizes = [2**e for e in range(5, 15)]
     times = {c: min(seconds(lambda c=c: rival(part, c)) for _ in range(4)) for c in sizes}
     return min(times, key=times.__getitem__)
 

@@ -75,7 +75,7 @@ def render(audit: dict[str, Any]) -> str:
         *_arm_lines(audit),
         "",
         f"Prior: {criterion['prior']}. Intervals are equal-tailed 95 % intervals.",
-        "P*: probability that an arm's reward is the highest. The eps2 that a log needs: the largest",
+        "P*: probability that an arm's reward is the highest. The eps2 a log needs: the largest",
         "divergence of two arms' probabilities in a round, less eps1 times that of their rewards.",
     ]
     if audit["notices"]:
@@ -252,7 +252,7 @@ def render_group(group: dict[str, Any]) -> str:
         ),
         "",
         f"Prior: {criterion['prior']}.",
-        "regret/round: subjective fairness regret; ESS: effective sample size of its weights, where",
+        "regret/round: subjective fairness regret; ESS: effective size of its weights, where",
         "only the chosen arm's probability was logged.",
     ]
     if runs["n"]:

@@ -137,11 +137,12 @@ def test_installed_command_ends_with_status_2_and_no_traceback(tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        ["--json", "nodir/x.json"], ["--json", "."], ["--json", ""], ["--rounds", "nodir/x.parquet"],
-        ["--save", "nodir/x.nc"], ["--draws", "0"], ["--arms", "a,,b"],
+        ["--json", "nodir/x.json"], ["--json", "."], ["--json", ""],
+        ["--rounds", "nodir/x.parquet"], ["--save", "nodir/x.nc"], ["--draws", "0"],
+        ["--arms", "a,,b"],
         ["--max-regret-per-round", "nan"],
     ],
-    ids=lambda o: " ".join(o),
+    ids=" ".join,
 )  # fmt: skip
 def test_what_cannot_work_is_refused_at_once(capsys, options, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
