@@ -32,6 +32,7 @@ def test_simuk_agrees(compiled, monkeypatch):
     from simuk import sbc as simuk_sbc
 
     from bayesfair.history import History
+    from bayesfair.models import bernoulli_independent
 
     history = History([0, 1] * 12, [0, 1] * 12, arms=("a", "b"))
     model, data = compiled("bernoulli_independent", history)
@@ -46,7 +47,12 @@ def test_simuk_agrees(compiled, monkeypatch):
         ).isel(draw=slice(None, None, 4))  # fmt: skip
 
     monkeypatch.setattr(simuk_sbc.pm, "sample", sample)
-    sbc = simuk.SBC(model.model, num_simulations=N_SIMULATIONS, seed=22, progress_bar=False)
+    sbc = simuk.SBC(
+        bernoulli_independent.build(history),
+        num_simulations=N_SIMULATIONS,
+        seed=22,
+        progress_bar=False,
+    )
     sbc.run_simulations()
     ranks = sbc.simulations["prior_sbc"]["theta"].values[0]
     assert ranks.shape == (N_SIMULATIONS, 2)
