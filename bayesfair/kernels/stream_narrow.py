@@ -38,49 +38,35 @@ def _total_variance(line, n):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
 def _beliefs(  # type: ignore[no-untyped-def]
-    start, n, first, update_arm, update_reward, until, alpha, beta,
-    n_won, n_seen, now, who, fresh, m,
+    start, n, first, update_arm, update_reward, until, alpha, beta, n_won, n_seen, now, changed, m,
 ):  # fmt: skip
-    """Write the means before each round of a chunk, and to ``who`` an arm that changed, else -1.
+    """Write the means before each round of a chunk, and whether they differ from the last round's.
 
     ``first``: the counts are those before round ``start`` already.
     """
-    k = alpha.shape[0]
-    if until.shape[0]:
-        for c in range(n):
-            who[c] = -1
-            if start + c > 0:
-                for event in range(until[start + c - 1], until[start + c]):
-                    won, a = update_reward[event], update_arm[event]
-                    if np.isnan(won):
-                        continue
-                    who[c] = a
-                    if c > 0 or not first:
-                        n_won[a] += won
-                        n_seen[a] += 1.0
-                        now[a] = (alpha[a] + n_won[a]) / (alpha[a] + beta[a] + n_seen[a])
-            for i in range(k):
-                m[i, c] = now[i]
-        return
-    # one reward a round: first what each round changes, then line by line
+    k, delayed = alpha.shape[0], until.shape[0] > 0
     for c in range(n):
-        who[c] = -1
-        if start + c > 0:
-            won, a = update_reward[start + c - 1], update_arm[start + c - 1]
-            if not np.isnan(won):
-                who[c] = a
+        t = start + c
+        changed[c] = False
+        if t > 0:
+            done = until[t - 1] if delayed else t - 1
+            due = until[t] if delayed else t
+            for event in range(done, due):
+                won, a = update_reward[event], update_arm[event]
+                if np.isnan(won):
+                    continue
+                changed[c] = True
                 if c > 0 or not first:
                     n_won[a] += won
                     n_seen[a] += 1.0
-                    fresh[c] = (alpha[a] + n_won[a]) / (alpha[a] + beta[a] + n_seen[a])
-                else:
-                    fresh[c] = now[a]
-    for i in range(k):
-        mean = now[i]
-        for c in range(n):
-            mean = fresh[c] if who[c] == i else mean
-            m[i, c] = mean
-        now[i] = mean
+                    now[a] = (alpha[a] + n_won[a]) / (alpha[a] + beta[a] + n_seen[a])
+        # two at a time: the compiler would scatter a plain loop, which is slower
+        i = 0
+        while i + 2 <= k:
+            m[i, c], m[i + 1, c] = now[i], now[i + 1]
+            i += 2
+        if i < k:
+            m[i, c] = now[i]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
@@ -182,7 +168,7 @@ def run_narrow(  # type: ignore[no-untyped-def]
     now, n_seen, n_won = np.empty(k), np.empty(k), np.empty(k)
     m, rule, p_best = np.empty((k, _CHUNK)), np.empty((k, _CHUNK)), np.empty((k, _CHUNK))
     run0, run1, none = np.empty(_CHUNK), np.empty(_CHUNK), np.empty(_CHUNK)
-    who, fresh = np.empty(_CHUNK, np.int64), np.empty(_CHUNK)
+    changed = np.empty(_CHUNK, np.bool_)
     high, low, short = np.empty(_CHUNK), np.empty(_CHUNK), np.empty(_CHUNK)
     excess, left, value = np.empty(_CHUNK), np.empty(_CHUNK), np.empty(_CHUNK)
     for b in blocks:
@@ -197,11 +183,11 @@ def run_narrow(  # type: ignore[no-untyped-def]
             n = min(_CHUNK, block_stop - start)
             _beliefs(
                 start, n, start == block_start, update_arm, update_reward, until, alpha, beta,
-                n_won, n_seen, now, who, fresh, m,
+                n_won, n_seen, now, changed, m,
             )  # fmt: skip
             for c in range(n):
                 t = start + c
-                if who[c] >= 0 or (t == 0 and changed_before):
+                if changed[c] or (t == 0 and changed_before):
                     continue
                 same_offer, moved = True, False
                 for i in range(k):
@@ -245,10 +231,14 @@ def run_narrow(  # type: ignore[no-untyped-def]
                 continue
             _largest_excess(rule, m, n, grid[asked], excess)
             _raise_frontier(rule, m, n, high, excess, asked, grid, left, value, frontier[b])
+            for level in range(limits.shape[0]):
+                above = 0
+                for c in range(n):
+                    above += excess[c] > limits[level]
+                if above == 0:
+                    break
+                marks[b, 3 + level] += above
             for c in range(n):
-                if excess[c] > limits[0]:
-                    for level in range(limits.shape[0]):
-                        marks[b, 3 + level] += excess[c] > limits[level]
                 if excess[c] > worst + 1e-12:
                     worst, marks[b, 2] = excess[c], start + c
                     for i in range(k):
