@@ -136,6 +136,15 @@ def sequential_beliefs(
     What a model takes from the whole log is fixed beforehand: time bins (future bins follow the
     random walk) and the levels of a finite reward. A reward that no draw explains (a first value
     far outside the prior) leads to a refit right after it.
+
+    Examples
+    --------
+    >>> history = History(["a", "b", "a", "a"] * 5, [1, 0, 1, 0] * 5)
+    >>> found = sequential_beliefs(history, model="bernoulli_independent", seed=1, draws=2000)
+    >>> found.mean.shape, found.worst_khat <= 0.7, found.n_fits < 8
+    ((20, 2), True, True)
+    >>> found.mean[19].round(1)  # Beta(10.5, 4.5) and Beta(0.5, 5.5) in closed form
+    array([0.7, 0.1])
     """
     rng = as_generator(seed)
     contract = contract_of(model)
