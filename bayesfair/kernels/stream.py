@@ -12,8 +12,6 @@ and parts give those of the whole but for the order of summation.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numba
@@ -25,6 +23,7 @@ from bayesfair.kernels.quadrature import n_tie_nodes, unit_nodes
 from bayesfair.kernels.stream_narrow import MOST_ARMS, run_narrow
 from bayesfair.kernels.stream_state import TOLERANCES, StreamResult, StreamState, start_state
 from bayesfair.kernels.stream_wide import run_wide
+from bayesfair.kernels.team import Team
 
 __all__ = ["TOLERANCES", "StreamResult", "StreamState", "start_state", "stream_bernoulli"]
 
@@ -113,28 +112,27 @@ def stream_bernoulli(
     flat, stride = _flat(pi, n_rounds, k)
     updates = _updates(arm, reward, known_at, state)
     blocks = _Blocks(n_rounds, k, grid.size, pi is not None, want_rounds)
-    workers = max(1, min(threads, blocks.n))
-    counts = _block_counts(blocks.n, updates, k, workers)
     nodes, weights = unit_nodes(n_tie_nodes(k))
     mask = np.empty((0, k), bool) if offered is None else np.ascontiguousarray(offered, dtype=bool)
-    inputs: tuple[Any, ...] = (
-        _fixed(arm), flat, stride, _fixed(mask),
-        _fixed(updates.until), _fixed(updates.arm), _fixed(updates.reward), counts,
-        state.changed, _fixed(state.last_pi), _fixed(state.alpha), _fixed(state.beta),
-        nodes, weights, _fixed(grid), eps1_index, _fixed(eps2 + np.array(TOLERANCES)),
-    )  # fmt: skip
-
     narrow = k <= MOST_ARMS and pi is not None and offered is None
+    with Team(max(1, min(threads, blocks.n))) as team:
+        counts = _block_counts(blocks.n, updates, k, team)
+        inputs: tuple[Any, ...] = (
+            _fixed(arm), flat, stride, _fixed(mask),
+            _fixed(updates.until), _fixed(updates.arm), _fixed(updates.reward), counts,
+            state.changed, _fixed(state.last_pi), _fixed(state.alpha), _fixed(state.beta),
+            nodes, weights, _fixed(grid), eps1_index, _fixed(eps2 + np.array(TOLERANCES)),
+        )  # fmt: skip
 
-    def run(which: Ints) -> None:
-        kernel = run_narrow if narrow else run_wide
-        kernel(which, _BLOCK, n_rounds, *inputs, *blocks.outputs())
-        gaps = which[np.isnan(blocks.sums[which, 1]).any(axis=1)] if narrow else which[:0]
-        if gaps.size:  # arms that are not on offer somewhere
-            blocks.clear(gaps)
-            run_wide(gaps, _BLOCK, n_rounds, *inputs, *blocks.outputs())
+        def run(which: Ints) -> None:
+            kernel = run_narrow if narrow else run_wide
+            kernel(which, _BLOCK, n_rounds, *inputs, *blocks.outputs())
+            gaps = which[np.isnan(blocks.sums[which, 1]).any(axis=1)] if narrow else which[:0]
+            if gaps.size:  # arms that are not on offer somewhere
+                blocks.clear(gaps)
+                run_wide(gaps, _BLOCK, n_rounds, *inputs, *blocks.outputs())
 
-    _share(run, blocks.n, workers)
+        team.share(run, blocks.n)
 
     worst, at = -np.inf, -1
     for b in range(blocks.n):
@@ -189,8 +187,8 @@ class _Blocks:
         self.totals = np.zeros((n, 3))  # prod(1 - m), max pi, worst excess
         # rounds with old beliefs, of them with a new rule, worst round, violating rounds
         self.marks = np.zeros((n, 3 + len(TOLERANCES)), np.int64)
-        self.regret = np.empty(n_rounds if has_pi else 0)
-        self.p_chosen = np.empty(n_rounds)
+        self.p_chosen, regret = _lines(n_rounds)
+        self.regret = regret if has_pi else np.empty(0)
         self.p_rows = np.empty((n_rounds if rows else 0, k))
 
     def clear(self, which: Ints) -> None:
@@ -217,15 +215,14 @@ def _nothing(state: StreamState, n_grid: int, has_pi: bool, rows: bool) -> Strea
     )  # fmt: skip
 
 
-def _share(run: Callable[[Ints], None], n_blocks: int, workers: int) -> None:
-    """Run all blocks, a few at a time where several threads share them."""
-    if workers == 1:
-        run(np.arange(n_blocks))
-        return
-    # several shares per thread: cores are not always equally free
-    shares = np.array_split(np.arange(n_blocks), min(n_blocks, 8 * workers))
-    with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(run, shares))
+def _lines(n_rounds: int) -> tuple[Floats, Floats]:
+    """Return two arrays (n_rounds,), not filled.
+
+    Fresh memory costs a fault per page of 4 kB, on virtual machines as much as a hundred rounds
+    with three arms. From 4 MB on numpy asks for huge pages; what is not touched costs nothing.
+    """
+    whole = np.empty(max(2 * n_rounds, 1 << 19) if n_rounds > _BLOCK else 2 * n_rounds)
+    return whole[:n_rounds], whole[n_rounds : 2 * n_rounds]
 
 
 def _fixed(values: NDArray[Any]) -> NDArray[Any]:
@@ -310,7 +307,7 @@ def _count(blocks, bounds, arm, reward, counts):  # type: ignore[no-untyped-def]
                 counts[b + 1, 1, arm[event]] += 1.0
 
 
-def _block_counts(n_blocks: int, updates: _Updates, k: int, workers: int) -> Floats:
+def _block_counts(n_blocks: int, updates: _Updates, k: int, team: Team) -> Floats:
     """Return successes and observations known before each block and at the end, (n + 1, 2, k)."""
     starts = np.arange(n_blocks + 1) * _BLOCK
     if updates.until.size:
@@ -322,7 +319,7 @@ def _block_counts(n_blocks: int, updates: _Updates, k: int, workers: int) -> Flo
     def run(which: Ints) -> None:
         _count(which, bounds, _fixed(updates.arm), _fixed(updates.reward), counts)
 
-    _share(run, n_blocks, workers)
+    team.share(run, n_blocks)
     return np.cumsum(counts, axis=0)
 
 
