@@ -153,7 +153,7 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         delimiter=delimiter,
         decimal=decimal,
     )
-    from bayesfair.audit import audit
+    from bayesfair.audit import Audit, audit
 
     with _Progress(data) as progress:
         result = audit(
@@ -173,12 +173,13 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
             progress=progress.advance,
         )
     numbers = result.to_dict()
-    if rounds is not None:
-        from bayesfair.audit.per_round import write_rounds
+    if isinstance(result, Audit):  # --rounds, --save and --by exclude each other
+        if rounds is not None:
+            from bayesfair.audit.per_round import write_rounds
 
-        write_rounds(result, rounds)  # type: ignore[arg-type]
-    if save is not None:
-        result.save(save)  # type: ignore[union-attr]
+            write_rounds(result, rounds)
+        if save is not None:
+            result.save(save)
     _write(numbers, str(result), json_file)
     if fail_on is not None and numbers["verdict"] in VERDICT_EXIT[fail_on]:
         print(f"verdict {numbers['verdict']} (--fail-on {fail_on})", file=sys.stderr)

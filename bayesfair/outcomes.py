@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import check_choice, did_you_mean, listed
+from bayesfair.checks import check_choice, counted, did_you_mean, listed
 from bayesfair.errors import DataError, OptionError
 from bayesfair.labels import Encoded, clean_label
 
@@ -82,8 +82,9 @@ def _unknown_words(
     at = int(np.flatnonzero(encoded.codes == unknown[0])[0])
     hint = next((h for u in unknown if (h := did_you_mean(labels[u], known))), "")
     return (
-        f"{int(counts[unknown].sum())} rows have an unknown outcome: {named}{more}; the first is "
-        f"{where(at)}. Known words: {listed(known)}, or the name of one of the two items.{hint} "
+        f"{counted(int(counts[unknown].sum()), 'row')} with an unknown outcome: {named}{more}; "
+        f"the first is {where(at)}. Known words: {listed(known)}, or the name of one of the "
+        f"two items.{hint} "
         'Map them with outcomes={"A": "left", ...}, or leave them out with unknown="skip".'
     )
 

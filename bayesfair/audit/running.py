@@ -11,7 +11,7 @@ import numpy as np
 
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.state import AuditState
-from bayesfair.checks import check_choice, counted
+from bayesfair.checks import check_choice
 from bayesfair.errors import DataError
 from bayesfair.history import History
 from bayesfair.kernels.stream import start_state, stream_bernoulli
@@ -75,8 +75,8 @@ def _refuse_strays(log: History) -> None:
     if n <= max(2, 0.01 * int(seen.sum())) and int(seen.sum()) >= _MANY_REWARDS:
         t = int(np.flatnonzero(stray)[0])
         raise DataError(
-            f"reward of {log.where(t)} is {log.reward[t]:g}, but all except "
-            f"{counted(n, 'reward')} are 0 or 1. If it stands for a missing reward, mark it so "
+            f"reward of {log.where(t)} is {log.reward[t]:g}, but all rewards "
+            f"except {n} are 0 or 1. If it stands for a missing reward, mark it so "
             "(missing=); if rewards can really be that, say which they are: family='finite', "
             "'poisson' or 'normal'."
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -105,8 +106,8 @@ class Sums(NamedTuple):
 
     def merged(self, other: Sums) -> Sums:
         """Return those of both."""
-        added: list[Any] = [a + b for a, b in zip(tuple(self), tuple(other), strict=True)]  # type: ignore[operator]
-        return Sums(*added)
+        pairs: Iterator[tuple[Any, Any]] = zip(self, other, strict=True)
+        return Sums(*(a + b for a, b in pairs))
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ __all__ = ["render", "render_group"]
 
 _WIDTH = 96
 _MOST_ARMS = 30
+_DUST = 1e-12  # rounding of double precision, nothing that was measured
 _VERDICT = {
     "fair": "FAIR",
     "unfair": "UNFAIR",
@@ -27,6 +28,8 @@ def number(value: Any, digits: int = 4) -> str:
         return "-"
     if isinstance(value, (int, str)):
         return str(value)
+    if abs(value) < _DUST:
+        return f"{0:.{digits}f}"
     if value != 0 and abs(value) < 10.0**-digits:
         return f"{value:.2g}"
     return f"{value:.{digits}f}"
@@ -121,7 +124,8 @@ def _smooth_lines(audit: dict[str, Any]) -> list[str]:
         f"{subjective['n_violating_rounds']} of {audit['log']['n_rounds']} rounds violate"
     )
     worst = subjective["worst"]
-    if worst is not None and subjective["smallest_eps2"] != 0:
+    needed = subjective["smallest_eps2"]
+    if worst is not None and (isinstance(needed, str) or needed > audit["criterion"]["tolerance"]):
         row = "" if worst["row"] is None else f" (row {worst['row']})"
         lines.append(
             f"  worst round {worst['round']}{row}: {worst['arm']!r} was favoured over "

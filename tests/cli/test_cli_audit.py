@@ -159,3 +159,11 @@ def test_labels_with_commas(capsys, tmp_path):
     status, out, _ = run(capsys, "audit", path, "--arms", 'c,"a, b"', "--json", "-")
     assert status == 0
     assert json.loads(out)["log"]["arms"] == ["c", "a, b"]
+
+
+def test_rounding_dust_is_no_finding(capsys, tmp_path):
+    path = tmp_path / "run.parquet"
+    run(capsys, "simulate", "sd_ts", "--arms", "a=.6,b=.5", "--rounds", 500, "--out", path)
+    _, out, _ = run(capsys, "audit", path, "--eps1", 1, "--eps2", 0)
+    assert "needs eps2 = 0.0000 at eps1 = 1" in out
+    assert "worst round" not in out

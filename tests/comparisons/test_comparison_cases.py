@@ -87,7 +87,7 @@ def test_a_cycle_in_which_the_second_never_wins():
 def test_unknown_outcome_words_are_refused_with_counts():
     # case 9
     words = ["model_a", "Model_A", "bothbad", "???", "???"]
-    with pytest.raises(DataError, match="4 rows have an unknown outcome") as error:
+    with pytest.raises(DataError, match="4 rows with an unknown outcome") as error:
         Comparisons.from_duels(["x"] * 5, ["y"] * 5, words)
     text = str(error.value)
     assert "'???' (2)" in text and "'Model_A' (1)" in text and "Did you mean 'model_a'?" in text
