@@ -368,6 +368,7 @@ def _conclude(summary: Summary, question: _Question, notes: list[str], data: Any
         objective=objective,
         regret_objective=regret,
         findings=tuple(dict.fromkeys(notices)),
+        model_options=dict(question.options),
     )
 
 

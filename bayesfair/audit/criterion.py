@@ -87,6 +87,12 @@ class Criterion:
         """Position of the asked eps1 in `grid`."""
         return self.grid.index(self.eps1)
 
+    def verdict_of(self, probability: float) -> str:
+        """Return the objective verdict at a posterior probability of being fair."""
+        if probability >= 1 - self.delta:
+            return "fair"
+        return "unfair" if probability <= self.delta else "undetermined"
+
     @property
     def counting_eps2(self) -> float:
         """The eps2 above which rounds are counted, less the first tolerance of the ladder.

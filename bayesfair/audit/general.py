@@ -30,6 +30,7 @@ __all__ = [
     "audit_with_beliefs_model",
     "general_result",
     "general_start",
+    "parts_of_tree",
     "parts_under_model",
     "posterior_of_log",
     "posterior_rewards",
@@ -261,7 +262,7 @@ def parts_under_model(data: Any, summary: Summary, question: Any) -> tuple[list[
         )
     import json
 
-    from bayesfair.inference import bin_starts, fit, rewards_from_posterior
+    from bayesfair.inference import fit
 
     tree = fit(
         data,
@@ -270,12 +271,25 @@ def parts_under_model(data: Any, summary: Summary, question: Any) -> tuple[list[
         draws=question.draws,
         **question.options,
     )
-    rewards: Rewards = rewards_from_posterior(tree)
     notices = [str(n) for n in json.loads(tree.attrs.get("notices", "[]"))]
     notices.append(
         f"The true rewards are drawn from the posterior of the model {tree.attrs['model']} "
         f"({tree.attrs['method']}; its prior: {tree.attrs['prior']})."
     )
+    return parts_of_tree(tree, data, summary, question.criterion), notices
+
+
+def parts_of_tree(tree: Any, data: History, summary: Summary, criterion: Criterion) -> list[Part]:
+    """Return the parts of the objective audit under the draws of a fit to the whole log.
+
+    Raises
+    ------
+    OptionError
+        If the model has time bins and no probabilities were logged.
+    """
+    from bayesfair.inference import bin_starts, rewards_from_posterior
+
+    rewards: Rewards = rewards_from_posterior(tree)
     starts = bin_starts(tree)
     if summary.selection == "none":
         shares = summary.sums.plays / max(summary.sums.n_rounds, 1)
@@ -284,14 +298,14 @@ def parts_under_model(data: Any, summary: Summary, question: Any) -> tuple[list[
                 "a model with time bins needs logged probabilities; without them only the shares "
                 "of the whole log can be compared. Choose a model without bins."
             )
-        return [Part(None, summary.sums.n_rounds, rewards, None, shares)], notices
+        return [Part(None, summary.sums.n_rounds, rewards, None, shares)]
     if starts is None:
-        return parts_from_cells(summary.cells, rewards, data.n_arms), notices
+        return parts_from_cells(summary.cells, rewards, data.n_arms)
     parts: list[Part] = []
     stops = np.append(starts[1:], data.n_rounds)
     for b, (start, stop) in enumerate(zip(starts, stops, strict=True)):
         cells: dict[bytes, FullCell | ChosenCell] = cells_of(
-            data.rounds(int(start), int(stop)), question.criterion
+            data.rounds(int(start), int(stop)), criterion
         )
         parts += parts_from_cells(cells, rewards[:, b], data.n_arms)
-    return parts, notices
+    return parts

@@ -18,6 +18,8 @@ from bayesfair.kernels.stream import TOLERANCES
 if TYPE_CHECKING:
     import xarray as xr
 
+    from bayesfair.audit.sensitivity import PriorSensitivity
+
 __all__ = ["Audit", "AuditGroup", "Settings"]
 
 
@@ -66,6 +68,8 @@ class Audit:
         Objective fairness regret per round.
     findings : tuple of str
         Notices.
+    extra, model_options : dict
+        Further keys of `to_dict`; options that went to the model of the true rewards.
     """
 
     criterion: Criterion
@@ -75,6 +79,7 @@ class Audit:
     regret_objective: Estimate | None
     findings: tuple[str, ...]
     extra: dict[str, Any] = field(default_factory=dict)
+    model_options: dict[str, Any] = field(default_factory=dict)
     data: Any = None
 
     # -- numbers -------------------------------------------------------------------------------
@@ -127,9 +132,7 @@ class Audit:
         probability = self.probability_fair
         if probability is None:
             return "not_auditable"
-        if probability >= 1 - self.criterion.delta:
-            return "fair"
-        return "unfair" if probability <= self.criterion.delta else "undetermined"
+        return self.criterion.verdict_of(probability)
 
     @property
     def verdict(self) -> str:
@@ -330,6 +333,23 @@ class Audit:
         from bayesfair.audit.storage import to_tree
 
         return to_tree(self)
+
+    def prior_sensitivity(self, *, model: Any = None) -> PriorSensitivity:
+        """Return whether the objective verdict hangs on the prior, by power scaling.
+
+        Parameters
+        ----------
+        model : callable, optional
+            Your own build function, if the audit used one.
+
+        Raises
+        ------
+        OptionError
+            If there is no posterior to scale: known truth, a scan, or a resumed audit.
+        """
+        from bayesfair.audit.sensitivity import audit_prior_sensitivity
+
+        return audit_prior_sensitivity(self, model=model)
 
     def save(self, path: Any) -> None:
         """Write the audit to a NetCDF file; `load_audit` reads it back."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -307,6 +307,37 @@ def prior_sensitivity(
         }
     )
     return az.psense_summary(scaled, threshold=threshold, round_to=6)
+
+
+def prior_power_weights(
+    tree: xr.DataTree, powers: Sequence[float], history: History | None = None, *, model: Any = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return importance weights of the draws for the prior raised to each power, PSIS-smoothed.
+
+    Parameters
+    ----------
+    tree, history, model
+        As for `prior_sensitivity`.
+    powers : sequence of float
+        1 is the prior itself, below 1 a flatter and above 1 a more peaked one.
+
+    Returns
+    -------
+    weights : (P, draw) array
+        Each row sums to 1; chains joined in order.
+    khat : (P,) array
+        Pareto k-hat; above 0.7 the weights are not to be trusted.
+    """
+    posterior = tree["posterior"].to_dataset()
+    shape = posterior.sizes["chain"], posterior.sizes["draw"]
+    log_prior = np.broadcast_to(_log_prior(tree, history, model), shape).ravel()
+    weights, khat = np.empty((len(powers), log_prior.size)), np.empty(len(powers))
+    for p, power in enumerate(powers):
+        if power == 1:
+            weights[p], khat[p] = 1 / log_prior.size, -np.inf
+        else:
+            weights[p], khat[p] = psis_weights((power - 1) * log_prior, 1.0)
+    return weights, khat
 
 
 def _default_quantities(tree: xr.DataTree) -> dict[str, FloatArray]:
