@@ -16,6 +16,8 @@ from bayesfair.kernels.divergences import TV, WASSERSTEIN
 
 __all__ = ["crossing_pair", "turning_points"]
 
+_FARTHEST = 1e20  # in widths: where a ratio of equal tails is its limit to double precision
+
 
 @numba.njit(cache=True, nogil=True)
 def _cubic_root(c3, c2, c1, c0, low, high):  # type: ignore[no-untyped-def]
@@ -42,7 +44,8 @@ def _cubic_root(c3, c2, c1, c0, low, high):  # type: ignore[no-untyped-def]
 def turning_points(a1, b1, a2, b2, d, out):  # type: ignore[no-untyped-def]
     """Fill the real roots of a2 (u-d)(b1+u^2) = a1 u (b2+(u-d)^2), ascending; return their number.
 
-    The turning points of -a1/2 log(b1+u^2) + a2/2 log(b2+(u-d)^2).
+    The turning points of -a1/2 log(b1+u^2) + a2/2 log(b2+(u-d)^2), less those so far out that
+    the ratio has reached its limit long before.
     """
     w = max(math.sqrt(b1), math.sqrt(b2), abs(d))
     d, b1, b2 = d / w, b1 / w / w, b2 / w / w
@@ -62,9 +65,10 @@ def turning_points(a1, b1, a2, b2, d, out):  # type: ignore[no-untyped-def]
             q = -0.5 * (c1 + math.copysign(math.sqrt(disc), c1))
             r1 = q / c2
             r2 = c0 / q if q != 0.0 else r1
-            out[0] = min(r1, r2) * w
-            out[1] = max(r1, r2) * w
-            n = 2
+            for r in (min(r1, r2), max(r1, r2)):
+                if abs(r) < _FARTHEST:
+                    out[n] = r * w
+                    n += 1
         return n
     bound = 2.0 * max(abs(c2 / c3), math.sqrt(abs(c1 / c3)), abs(c0 / c3) ** (1 / 3)) + 1e-12
     edges = np.empty(4)
@@ -134,7 +138,7 @@ def _crossings(law, out):  # type: ignore[no-untyped-def]
             continue
         rising = f_high > f_low
         x = 0.5 * (low + high)
-        for _ in range(100):
+        for _ in range(400):
             value = _log_ratio(x, law)
             if (value > 0) == rising:
                 high = x

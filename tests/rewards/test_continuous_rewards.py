@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -112,6 +112,9 @@ laws = st.tuples(st.floats(0.3, 300), st.floats(-3, 3), st.floats(-3, 3).map(mat
 
 
 @given(laws, laws)
+@example((3.0, 0.0, 1.0), (3.0, 7e-293, math.exp(2)))  # a turning point beyond double precision
+@example((1.3, 1e-99, 0.4), (1.3, 0.0, 7.4))
+@example((734.0, 1e-16, 1.4), (734.0, 0.0, 1e-3))
 @settings(max_examples=60, deadline=None)
 def test_inequalities_between_divergences(first, second):
     both = student(first, second)
