@@ -6,8 +6,7 @@ from .audit.duel_result import DuelAudit
 from .audit.duels import audit_comparisons
 from .beliefs import Beliefs, beliefs
 from .beliefs_pymc import SequentialBeliefs, sequential_beliefs
-from .comparisons import Comparisons
-from .connectivity import Connectivity
+from .comparisons import Comparisons, Connectivity
 from .duelling import DuelLog, simulate_duels
 from .errors import (
     ArmError,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.comparisons import Comparisons
-from bayesfair.connectivity import Connectivity
+from bayesfair.comparisons.connectivity import Connectivity
 from bayesfair.errors import OptionError
 from bayesfair.inference.laplace import Mode, centred_covariance
 from bayesfair.inference.tree import N_CHAINS, posterior_dataset

@@ -13,14 +13,13 @@ PACKAGE = ROOT / "bayesfair"
 FLOOR = {
     "errors": 0, "checks": 0, "probabilities": 0, "examples": 0,
     "kernels": 1,
-    "rewards": 2, "history": 2, "history_input": 2, "labels": 2, "outcomes": 2, "connectivity": 2,
-    "comparisons": 2, "comparison_cells": 2, "duel_input": 2, "ranking_input": 2,
+    "rewards": 2, "history": 2, "history_input": 2, "labels": 2, "comparisons": 2,
     "sufficient": 3, "priors": 3, "fairness": 3, "readers": 3, "models": 3,
     "inference": 4,
     "beliefs": 5, "beliefs_pymc": 5,
     "policies": 6,
     "simulate": 7, "duelling": 7, "performance": 7, "ranking": 7,
-    "theory": 7, "regret_bounds": 7, "proper_scoring": 7,
+    "theory": 7,
     "audit": 8,
     "plots": 9, "simulation_report": 9,
     "cli": 10, "cli_fit": 10,
@@ -29,13 +28,11 @@ FLOOR = {
 # One topic split by length: its files may import each other.
 TOPICS = [
     {"errors", "checks", "probabilities", "examples"},
-    {"comparisons", "comparison_cells", "duel_input", "ranking_input", "labels", "outcomes",
-     "connectivity"},
+    {"comparisons", "labels"},
     {"history", "history_input", "labels"},
     {"priors", "sufficient"},
     {"beliefs", "beliefs_pymc"},
     {"simulate", "duelling", "performance"},
-    {"theory", "regret_bounds", "proper_scoring"},
     {"cli", "cli_fit"},
 ]  # fmt: skip
 

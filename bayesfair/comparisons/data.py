@@ -1,4 +1,4 @@
-"""Comparisons of items: duels, choices and rankings, validated once and collapsed at once."""
+"""`Comparisons`, and the ways to make one."""
 
 from __future__ import annotations
 
@@ -9,16 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesfair.comparison_cells import ComparisonCells, DuelCounts
-from bayesfair.duel_input import Source, checked_weight, collapse_counts, collapse_duels, drop_self
-from bayesfair.errors import DataError, OptionError
-from bayesfair.outcomes import OUTCOMES
-from bayesfair.ranking_input import (
+from bayesfair.comparisons.cells import ComparisonCells, DuelCounts
+from bayesfair.comparisons.duels import (
+    Source,
+    checked_weight,
+    collapse_counts,
+    collapse_duels,
+    drop_self,
+)
+from bayesfair.comparisons.outcomes import OUTCOMES
+from bayesfair.comparisons.rankings import (
     collapse_choices,
     collapse_orderings,
     collapse_ranked_rows,
     collapse_ranks,
 )
+from bayesfair.errors import DataError, OptionError
 
 __all__ = ["OUTCOMES", "Comparisons", "DuelCounts"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.checks import check_choice, check_in_range
-from bayesfair.duel_input import Source, checked_weight
+from bayesfair.comparisons.duels import Source, checked_weight
 from bayesfair.errors import DataError, OptionError
 from bayesfair.labels import encode, vocabulary
 

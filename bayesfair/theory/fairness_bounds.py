@@ -1,13 +1,4 @@
-r"""What is known about the rules: guarantees and bounds as functions.
-
-Every docstring says what is *proved*, what was *corrected* (the published statement or proof does
-not hold as printed) and what is *only observed*. Unless another setting is named: k >= 2
-independent Bernoulli arms with fixed means, Beta(1/2, 1/2) beliefs updated after every round, exact
-selection probabilities from the rounds before. Nothing is shown for batches, delays, drift,
-estimated propensities or other priors. TV is total variation, logarithms are natural.
-
-Liu et al. (2017), Calibrated Fairness in Bandits, arXiv:1707.01875, is called the paper.
-"""
+"""How far selection probabilities of similar arms can differ, and what duels tell about it."""
 
 from __future__ import annotations
 
@@ -17,67 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.errors import DataError
-from bayesfair.kernels.tv_bounds import bretagnolle_huber, pinsker, tv_bound_from_kl
-from bayesfair.policies.exploration import (
-    paper_C,
-    paper_duel_C,
-    paper_worst_case_C,
-    sqrt_C,
-    union_C,
-    union_with_prior_C,
-)
-from bayesfair.policies.guarantees import Guarantee, guarantee
-from bayesfair.proper_scoring import (
-    expected_fairness_loss,
-    fairness_loss,
-    fairness_loss_excess,
-    regret_from_excess,
-)
-from bayesfair.regret_bounds import (
-    asymptotic_constant,
-    fair_sd_ts_regret_bounds,
-    paper_eps2,
-    paper_regret_order,
-    regret_lower_bound,
-    sd_ts_average_regret_bound,
-    sd_ts_regret_bound,
-    sum_of_tie_weights,
-    tie_weights,
-    unfair_rounds_bound,
-    unfair_rounds_end,
-)
 
 __all__ = [
-    "Guarantee",
-    "asymptotic_constant",
-    "bretagnolle_huber",
-    "expected_fairness_loss",
     "exponential_race_tv",
-    "fair_sd_ts_regret_bounds",
-    "fairness_loss",
-    "fairness_loss_excess",
-    "guarantee",
-    "paper_C",
-    "paper_duel_C",
-    "paper_eps2",
-    "paper_regret_order",
-    "paper_worst_case_C",
-    "pinsker",
     "plackett_luce_eps1",
-    "regret_from_excess",
-    "regret_lower_bound",
-    "sd_ts_average_regret_bound",
-    "sd_ts_regret_bound",
     "smooth_fairness_bound",
-    "sqrt_C",
-    "sum_of_tie_weights",
-    "tie_weights",
     "top1_error_bound",
-    "tv_bound_from_kl",
-    "unfair_rounds_bound",
-    "unfair_rounds_end",
-    "union_C",
-    "union_with_prior_C",
 ]
 
 FloatArray = NDArray[np.float64]

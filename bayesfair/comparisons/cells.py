@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.checks import check_choice, check_known, listed
-from bayesfair.connectivity import Connectivity, connectivity_of
+from bayesfair.comparisons.connectivity import Connectivity, connectivity_of
 from bayesfair.errors import ArmError, BayesfairWarning, DataError, OptionError
 from bayesfair.kernels.duels import DuelCounts
 from bayesfair.kernels.graph import ranking_edges, ranking_matrices

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.checks import check_choice
+from bayesfair.comparisons.outcomes import OUTCOMES, resolve_first, resolve_outcomes
 from bayesfair.errors import BayesfairWarning, DataError
 from bayesfair.labels import encode, vocabulary
-from bayesfair.outcomes import OUTCOMES, resolve_first, resolve_outcomes
 
 __all__ = ["Cells", "Source", "checked_weight", "collapse_counts", "collapse_duels", "unique_cells"]
 

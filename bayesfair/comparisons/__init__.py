@@ -1,0 +1,10 @@
+"""Comparisons of items: duels, choices and rankings, validated once and collapsed at once."""
+
+from __future__ import annotations
+
+from bayesfair.comparisons.connectivity import Connectivity
+from bayesfair.comparisons.data import Comparisons
+from bayesfair.comparisons.outcomes import OUTCOMES
+from bayesfair.kernels.duels import DuelCounts
+
+__all__ = ["OUTCOMES", "Comparisons", "Connectivity", "DuelCounts"]
