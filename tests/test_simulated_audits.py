@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
 import bayesfair as bf
 from bayesfair.audit.duels import audit_comparisons
 from bayesfair.duelling import simulate_duels
+from bayesfair.errors import DataError
 from bayesfair.performance import utility
 from bayesfair.policies import (
     SDTS,
@@ -24,7 +27,7 @@ from bayesfair.policies import (
     Uniform,
 )
 from bayesfair.rewards import Bernoulli, Finite, Normal, Poisson
-from bayesfair.simulate import simulate
+from bayesfair.simulate import drifting_rewards, simulate
 from bayesfair.theory import guarantee
 
 TRUTH = Bernoulli([0.7, 0.5, 0.4, 0.1], arms=["north", "south", "east", "west"])
@@ -131,3 +134,67 @@ def test_duels_through_the_audit_of_who_is_compared(exploitation, slot):
     regret = found.to_dict()["calibration"]["objective"]["regret_total"]
     assert regret == pytest.approx(log.fairness_regret(worth).sum(), rel=1e-9)
     assert found.to_dict()["objective"]["verdict"] == "fair"
+
+
+def by_enumeration(means):
+    """P* of Bernoulli arms over all outcomes, ties split evenly."""
+    k = len(means)
+    best = np.zeros(k)
+    for outcome in itertools.product((0, 1), repeat=k):
+        weight = np.prod([m if won else 1 - m for m, won in zip(means, outcome, strict=True)])
+        first = [i for i in range(k) if outcome[i]] or list(range(k))
+        best[first] += weight / len(first)
+    return best
+
+
+def test_a_drifting_truth_is_audited_round_by_round():
+    start, n = {"a": 0.6, "b": 0.5, "c": 0.3}, 400
+    run = simulate(SDTS(), start, n, seed=4, drift=0.1)
+    truth = drifting_rewards(start, n, drift=0.1, seed=4)
+    best = np.array([by_enumeration(m) for m in truth.mean])
+    pi = run.selection_probability
+    needed = 0.0
+    for i, j in itertools.combinations(range(3), 2):
+        reward_gap = np.abs(truth.mean[:, i] - truth.mean[:, j])
+        needed = max(needed, np.max(np.abs(pi[:, i] - pi[:, j]) - 1.5 * reward_gap))
+    found = audited(run, 1.5, 0.05, truth=truth)
+    regret = np.maximum(best - pi, 0).sum()
+    assert found["calibration"]["objective"]["regret_total"] == pytest.approx(regret, rel=1e-12)
+    assert found["utility"]["fairness_regret"] == pytest.approx(regret, rel=1e-12)
+    smallest = found["objective"]["smallest_eps2"]
+    assert smallest["lower"] == smallest["upper"] == pytest.approx(needed, rel=1e-12)
+    assert (found["objective"]["verdict"], found["objective"]["probability_fair"]) == ("unfair", 0)
+    # the chosen arm's probability only: unbiased terms; nothing logged: shares against mean P*
+    chosen = pi[np.arange(n), run.arm]
+    found = audited(bf.History(run.arm, run.reward, propensity=chosen, arms=run.arms), 1, 0.05,
+                    truth=truth)  # fmt: skip
+    terms = np.maximum(1 - best[np.arange(n), run.arm] / chosen, 0)
+    estimate = found["calibration"]["objective"]
+    assert estimate["regret_per_round"] == pytest.approx(terms.mean(), rel=1e-12)
+    assert estimate["lower"] < terms.mean() < estimate["upper"]
+    half = 1.96 * terms.std(ddof=1) / np.sqrt(n)
+    assert estimate["upper"] - estimate["lower"] == pytest.approx(2 * half, rel=0.1)
+    result = bf.audit(bf.History(run.arm, run.reward, arms=run.arms), truth=truth)
+    shares = np.bincount(run.arm, minlength=3) / n
+    distance = np.maximum(best.mean(axis=0) - shares, 0).sum()
+    assert result.objective.lower_bound == pytest.approx([distance], rel=1e-12)
+
+
+def test_a_drifting_truth_with_arms_that_come_and_go():
+    options = {"drift": 0.05, "offered": {"north": (0, 200), "west": (100, 300)}}
+    run = simulate(FairSDTS(C=3), TRUTH, 300, seed=2, **options)
+    truth = drifting_rewards(TRUTH, 300, drift=0.05, seed=2)
+    regret, needed = 0.0, 0.0
+    for pi, here, means in zip(run.selection_probability, run.offered, truth.mean, strict=True):
+        regret += np.maximum(by_enumeration(means[here]) - pi[here], 0).sum()
+        for i, j in itertools.combinations(np.flatnonzero(here), 2):
+            needed = max(needed, abs(pi[i] - pi[j]) - abs(means[i] - means[j]))
+    found = audited(run, 1, 0, truth=truth)
+    assert found["calibration"]["objective"]["regret_total"] == pytest.approx(regret, rel=1e-12)
+    assert found["objective"]["smallest_eps2"]["mean"] == pytest.approx(needed, rel=1e-12)
+
+
+def test_a_truth_of_another_length_is_refused():
+    run = simulate("uniform", TRUTH, 50, seed=1)
+    with pytest.raises(DataError, match=r"batch of shape \(40,\).*50 rounds"):
+        bf.audit(run, truth=drifting_rewards(TRUTH, 40, drift=0.1, seed=1))

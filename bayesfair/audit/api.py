@@ -103,7 +103,8 @@ def audit(
     beliefs_model : str or callable, optional
         Model of the beliefs before each round; default conjugate.
     truth : Rewards, optional
-        Known true rewards: the objective part is exact. Excludes `model`.
+        Known true rewards: the objective part is exact. One set of arms, or one for each round
+        (batch shape ``(n_rounds,)``). Excludes `model`.
     objective : bool
         False leaves the objective part out (no draws, no seed).
     tolerance : float, optional
@@ -385,6 +386,10 @@ def _objective(
                 f"truth has {rewards.n_arms} arms, the log has {k}: {listed(summary.arms)}."
             )
         notices.append("The objective part is exact: it uses the known true rewards given.")
+        if question.truth.batch_shape:
+            from bayesfair.audit.moving_truth import objective_by_round
+
+            return objective_by_round(data, question.truth, question.criterion), notices
     elif question.model is not None:
         from bayesfair.audit.general import parts_under_model
 
