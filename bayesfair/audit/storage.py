@@ -100,6 +100,11 @@ class LoadedAudit:
         """Return the numbers as they were saved."""
         return self._numbers
 
+    def series(self) -> dict[str, Any]:
+        """Return cumulative regret and plays, thinned for plotting; see `Audit.series`."""
+        kept = self.tree["series"]
+        return {name: np.asarray(kept[name].values) for name in ("round", "regret", "plays")}
+
     def __str__(self) -> str:
         from bayesfair.audit.text import render
 

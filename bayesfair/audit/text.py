@@ -9,12 +9,27 @@ from typing import Any
 from bayesfair.audit.calibration import wilson_interval
 from bayesfair.checks import counted
 
-__all__ = ["render", "render_group"]
+__all__ = [
+    "VERDICT_WORDS",
+    "arm_columns",
+    "asked",
+    "collected_notices",
+    "divergence_words",
+    "group_columns",
+    "log_words",
+    "number",
+    "render",
+    "render_group",
+    "show_worst",
+    "table",
+]
+
+Columns = list[tuple[str, Callable[[dict[str, Any]], str]]]
 
 _WIDTH = 96
 _MOST_ARMS = 30
 _DUST = 1e-12  # rounding of double precision, nothing that was measured
-_VERDICT = {
+VERDICT_WORDS = {
     "fair": "FAIR",
     "unfair": "UNFAIR",
     "undetermined": "UNDETERMINED",
@@ -59,16 +74,9 @@ def render(audit: dict[str, Any]) -> str:
     log, criterion = audit["log"], audit["criterion"]
     lines = [
         f"Fairness audit of {log['source']}",
-        f"  {counted(log['n_rounds'], 'round')}, {counted(log['n_arms'], 'arm')}, "
-        + {
-            "full": "the whole decision rule logged",
-            "chosen": "only the chosen arm's probability logged",
-            "none": "no probabilities logged",
-        }[log["selection"]]
-        + (f", {log['n_unobserved']} rewards not observed" if log["n_unobserved"] else "")
-        + (f", {log['n_skipped']} rows left out" if log["n_skipped"] else ""),
+        f"  {log_words(log)}",
         "",
-        f"Verdict: {_VERDICT[audit['verdict']]}   {_asked(criterion)}",
+        f"Verdict: {VERDICT_WORDS[audit['verdict']]}   {asked(criterion)}",
         "",
         *_smooth_lines(audit),
         "",
@@ -88,14 +96,30 @@ def render(audit: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _asked(criterion: dict[str, Any]) -> str:
+def log_words(log: dict[str, Any]) -> str:
+    """Return what was logged, in one line."""
     return (
-        f"(eps1 = {criterion['eps1']:g}, eps2 = {criterion['eps2']:g}, "
-        f"delta = {criterion['delta']:g}, {_divergence_words(criterion)})"
+        f"{counted(log['n_rounds'], 'round')}, {counted(log['n_arms'], 'arm')}, "
+        + {
+            "full": "the whole decision rule logged",
+            "chosen": "only the chosen arm's probability logged",
+            "none": "no probabilities logged",
+        }[log["selection"]]
+        + (f", {log['n_unobserved']} rewards not observed" if log["n_unobserved"] else "")
+        + (f", {log['n_skipped']} rows left out" if log["n_skipped"] else "")
     )
 
 
-def _divergence_words(criterion: dict[str, Any]) -> str:
+def asked(criterion: dict[str, Any]) -> str:
+    """Return what was asked, in one pair of brackets."""
+    return (
+        f"(eps1 = {criterion['eps1']:g}, eps2 = {criterion['eps2']:g}, "
+        f"delta = {criterion['delta']:g}, {divergence_words(criterion)})"
+    )
+
+
+def divergence_words(criterion: dict[str, Any]) -> str:
+    """Return the names of the divergences."""
     decisions, rewards = criterion["divergence"], criterion["reward_divergence"]
     words = decisions.replace("_", " ")
     return words if decisions == rewards else f"{words} on decisions, {rewards} on rewards"
@@ -106,6 +130,14 @@ def _posterior(audit: dict[str, Any]) -> str:
     criterion = audit["criterion"]
     known = criterion["model"] == "truth"
     return " (known)" if known else f" ({criterion['draws']} draws)"
+
+
+def show_worst(audit: dict[str, Any]) -> bool:
+    """Return whether a worst round is worth naming: it needs more than the tolerance."""
+    needed = audit["subjective"]["smallest_eps2"]
+    if audit["subjective"]["worst"] is None or needed is None:
+        return False
+    return isinstance(needed, str) or needed > audit["criterion"]["tolerance"]
 
 
 def _smooth_lines(audit: dict[str, Any]) -> list[str]:
@@ -124,8 +156,7 @@ def _smooth_lines(audit: dict[str, Any]) -> list[str]:
         f"{subjective['n_violating_rounds']} of {audit['log']['n_rounds']} rounds violate"
     )
     worst = subjective["worst"]
-    needed = subjective["smallest_eps2"]
-    if worst is not None and (isinstance(needed, str) or needed > audit["criterion"]["tolerance"]):
+    if show_worst(audit):
         row = "" if worst["row"] is None else f" (row {worst['row']})"
         lines.append(
             f"  worst round {worst['round']}{row}: {worst['arm']!r} was favoured over "
@@ -188,10 +219,11 @@ def _utility_lines(audit: dict[str, Any]) -> list[str]:
     ]
 
 
-def _arm_lines(audit: dict[str, Any]) -> list[str]:
+def arm_columns(audit: dict[str, Any]) -> Columns:
+    """Return the columns of the table of arms: a heading, and the text of an arm's cell."""
     arms, log = audit["arms"], audit["log"]
     frequencies = log["selection"] == "none"
-    columns: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
+    columns: Columns = [
         ("arm", lambda a: str(a["arm"])),
         ("n", lambda a: str(a["n"])),
         ("mean reward", lambda a: number(a["reward_mean"])),
@@ -209,6 +241,11 @@ def _arm_lines(audit: dict[str, Any]) -> list[str]:
         columns.append(("mean selection", lambda a: number(a["selection_mean"])))
     if any(a["n_unobserved"] for a in arms):
         columns.append(("not observed", lambda a: str(a["n_unobserved"])))
+    return columns
+
+
+def _arm_lines(audit: dict[str, Any]) -> list[str]:
+    arms, columns = audit["arms"], arm_columns(audit)
     shown = arms[:_MOST_ARMS]
     lines = table([name for name, _ in columns], [[cell(a) for _, cell in columns] for a in shown])
     if len(arms) > len(shown):
@@ -221,26 +258,48 @@ def _share_interval(n: int, total: int) -> str:
     return f"[{low:.4f}, {high:.4f}]"
 
 
+def group_columns() -> Columns:
+    """Return the columns of the table of groups: a heading, and the text of an audit's cell."""
+
+    def size(audit: dict[str, Any]) -> Any:
+        chosen = audit["log"]["selection"] == "chosen"
+        return audit["calibration"]["effective_sample_size"] if chosen else None
+
+    def regret(audit: dict[str, Any], name: str) -> str:
+        return number(audit["calibration"]["subjective"][name])
+
+    return [
+        ("verdict", lambda a: str(a["verdict"])),
+        ("rounds", lambda a: str(a["log"]["n_rounds"])),
+        ("eps2 needed", lambda a: number(a["subjective"]["smallest_eps2"])),
+        ("p(fair)", lambda a: number((a["objective"] or {}).get("probability_fair"))),
+        ("regret/round", lambda a: regret(a, "regret_per_round")),
+        ("95 %", lambda a: f"[{regret(a, 'lower')}, {regret(a, 'upper')}]"),
+        ("ESS", lambda a: number(size(a), 1)),
+    ]
+
+
+def collected_notices(group: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return each notice of the groups once, with where it applies."""
+    notices: dict[str, list[str]] = {}
+    for label, audit in group["groups"].items():
+        for notice in audit["notices"]:
+            notices.setdefault(notice, []).append(str(label))
+    found = []
+    for notice, labels in notices.items():
+        where = "all" if len(labels) == len(group["groups"]) else ", ".join(labels[:5])
+        more = "" if len(labels) <= 5 or where == "all" else f" and {len(labels) - 5} more"
+        found.append((where + more, notice))
+    return found
+
+
 def render_group(group: dict[str, Any]) -> str:
     """Return the report of several audits: a line each, then the share of violating runs."""
-    rows = []
-    for label, audit in group["groups"].items():
-        regret = audit["calibration"]["subjective"]
-        objective = audit["objective"]
-        chosen = audit["log"]["selection"] == "chosen"
-        size = audit["calibration"]["effective_sample_size"] if chosen else None
-        rows.append(
-            [
-                str(label),
-                audit["verdict"],
-                str(audit["log"]["n_rounds"]),
-                number(audit["subjective"]["smallest_eps2"]),
-                number(None if objective is None else objective["probability_fair"]),
-                number(regret["regret_per_round"]),
-                f"[{number(regret['lower'])}, {number(regret['upper'])}]",
-                number(size, 1),
-            ]
-        )
+    columns = group_columns()
+    rows = [
+        [str(label), *(cell(audit) for _, cell in columns)]
+        for label, audit in group["groups"].items()
+    ]
     runs = group["runs"]
     criterion = group["criterion"]
     logs = [audit["log"] for audit in group["groups"].values()]
@@ -248,12 +307,9 @@ def render_group(group: dict[str, Any]) -> str:
         f"Fairness audit of {counted(len(rows), 'log')}: {logs[0]['source']}"
         + (f" to {logs[-1]['source']}" if len(logs) > 1 else ""),
         "",
-        f"Verdict: {_VERDICT[group['verdict']]}   {_asked(criterion)}",
+        f"Verdict: {VERDICT_WORDS[group['verdict']]}   {asked(criterion)}",
         "",
-        *table(
-            ["group", "verdict", "rounds", "eps2 needed", "p(fair)", "regret/round", "95 %", "ESS"],
-            rows,
-        ),
+        *table(["group", *(name for name, _ in columns)], rows),
         "",
         f"Prior: {criterion['prior']}.",
         "regret/round: subjective fairness regret; ESS: effective size of its weights, where",
@@ -264,16 +320,11 @@ def render_group(group: dict[str, Any]) -> str:
             f"{runs['n_violating']} of {runs['n']} runs are unfair: share {number(runs['share'])} "
             f"[{number(runs['lower'])}, {number(runs['upper'])}]"
         )
-    notices: dict[str, list[str]] = {}
-    for label, audit in group["groups"].items():
-        for notice in audit["notices"]:
-            notices.setdefault(notice, []).append(str(label))
+    notices = collected_notices(group)
     if notices or group["notices"]:
         lines += ["", "Notices"]
         for notice in group["notices"]:
             lines += _wrapped(notice)
-        for notice, labels in notices.items():
-            where = "all" if len(labels) == len(rows) else ", ".join(labels[:5])
-            more = "" if len(labels) <= 5 or where == "all" else f" and {len(labels) - 5} more"
-            lines += _wrapped(f"[{where}{more}] {notice}")
+        for where, notice in notices:
+            lines += _wrapped(f"[{where}] {notice}")
     return "\n".join(lines)
