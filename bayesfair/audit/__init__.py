@@ -2,7 +2,8 @@
 
 from bayesfair.audit.api import audit, merge
 from bayesfair.audit.criterion import Criterion
-from bayesfair.audit.result import Audit, AuditGroup
+from bayesfair.audit.group import AuditGroup
+from bayesfair.audit.result import Audit
 from bayesfair.audit.state import AuditState
 from bayesfair.audit.storage import load_audit
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from bayesfair.audit.criterion import Criterion, finite_or_text
 from bayesfair.audit.findings import log_findings
+from bayesfair.audit.group import AuditGroup
 from bayesfair.audit.objective import (
     Objective,
     Part,
@@ -17,7 +18,7 @@ from bayesfair.audit.objective import (
     parts_from_cells,
     with_draw_axis,
 )
-from bayesfair.audit.result import Audit, AuditGroup, Settings
+from bayesfair.audit.result import Audit, Settings
 from bayesfair.audit.running import iter_results, n_threads, parts_of, start_of
 from bayesfair.audit.summary import Summary, summarise
 from bayesfair.checks import as_generator, check_in_range, did_you_mean, listed

@@ -6,6 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bayesfair.checks import check_choice, check_in_range
 from bayesfair.errors import OptionError
 from bayesfair.kernels.stream import TOLERANCES
@@ -101,6 +104,14 @@ class Criterion:
         only at its end. A tolerance that was asked for takes the place of the first rung.
         """
         return self.eps2 + self.tolerance - TOLERANCES[0] if self.tolerance_given else self.eps2
+
+    def count_at(self, counts: NDArray[np.int64]) -> int:
+        """Return the violating rounds at `tolerance`, from counts for every rung of the ladder."""
+        if self.tolerance_given:
+            return int(counts[0])
+        ladder = np.array(TOLERANCES)
+        step = int(np.searchsorted(ladder, self.tolerance * (1 - 1e-12)))
+        return int(counts[min(step, len(ladder) - 1)])
 
     @property
     def is_total_variation(self) -> bool:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.audit.calibration import Estimate, beta_interval, mean_interval, share_distance
+from bayesfair.audit.calibration import Estimate, mean_interval, share_distance
 from bayesfair.audit.criterion import Criterion, finite_or_text, worst_verdict
 from bayesfair.audit.objective import Objective, interval
 from bayesfair.audit.state import AuditState
 from bayesfair.audit.summary import Summary
-from bayesfair.kernels.stream import TOLERANCES
 
 if TYPE_CHECKING:
     import xarray as xr
 
+    from bayesfair.audit.arm_groups import GroupPairs
     from bayesfair.audit.sensitivity import PriorSensitivity
 
-__all__ = ["Audit", "AuditGroup", "Settings"]
+__all__ = ["Audit", "Settings"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +70,10 @@ class Audit:
         Notices.
     extra, model_options : dict
         Further keys of `to_dict`; options that went to the model of the true rewards.
+    arm_groups : GroupPairs or None
+        Pairs between and within groups of arms.
+    data : History, HistoryScan, KeptRounds or None
+        The log, or every round of it as read from a file; None where neither is at hand.
     """
 
     criterion: Criterion
@@ -80,6 +84,7 @@ class Audit:
     findings: tuple[str, ...]
     extra: dict[str, Any] = field(default_factory=dict)
     model_options: dict[str, Any] = field(default_factory=dict)
+    arm_groups: GroupPairs | None = None
     data: Any = None
 
     # -- numbers -------------------------------------------------------------------------------
@@ -104,11 +109,7 @@ class Audit:
         """Rounds whose excess is above eps2 + tolerance."""
         if not self.auditable:
             return None
-        if self.criterion.tolerance_given:
-            return int(self.summary.sums.n_violating[0])
-        ladder = np.array(TOLERANCES)
-        step = int(np.searchsorted(ladder, self.criterion.tolerance * (1 - 1e-12)))
-        return int(self.summary.sums.n_violating[min(step, len(ladder) - 1)])
+        return self.criterion.count_at(self.summary.sums.n_violating)
 
     @property
     def subjective_verdict(self) -> str:
@@ -234,6 +235,8 @@ class Audit:
             "frontier": self._frontier(),
             "notices": list(self.findings),
         }
+        if self.arm_groups is not None:
+            out["arm_groups"] = self.arm_groups.table(criterion, summary.cells.values())
         return out | self.extra
 
     def _worst(self) -> dict[str, Any] | None:
@@ -373,74 +376,3 @@ def _spread(draws: NDArray[np.float64]) -> dict[str, Any]:
         "lower": finite_or_text(lower),
         "upper": finite_or_text(upper),
     }
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class AuditGroup:
-    """Audits of several logs (``by=``): one per group, and the share of runs that violate.
-
-    Attributes
-    ----------
-    audits : dict of str to Audit
-        By the group's label.
-    """
-
-    audits: dict[str, Audit]
-
-    def __getitem__(self, label: str) -> Audit:
-        return self.audits[label]
-
-    def __len__(self) -> int:
-        return len(self.audits)
-
-    @property
-    def verdict(self) -> str:
-        """The worst verdict of all groups."""
-        return worst_verdict(*(a.verdict for a in self.audits.values()))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values: the groups, and the share of runs found unfair.
-
-        The share counts the groups that can be audited; its 95 % interval is that of a
-        Beta(1/2, 1/2) prior.
-        """
-        from bayesfair import __version__
-
-        groups = {label: audit.to_dict() for label, audit in self.audits.items()}
-        judged = [a for a in self.audits.values() if a.verdict != "not_auditable"]
-        n, bad = len(judged), sum(a.verdict == "unfair" for a in judged)
-        lower, upper = beta_interval(bad, n) if n else (None, None)
-        notices = []
-        if n < len(self.audits):
-            notices.append(
-                f"{len(self.audits) - n} of {len(self.audits)} groups could not be audited for "
-                "smooth fairness and do not count in the share of violating runs."
-            )
-        first = next(iter(groups.values()))
-        return {
-            "bayesfair": __version__,
-            "verdict": self.verdict,
-            "criterion": first["criterion"],
-            "groups": groups,
-            "runs": {
-                "n": n,
-                "n_violating": bad,
-                "share": bad / n if n else None,
-                "lower": lower,
-                "upper": upper,
-            },
-            "notices": notices,
-        }
-
-    def __str__(self) -> str:
-        from bayesfair.audit.text import render_group
-
-        return render_group(self.to_dict())
-
-    def __repr__(self) -> str:
-        return f"AuditGroup({len(self.audits)} logs: {self.verdict})"
-
-
-def with_data(audit: Audit, data: Any) -> Audit:
-    """Return the audit holding on to the log that it was made from."""
-    return replace(audit, data=data)

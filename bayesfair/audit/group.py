@@ -1,0 +1,81 @@
+"""Audits of several logs together (``by=``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bayesfair.audit.calibration import beta_interval
+from bayesfair.audit.criterion import worst_verdict
+from bayesfair.audit.result import Audit
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["AuditGroup"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AuditGroup:
+    """Audits of several logs (``by=``): one per group, and the share of runs that violate.
+
+    Attributes
+    ----------
+    audits : dict of str to Audit
+        By the group's label.
+    """
+
+    audits: dict[str, Audit]
+
+    def __getitem__(self, label: str) -> Audit:
+        return self.audits[label]
+
+    def __len__(self) -> int:
+        return len(self.audits)
+
+    @property
+    def verdict(self) -> str:
+        """The worst verdict of all groups."""
+        return worst_verdict(*(a.verdict for a in self.audits.values()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-ready values: the groups, and the share of runs found unfair.
+
+        The share counts the groups that can be audited; its 95 % interval is that of a
+        Beta(1/2, 1/2) prior.
+        """
+        from bayesfair import __version__
+
+        groups = {label: audit.to_dict() for label, audit in self.audits.items()}
+        judged = [a for a in self.audits.values() if a.verdict != "not_auditable"]
+        n, bad = len(judged), sum(a.verdict == "unfair" for a in judged)
+        lower, upper = beta_interval(bad, n) if n else (None, None)
+        notices = []
+        if n < len(self.audits):
+            notices.append(
+                f"{len(self.audits) - n} of {len(self.audits)} groups could not be audited for "
+                "smooth fairness and do not count in the share of violating runs."
+            )
+        first = next(iter(groups.values()))
+        return {
+            "bayesfair": __version__,
+            "verdict": self.verdict,
+            "criterion": first["criterion"],
+            "groups": groups,
+            "runs": {
+                "n": n,
+                "n_violating": bad,
+                "share": bad / n if n else None,
+                "lower": lower,
+                "upper": upper,
+            },
+            "notices": notices,
+        }
+
+    def __str__(self) -> str:
+        from bayesfair.audit.text import render_group
+
+        return render_group(self.to_dict())
+
+    def __repr__(self) -> str:
+        return f"AuditGroup({len(self.audits)} logs: {self.verdict})"
