@@ -13,10 +13,19 @@ from bayesfair.checks import as_generator, check_choice, check_in_range, check_k
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.kernels.simulate import choose, run_fixed, run_mixture
+from bayesfair.kernels.simulate_counts import run_counts
 from bayesfair.kernels.simulate_thompson import run_thompson
 from bayesfair.policies import FAMILIES, FairSDDTS, Policy, State, policy_from_name
 from bayesfair.policies.calibrated import SDTS, CalibratedOracle, FairSDTS, SDTSMixture
-from bayesfair.policies.classic import Thompson, Uniform
+from bayesfair.policies.classic import (
+    UCB1,
+    EpsilonGreedy,
+    Greedy,
+    RandomisedPlayTheWinner,
+    Softmax,
+    Thompson,
+    Uniform,
+)
 from bayesfair.rewards import Bernoulli, Rewards
 
 __all__ = ["drifting_rewards", "simulate"]
@@ -92,10 +101,9 @@ def simulate(
     number draws the arm and another the reward, so that rules that agree so far see the same
     world.
 
-    On Bernoulli rewards SD_TS, its mixture, Fair_SD_TS, the uniform rule, the oracle and Thompson
-    sampling run compiled, at about a million rounds per second and more for a handful of arms;
-    other rules and families run in Python at some 10^4 rounds per second. A run holds its T x k
-    probabilities in memory.
+    On Bernoulli rewards all rules but meritocratic and exposure fairness run compiled, at about a
+    million rounds per second and more for a handful of arms; those two and other families run in
+    Python at some 10^4 rounds per second. A run holds its T x k probabilities in memory.
 
     Examples
     --------
@@ -290,6 +298,9 @@ def _run(rule: Policy, state: State, world: _World) -> _Run:
     smooth = np.all(2 * state.prior == np.rint(2 * state.prior))
     if type(rule) is Thompson and world.mask is None and smooth:
         return run_thompson(state.prior, theta, uniforms, known)[:3]
+    counts = _counts_rule(rule)
+    if counts is not None:
+        return run_counts(counts, state.prior, theta, uniforms, known, world.mask)
     weight = _mixture_weight(rule)
     if weight is None:
         return replay(rule, state, world, _bernoulli(theta, uniforms[1]))
@@ -303,6 +314,25 @@ def _mixture_weight(rule: Policy) -> float | None:
     if type(rule) is Uniform:
         return 0.0
     return rule.weight_for("bernoulli") if isinstance(rule, SDTSMixture) else None
+
+
+# class -> name of the compiled rule, and the fields that are its parameters
+_COUNT_RULES: dict[type[Policy], tuple[str, tuple[str, ...]]] = {
+    Greedy: ("greedy", ()),
+    EpsilonGreedy: ("greedy", ("epsilon",)),
+    UCB1: ("ucb1", ("c",)),
+    Softmax: ("softmax", ("temperature",)),
+    RandomisedPlayTheWinner: ("urn", ("start_balls", "added_balls")),
+}
+
+
+def _counts_rule(rule: Policy) -> tuple[str, float, float] | None:
+    """Return name and parameters of a classic rule as its compiled kernel wants them."""
+    if type(rule) not in _COUNT_RULES:  # a subclass may do something else
+        return None
+    name, fields = _COUNT_RULES[type(rule)]
+    first, second = (*(float(getattr(rule, field)) for field in fields), 0.0, 0.0)[:2]
+    return name, first, second
 
 
 def _bernoulli(theta: FloatArray, pay: FloatArray) -> Callable[[int, int], float]:

@@ -13,10 +13,14 @@ from bayesfair.performance import fairness_regret_per_round, tradeoff, utility
 from bayesfair.policies import (
     POLICIES,
     SDTS,
+    UCB1,
     CalibratedOracle,
     EpsilonGreedy,
     FairSDTS,
+    Greedy,
+    RandomisedPlayTheWinner,
     SDTSMixture,
+    Softmax,
     Thompson,
     Uniform,
 )
@@ -31,6 +35,12 @@ COMPILED = [
     Uniform(),
     CalibratedOracle(),
     Thompson(),
+    Greedy(),
+    EpsilonGreedy(epsilon=0.2),
+    UCB1(),
+    UCB1(c=0.3),
+    Softmax(temperature=0.05),
+    RandomisedPlayTheWinner(start_balls=0.5, added_balls=2.0),
 ]
 
 
@@ -98,7 +108,19 @@ def test_compiled_runs_log_what_the_rules_say_of_their_history(rule, options):
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 40, 150])
-@pytest.mark.parametrize("rule", [SDTS(), FairSDTS(eps2=0.2, delta=0.2, C=1), Thompson()])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        SDTS(),
+        FairSDTS(eps2=0.2, delta=0.2, C=1),
+        Thompson(),
+        EpsilonGreedy(),
+        UCB1(),
+        Softmax(),
+        RandomisedPlayTheWinner(),
+    ],
+    ids=lambda rule: rule.name,
+)
 def test_compiled_runs_at_other_sizes(rule, k):
     n_rounds = 120 if isinstance(rule, Thompson) and k > 3 else 2500
     history = simulate(rule, np.linspace(0.02, 0.98, k), n_rounds, seed=3)
