@@ -99,6 +99,12 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
     draws: Annotated[int, typer.Option(help="Posterior draws.")] = 4000,
     seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
     objective: Annotated[bool, typer.Option(help="Also audit against the true rewards.")] = True,
+    prior_sensitivity: Annotated[
+        bool,
+        typer.Option(
+            "--prior-sensitivity", help="Also: does the objective verdict hang on the prior?"
+        ),
+    ] = False,
     json_file: Annotated[
         str | None, typer.Option("--json", help="Write JSON to a file, or - for standard output.")
     ] = None,
@@ -153,6 +159,7 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         delimiter=delimiter,
         decimal=decimal,
     )
+    _check_prior_sensitivity(prior_sensitivity, objective, data)
     from bayesfair.audit import Audit, audit
 
     with _Progress(data) as progress:
@@ -172,6 +179,7 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
             seed=seed,
             progress=progress.advance,
         )
+    result = _add_prior_sensitivity(result) if prior_sensitivity else result
     numbers = result.to_dict()
     if isinstance(result, Audit):  # --rounds, --save and --by exclude each other
         if rounds is not None:
@@ -261,6 +269,27 @@ def _check_target(target: str | Path | None, option: str) -> None:
         raise OptionError(
             f"{option} {str(target)!r}: there is no folder {str(path.parent)!r}. Make it first."
         )
+
+
+def _check_prior_sensitivity(wanted: bool, objective: bool, data: Any) -> None:
+    """Refuse the question about the prior where no posterior can answer it."""
+    from bayesfair.errors import OptionError
+
+    if wanted and not objective:
+        raise OptionError(
+            "--prior-sensitivity asks about the objective verdict; leave out --no-objective."
+        )
+    if wanted and hasattr(data, "chunks"):
+        raise OptionError(
+            "--prior-sensitivity needs the whole log in memory, and this one is read in parts; "
+            "add --no-scan, or leave it out."
+        )
+
+
+def _add_prior_sensitivity(result: Any) -> Any:
+    from bayesfair.audit.sensitivity import with_prior_sensitivity
+
+    return with_prior_sensitivity(result)
 
 
 def _labels(text: str | None) -> list[str] | str | None:

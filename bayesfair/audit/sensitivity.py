@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesfair.audit.criterion import finite_or_text
 from bayesfair.audit.general import parts_of_tree
+from bayesfair.audit.group import AuditGroup
 from bayesfair.audit.objective import evaluate
+from bayesfair.audit.text import sensitivity_lines
 from bayesfair.errors import OptionError
 from bayesfair.history import History
 
@@ -17,12 +20,17 @@ if TYPE_CHECKING:
 
     from bayesfair.audit.result import Audit
 
-__all__ = ["POWERS", "PriorSensitivity", "audit_prior_sensitivity"]
+__all__ = ["POWERS", "PriorSensitivity", "audit_prior_sensitivity", "with_prior_sensitivity"]
 
 POWERS = (0.5, 0.8, 1.0, 1.25, 2.0)
 """0.8 and 1.25 are those of the method's authors; half and twice show what a bolder change does."""
 
+_NEEDS_WHOLE_LOG = (
+    "prior_sensitivity needs the whole log: audit a History, not a scan, a merged or a loaded "
+    "audit (on the command line: --no-scan)."
+)
 _TRUSTED = 0.7
+_THRESHOLD = 0.05  # the authors' suggestion
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,17 +68,49 @@ class PriorSensitivity:
         trusted = {v for v, k in zip(self.verdicts, self.khat, strict=True) if k <= _TRUSTED}
         return len(trusted) > 1
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers, JSON-ready; k-hat is None where nothing was reweighted."""
+        fair = self.probability_fair or (None,) * len(self.powers)
+        regret = self.regret_per_round or (None,) * len(self.powers)
+        rows = zip(self.powers, self.verdicts, fair, regret, self.khat, strict=True)
+        return {
+            "hangs_on_prior": self.hangs_on_prior,
+            "powers": [
+                {
+                    "power": power,
+                    "verdict": verdict,
+                    "probability_fair": finite_or_text(p),
+                    "regret_per_round": finite_or_text(r),
+                    "khat": None if khat == -np.inf else finite_or_text(khat),
+                    "trusted": bool(khat <= _TRUSTED),
+                }
+                for power, verdict, p, r, khat in rows
+            ],
+            "quantities": [
+                {
+                    "quantity": str(name),
+                    "prior": finite_or_text(row["prior"]),
+                    "likelihood": finite_or_text(row["likelihood"]),
+                    "diagnosis": str(row["diagnosis"]),
+                }
+                for name, row in self.table.iterrows()
+            ],
+        }
+
     def __str__(self) -> str:
-        lines = []
-        if self.probability_fair is not None:
-            for power, p, verdict, khat in zip(
-                self.powers, self.probability_fair, self.verdicts, self.khat, strict=True
-            ):
-                doubt = "" if khat <= _TRUSTED else f"  (not to be trusted: k-hat {khat:.2f})"
-                lines.append(f"prior to the power {power:g}: {verdict}, p(fair) {p:.4f}{doubt}")
-            hangs = "hangs" if self.hangs_on_prior else "does not hang"
-            lines.append(f"The objective verdict {hangs} on the prior within these powers.")
-        return "\n".join([*lines, str(self.table)])
+        return "\n".join(sensitivity_lines(self.to_dict()))
+
+
+def with_prior_sensitivity(result: Audit | AuditGroup) -> Audit | AuditGroup:
+    """Return the audit, or each of several, with ``prior_sensitivity`` in numbers and report."""
+
+    def one(audit: Audit) -> Audit:
+        found = audit_prior_sensitivity(audit).to_dict()
+        return replace(audit, extra=audit.extra | {"prior_sensitivity": found})
+
+    if isinstance(result, AuditGroup):
+        return replace(result, audits={label: one(a) for label, a in result.audits.items()})
+    return one(result)
 
 
 def audit_prior_sensitivity(audit: Audit, *, model: Any = None) -> PriorSensitivity:
@@ -80,10 +120,7 @@ def audit_prior_sensitivity(audit: Audit, *, model: Any = None) -> PriorSensitiv
 
     settings, start = audit.settings, audit.summary.start
     if not isinstance(audit.data, History):
-        raise OptionError(
-            "prior_sensitivity needs the whole log: audit a History, not a scan, a merged or a "
-            "loaded audit."
-        )
+        raise OptionError(_NEEDS_WHOLE_LOG)
     if audit.objective is None or settings.model == "truth":
         raise OptionError("there is no posterior whose prior could matter: the truth was known or "
                           "the objective part left out.")  # fmt: skip
@@ -109,12 +146,17 @@ def audit_prior_sensitivity(audit: Audit, *, model: Any = None) -> PriorSensitiv
     verdicts = ("not_auditable",) * len(POWERS)
     if found.smallest_eps2 is not None:
         needed = found.smallest_eps2[:, criterion.grid_index]
-        fair = tuple(float(p) for p in weights @ (needed <= criterion.eps2 + criterion.tolerance))
+        ok = needed <= criterion.eps2 + criterion.tolerance
+        # the weights sum to 1 but for rounding, which must not turn a sure verdict
+        within, beyond = weights @ ok, weights @ ~ok
+        fair = tuple((within / (within + beyond)).tolist())
         verdicts = tuple(criterion.verdict_of(p) for p in fair)
         if np.ptp(needed) > 0:
             quantities["smallest_eps2"] = needed
     if found.regret is not None:
         regret = tuple(float(r) for r in weights @ found.regret)
         quantities["fairness_regret"] = found.regret
-    table = prior_sensitivity(tree, audit.data, model=model, quantities=quantities)
-    return PriorSensitivity(POWERS, fair, regret, verdicts, tuple(khat.tolist()), table)
+    sensitivities = prior_sensitivity(
+        tree, audit.data, model=model, quantities=quantities, threshold=_THRESHOLD
+    )
+    return PriorSensitivity(POWERS, fair, regret, verdicts, tuple(khat.tolist()), sensitivities)

@@ -20,6 +20,7 @@ __all__ = [
     "number",
     "render",
     "render_group",
+    "sensitivity_lines",
     "show_worst",
     "table",
 ]
@@ -82,6 +83,7 @@ def render(audit: dict[str, Any]) -> str:
         "",
         *_calibration_lines(audit),
         *_utility_lines(audit),
+        *_sensitivity_lines(audit),
         "",
         *_arm_lines(audit),
         "",
@@ -157,7 +159,8 @@ def _smooth_lines(audit: dict[str, Any]) -> list[str]:
     )
     worst = subjective["worst"]
     if show_worst(audit):
-        row = "" if worst["row"] is None else f" (row {worst['row']})"
+        of = f" of {worst['source']}" if "source" in worst else ""
+        row = "" if worst["row"] is None else f" (row {worst['row']}{of})"
         lines.append(
             f"  worst round {worst['round']}{row}: {worst['arm']!r} was favoured over "
             f"{worst['arm_other']!r}"
@@ -217,6 +220,59 @@ def _utility_lines(audit: dict[str, Any]) -> list[str]:
         f"standard regret {number(found['standard_regret'], 1)} in total "
         f"({number(found['standard_regret_per_round'])} per round)",
     ]
+
+
+def _sensitivity_lines(audit: dict[str, Any]) -> list[str]:
+    """Show how the objective verdict reacts to the prior, where that was asked."""
+    found = audit.get("prior_sensitivity")
+    return [] if found is None else ["", *sensitivity_lines(found)]
+
+
+def _hangs(found: dict[str, Any]) -> str:
+    """Say whether the verdict hangs on the prior, and within which of its powers."""
+    if found["hangs_on_prior"] is None:
+        return "There is no objective verdict that could hang on the prior."
+    trusted = [row["power"] for row in found["powers"] if row["trusted"]]
+    does = "hangs" if found["hangs_on_prior"] else "does not hang"
+    return (
+        f"The objective verdict {does} on the prior within powers {min(trusted):g} to "
+        f"{max(trusted):g}."
+    )
+
+
+def sensitivity_lines(found: dict[str, Any]) -> list[str]:
+    """Return the report of a sensitivity to the prior, from its JSON."""
+    powers, quantities = found["powers"], found["quantities"]
+    rows = [
+        [
+            f"{row['power']:g}",
+            row["verdict"].replace("_", " "),
+            number(row["probability_fair"]),
+            number(row["regret_per_round"]),
+            number(row["khat"], 2),
+            "" if row["trusted"] else "no",
+        ]
+        for row in powers
+    ]
+    header = ["power", "verdict", "p(fair)", "regret per round", "k-hat", "to be trusted"]
+    if all(row["trusted"] for row in powers):
+        header, rows = header[:-1], [row[:-1] for row in rows]
+    lines = [
+        "Sensitivity to the prior: raised to powers, draws reweighted, nothing fitted again",
+        *table(header, rows),
+    ]
+    if found["hangs_on_prior"] is not None:
+        lines.append(f"  {_hangs(found)}")
+    shown = {q["quantity"] for q in sorted(quantities, key=lambda q: -q["prior"])[:_MOST_ARMS]}
+    rows = [
+        [q["quantity"], number(q["prior"]), number(q["likelihood"]), q["diagnosis"]]
+        for q in quantities
+        if q["quantity"] in shown
+    ]
+    lines += ["", *table(["sensitivity (0.05: much)", "prior", "likelihood", "diagnosis"], rows)]
+    if len(rows) < len(quantities):
+        lines.append(f"  ... and {len(quantities) - len(rows)} less sensitive to the prior")
+    return lines
 
 
 def arm_columns(audit: dict[str, Any]) -> Columns:
@@ -320,6 +376,11 @@ def render_group(group: dict[str, Any]) -> str:
             f"{runs['n_violating']} of {runs['n']} runs are unfair: share {number(runs['share'])} "
             f"[{number(runs['lower'])}, {number(runs['upper'])}]"
         )
+    asked_prior = {g: a for g, a in group["groups"].items() if "prior_sensitivity" in a}
+    if asked_prior:
+        lines += ["", "Sensitivity to the prior (numbers: --json)"]
+        for label, audit in asked_prior.items():
+            lines += _wrapped(f"[{label}] {_hangs(audit['prior_sensitivity'])}")
     notices = collected_notices(group)
     if notices or group["notices"]:
         lines += ["", "Notices"]

@@ -274,9 +274,6 @@ def prior_sensitivity(
     >>> table.loc["theta[a]", "diagnosis"]
     'potential prior-data conflict'
     """
-    import arviz_stats as az
-    import xarray as xr
-
     posterior = tree["posterior"].to_dataset()
     shape = posterior.sizes["chain"], posterior.sizes["draw"]
     cells = _cells(tree, history)
@@ -295,18 +292,46 @@ def prior_sensitivity(
             dims[2] = "arm"
         chosen = chosen.assign({name: (dims, array.reshape(*shape, *array.shape[1:]))})
 
-    def group(values: FloatArray) -> xr.Dataset:
-        variable = (("chain", "draw", "part"), values.reshape(*shape, 1))
-        return xr.Dataset({"total": variable}, attrs={"sample_dims": ["chain", "draw"]})
+    return _sensitivity_table(chosen, log_prior, log_likelihood.reshape(shape), threshold)
 
-    scaled = xr.DataTree.from_dict(
-        {
-            "/posterior": chosen,
-            "/log_prior": group(log_prior),
-            "/log_likelihood": group(log_likelihood),
-        }
-    )
-    return az.psense_summary(scaled, threshold=threshold, round_to=6)
+
+def _sensitivity_table(
+    chosen: xr.Dataset, log_prior: FloatArray, log_likelihood: FloatArray, threshold: float
+) -> pd.DataFrame:
+    """Return ArviZ's sensitivities of each variable to both components, with its diagnosis."""
+    import arviz_stats as az
+    import xarray as xr
+    from arviz_base import dataset_to_dataframe
+
+    def component(name: str, values: FloatArray) -> xr.Dataset:
+        if np.ptp(values) <= 1e-12 * max(1.0, float(np.abs(values).max())):
+            # a flat prior (or a log without rewards): no power of it changes anything
+            return xr.zeros_like(chosen.isel(chain=0, draw=0, drop=True), dtype=np.float64)
+        part = xr.Dataset(
+            {"total": (("chain", "draw", "part"), values[..., None])},
+            attrs={"sample_dims": ["chain", "draw"]},
+        )
+        group = f"log_{name}"
+        tree = xr.DataTree.from_dict({"/posterior": chosen, f"/{group}": part})
+        with np.errstate(invalid="ignore"):
+            found: xr.Dataset = az.psense(tree, group=name)
+        return found.fillna(0.0)  # a quantity that cannot vary
+
+    names = ("prior", "likelihood")
+    parts = [component(n, v) for n, v in zip(names, (log_prior, log_likelihood), strict=True)]
+    joined = xr.concat(parts, dim="component").assign_coords(component=list(names))
+    table: pd.DataFrame = dataset_to_dataframe(joined, sample_dims=["component"]).T
+
+    def diagnosis(prior: float, likelihood: float) -> str:
+        if prior < threshold:
+            return "✓"
+        if likelihood >= threshold:
+            return "potential prior-data conflict"
+        return "potential strong prior / weak likelihood"
+
+    pairs = zip(table["prior"], table["likelihood"], strict=True)
+    table["diagnosis"] = [diagnosis(p, q) for p, q in pairs]
+    return table.round(6)
 
 
 def prior_power_weights(

@@ -22,6 +22,7 @@ from bayesfair.kernels.continuous_arms import (
     log_constant,
     log_shape,
     panel_rule,
+    student_tail,
     tail_reach,
 )
 from bayesfair.kernels.divergences import (
@@ -129,8 +130,11 @@ def _step(x, df, loc, scale, reach, power):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _half_line(law, side, last_turn, code, nodes, weights, lag_x, lag_w):  # type: ignore[no-untyped-def]
-    """Return the integral of the divergence from the first location outwards."""
+def _half_line(law, side, turns, code, nodes, weights, lag_x, lag_w):  # type: ignore[no-untyped-def]
+    """Return the integral of the divergence from the first location outwards.
+
+    `turns`, for chi2: distances beyond which p^2/q, and p/q, fall for good.
+    """
     n1, s1, n2, s2, d, front1, front2 = law
     loc2 = d * side
     reach1, reach2 = tail_reach(_SMALL, n1), tail_reach(_SMALL, n2)
@@ -161,8 +165,14 @@ def _half_line(law, side, last_turn, code, nodes, weights, lag_x, lag_w):  # typ
         total += part * length
         x = end
         if code == CHI2:
-            if x > last_turn and part * x < 1e-14 * total * min(index, 1.0):
+            if x > turns[0] and part * x < 1e-14 * total * min(index, 1.0):
                 return total
+            if x > turns[1]:
+                z = (x - loc2) / s2
+                gap = front1 - front2 + log_shape(x / s1, n1) - log_shape(z, n2)
+                if gap < -40.0:  # (p - q)^2/q is q to the last digit: its mass is known
+                    tail = student_tail(abs(z), n2, front2 + math.log(s2), nodes, weights)
+                    return total + (tail if z >= 0.0 else 1.0 - tail)
         elif x > reach1 * s1 and x > loc2 + reach2 * s2:
             return total
         if x > _FAR * width or total == np.inf:
@@ -179,17 +189,29 @@ def _half_line(law, side, last_turn, code, nodes, weights, lag_x, lag_w):  # typ
 
 
 @numba.njit(cache=True, nogil=True)
+def _last_turns(a1, b1, a2, b2, d):  # type: ignore[no-untyped-def]
+    """Return how far to the left and to the right the outermost turning points lie."""
+    turns = np.empty(4)
+    m = turning_points(a1, b1, a2, b2, d, turns)
+    left, right = max(0.0, -d), max(0.0, d)
+    if m:
+        left, right = max(left, -turns[0]), max(right, turns[m - 1])
+    return left, right
+
+
+@numba.njit(cache=True, nogil=True)
 def _quadrature_pair(law, nodes, weights, lag_x, lag_w, code):  # type: ignore[no-untyped-def]
     n1, s1, n2, s2, d, _, _ = law
-    left, right = 0.0, 0.0
+    left, right = (np.inf, np.inf), (np.inf, np.inf)
     if code == CHI2:
         if n2 >= 2.0 * n1:
             return np.inf
-        turns = np.empty(4)
-        m = turning_points(2 * (n1 + 1.0), n1 * s1 * s1, n2 + 1.0, n2 * s2 * s2, d, turns)
-        left, right = max(0.0, -d), max(0.0, d)
-        if m:
-            left, right = max(left, -turns[0]), max(right, turns[m - 1])
+        b1, b2 = n1 * s1 * s1, n2 * s2 * s2
+        left1, right1 = _last_turns(2 * (n1 + 1.0), b1, n2 + 1.0, b2, d)
+        left2, right2 = np.inf, np.inf
+        if n1 > n2:
+            left2, right2 = _last_turns(n1 + 1.0, b1, n2 + 1.0, b2, d)
+        left, right = (left1, left2), (right1, right2)
     total = _half_line(law, 1.0, right, code, nodes, weights, lag_x, lag_w)
     total += _half_line(law, -1.0, left, code, nodes, weights, lag_x, lag_w)
     return math.sqrt(min(total, 1.0)) if code == HELLINGER else total

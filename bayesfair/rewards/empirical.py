@@ -122,13 +122,11 @@ class Empirical(Rewards):
             best = self._shares(mask).mean(axis=-2)
             return best if mask is None else np.where(mask, best, np.nan)
         flat = None if mask is None else mask.reshape(-1, self.n_arms)
-        best = np.stack(
-            [
-                finite_best_arm(self._levels(rows)[1], None if flat is None else flat[t])
-                for t, rows in enumerate(self._rows())
-            ]
-        )
-        return best.reshape(*self.batch_shape, self.n_arms)
+        each = [
+            finite_best_arm(self._levels(rows)[1], None if flat is None else flat[t])
+            for t, rows in enumerate(self._rows())
+        ]
+        return np.array(each).reshape(*self.batch_shape, self.n_arms)
 
     def best_arm_standard_error(self) -> FloatArray:
         """Return the Monte-Carlo standard error of P*, ``(..., arm)``; see the class."""
@@ -155,4 +153,4 @@ class Empirical(Rewards):
         for rows in self._rows():
             support, pmf = self._levels(rows)
             out.append(finite_divergence(pmf, support, name))
-        return np.stack(out).reshape(*self.batch_shape, self.n_arms, self.n_arms)
+        return np.array(out).reshape(*self.batch_shape, self.n_arms, self.n_arms)

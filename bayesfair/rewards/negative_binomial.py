@@ -88,7 +88,7 @@ class NegativeBinomial(Rewards):
     def log_prob(self, reward: ArrayLike) -> FloatArray:
         """Return the log mass at `reward`, broadcast to ``(..., arm)``; -inf off the counts."""
         value = as_float(reward)
-        whole = (value >= 0) & (value == np.floor(value))
+        whole = (value >= 0) & (value < np.inf) & (value == np.floor(value))
         v = np.where(whole, value, 0.0)
         # Gamma(v+n) / (Gamma(n) v!) as a beta function, which keeps its digits
         log = -special.betaln(v + 1, self.n) - np.log(v + self.n)

@@ -91,7 +91,7 @@ class Poisson(Rewards):
     def log_prob(self, reward: ArrayLike) -> FloatArray:
         """Return the log mass at `reward`, broadcast to ``(..., arm)``; -inf off the counts."""
         value = as_float(reward)
-        whole = (value >= 0) & (value == np.floor(value))
+        whole = (value >= 0) & (value < np.inf) & (value == np.floor(value))
         n = np.where(whole, value, 0.0)
         log = special.xlogy(n, self.rate) - self.rate - special.gammaln(n + 1)
         return np.where(np.isnan(value), np.nan, np.where(whole, log, -np.inf))

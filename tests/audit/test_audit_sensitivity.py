@@ -1,5 +1,7 @@
 """Whether a verdict hangs on the prior; the oracle: a power of a Beta law is a Beta law."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -45,6 +47,39 @@ def test_a_verdict_that_hangs_on_the_prior_and_one_that_does_not():
     assert set(plain.verdicts) == {"fair"}
     assert plain.hangs_on_prior is False
     assert "does not hang on the prior" in str(plain)
+
+
+def test_the_numbers_are_ready_for_json():
+    audit = bf.audit(log_of(60), eps1=1, eps2=0.05, seed=1)
+    found = audit.prior_sensitivity()
+    numbers = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    rows = numbers["powers"]
+    assert tuple(row["power"] for row in rows) == POWERS
+    itself = rows[POWERS.index(1.0)]
+    assert itself["khat"] is None
+    assert itself["trusted"]
+    # the draws are those of the audit
+    assert itself["probability_fair"] == pytest.approx(audit.probability_fair, abs=1e-12)
+    assert itself["regret_per_round"] == pytest.approx(audit.regret_objective.value, abs=1e-12)
+    names = [q["quantity"] for q in numbers["quantities"]]
+    assert names == ["theta[a]", "theta[b]", "smallest_eps2", "fairness_regret"]
+    for row, p in zip(rows, found.probability_fair, strict=True):
+        assert f"{p:.4f}" in str(found)
+        assert row["verdict"] in str(found)
+
+
+def test_a_sure_verdict_stays_sure_at_delta_0():
+    found = bf.audit(log_of(3000), eps1=1, eps2=0.9, delta=0, seed=1).prior_sensitivity()
+    assert found.probability_fair == (1.0,) * len(POWERS)
+    assert set(found.verdicts) == {"fair"}
+
+
+def test_a_flat_prior_and_a_single_value():
+    flat = bf.audit(log_of(60), prior=(1, 1), eps1=1, seed=1).prior_sensitivity()
+    assert len(set(flat.probability_fair)) == 1
+    assert (flat.table["prior"] == 0).all()
+    log = bf.History([0, 1] * 3, [5] * 6, selection_probability=[[0.5, 0.5]] * 6)
+    assert bf.audit(log, seed=1).prior_sensitivity().hangs_on_prior is False
 
 
 def test_without_pairs_there_is_no_verdict_to_hang():

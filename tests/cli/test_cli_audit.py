@@ -42,6 +42,22 @@ def test_json_to_stdout_is_only_json_and_equals_the_library(capsys):
     assert json.loads(out) == bf.audit(bf.read_history(examples.path("ecmo")), seed=3).to_dict()
 
 
+def test_prior_sensitivity_is_one_more_key(capsys, tmp_path):
+    args = ("audit", "--example", "ecmo", "--eps1", 1, "--eps2", 0, "--seed", 3)
+    _, out, _ = run(capsys, *args, "--prior-sensitivity", "--json", tmp_path / "a.json",
+                    "--save", tmp_path / "a.nc")  # fmt: skip
+    assert "The objective verdict does not hang on the prior within powers" in out
+    numbers = json.loads((tmp_path / "a.json").read_text())
+    audit = bf.audit(bf.read_history(examples.path("ecmo")), eps1=1, eps2=0, seed=3)
+    assert numbers.pop("prior_sensitivity") == audit.prior_sensitivity().to_dict()
+    assert numbers == audit.to_dict()
+    assert "Sensitivity to the prior" in str(bf.load_audit(tmp_path / "a.nc"))
+    for option, message in (("--scan", "--no-scan"), ("--no-objective", "leave out")):
+        status, out, err = run(capsys, *args, "--prior-sensitivity", option)
+        assert (status, out) == (2, "")
+        assert message in err
+
+
 def test_json_and_rounds_and_netcdf_to_files(capsys, tmp_path):
     status, out, _ = run(
         capsys, "audit", "--example", "ecmo", "--json", tmp_path / "a.json", "--rounds",

@@ -149,6 +149,31 @@ def test_prior_sensitivity_equals_arviz_on_single_rounds(family):
         assert ours[column].values == pytest.approx(theirs[column].values, abs=2e-6)
 
 
+@pytest.mark.parametrize(("family", "prior"), [("bernoulli", (1, 1)), ("finite", (1,))])
+def test_a_flat_prior_has_no_power_that_matters(family, prior):
+    import arviz_stats as az
+
+    tree = fit(HISTORY, family=family, prior=prior, seed=2)
+    ours = prior_sensitivity(tree, quantities={})
+    assert (ours["prior"] == 0).all()
+    theirs = az.psense(expanded(tree, HISTORY), group="likelihood")
+    name = tree.attrs["reads"]
+    assert ours["likelihood"].values == pytest.approx(theirs[name].values.ravel(), abs=2e-6)
+
+
+def test_a_log_without_rewards_has_no_likelihood_that_matters():
+    log = History([0, 1, 0], [np.nan] * 3)
+    found = prior_sensitivity(fit(log, seed=1))
+    assert (found["likelihood"] == 0).all()
+    assert (found["prior"] > 0.05).all()
+    assert set(found["diagnosis"]) == {"potential strong prior / weak likelihood"}
+
+
+def test_what_cannot_vary_is_not_sensitive():
+    found = prior_sensitivity(fit(History([0, 1, 0], [5, 5, 5]), seed=1))
+    assert (found[["prior", "likelihood"]].to_numpy() == 0).all()
+
+
 def test_quantities_of_an_audit():
     tree = fit(HISTORY, seed=1)
     theta = tree["posterior"]["theta"].values.reshape(-1, 3)

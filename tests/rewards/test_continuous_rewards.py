@@ -7,6 +7,7 @@ import math
 from fractions import Fraction
 from pathlib import Path
 
+import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -68,6 +69,40 @@ def test_chi2_with_a_slow_tail():
     assert student(first, (2.6, 0.0, 1.0)).divergence("chi2")[0, 1] == np.inf
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ((6e4, 0.0, 1.0), (0.2, 0.3, 1.0)),
+        ((6e4, 0.0, 1.0), (0.2, 0.3, 0.01)),
+        ((1e6, 2.0, 1.0), (0.05, -40.0, 1.3)),
+        ((1e6, 0.0, 1.0), (3.0, 5.0, 0.02)),
+        ((1e3, 0.0, 1.0), (0.1, 0.0, 50.0)),
+    ],
+)
+def test_chi2_of_light_against_very_heavy_tails(first, second):
+    # chi2 = int p^2/q - 1, and p^2/q is over within 15 standard deviations of the light law
+    with mp.workdps(30):
+        n1, c1, s1 = map(mp.mpf, first)
+        n2, c2, s2 = map(mp.mpf, second)
+
+        def log_density(x, n, c, s):
+            front = mp.loggamma((n + 1) / 2) - mp.loggamma(n / 2) - mp.log(n * mp.pi) / 2
+            return front - mp.log(s) - (n + 1) / 2 * mp.log1p(((x - c) / s) ** 2 / n)
+
+        points = {c1 + z * s1 for z in (-15, -10, -7, -5, -3, -1, 0, 1, 3, 5, 7, 10, 15)}
+        points |= {c2 + z * s2 for z in (-30, -5, -1, 0, 1, 5, 30)}
+        inside = sorted(p for p in points if abs(p - c1) <= 15 * s1)
+        exact = mp.quad(
+            lambda x: mp.exp(2 * log_density(x, n1, c1, s1) - log_density(x, n2, c2, s2)), inside
+        )
+    # many rows: each took a second while the heavy tail was integrated panel by panel
+    df, loc, scale = np.array([first, second]).T
+    laws = StudentT(df, np.arange(200.0)[:, None] + loc, scale)
+    value = laws.divergence("chi2")
+    np.testing.assert_allclose(value[:, 0, 1], float(exact - 1), rtol=1e-9)
+    assert np.all(value[:, 1, 0] == np.inf)
+
+
 def test_infinite_cases_by_rule():
     cauchy = student((1, 0, 1), (1, 3, 1), (1, 0, 2), (5, 0, 1))
     distance = cauchy.divergence("wasserstein")
@@ -82,6 +117,21 @@ def test_infinite_cases_by_rule():
     wide = Normal([0, 0, 0], [1, math.sqrt(2), 1.42])
     assert np.isfinite(wide.divergence("chi2")[0]).all()
     assert wide.divergence("chi2")[2, 0] == np.inf
+
+
+def test_wasserstein_of_a_shift_needs_no_first_moment():
+    """int |F - G| of a shift is the shift: both tails cancel, whatever their weight."""
+    for df in (0.1, 0.7, 1.0):
+        both = StudentT([df, df], [0.0, 2.5], [1.3, 1.3]).divergence("wasserstein")
+        assert both[0, 1] == both[1, 0] == 2.5
+    with mp.workdps(20):  # the Cauchy law has an elementary distribution function
+        gap = mp.quad(
+            lambda x: (mp.atan(x / 1.3) - mp.atan((x - 2.5) / 1.3)) / mp.pi,
+            [-mp.inf, -100, -10, 0, 1.25, 2.5, 10, 100, mp.inf],
+        )
+    assert float(gap) == pytest.approx(2.5, rel=1e-9)
+    # another scale: |F - G| falls like x^-df, which has no integral for df <= 1
+    assert StudentT([1, 1], [0, 2.5], [1, 1.01]).divergence("wasserstein")[0, 1] == np.inf
 
 
 def test_cauchy_closed_forms():

@@ -227,6 +227,13 @@ def test_log_prob_and_mean_equal_scipy():
 
 
 @pytest.mark.statistical
+def test_no_count_is_infinite_or_broken():
+    for law in (Poisson([2.0, 0.0]), NegativeBinomial([1.5, 3.0], [0.4, 1.0])):
+        for reward in (np.inf, -np.inf, 1.5, -1.0):
+            assert np.all(law.log_prob(reward) == -np.inf), reward
+        assert np.isnan(law.log_prob(np.nan)).all()
+
+
 def test_samples_have_the_law():
     # shares of ten levels within 5 standard errors, two families of two arms
     n = 20_000

@@ -161,6 +161,13 @@ def test_empirical_is_the_finite_law_of_its_draws():
             )
 
 
+def test_empty_batches_keep_their_shape():
+    none = Empirical(np.zeros((0, 5, 3)))
+    assert none.best_arm_probability().shape == (0, 3)
+    assert none.divergence("kl").shape == (0, 3, 3)
+    assert Finite([1, 2], np.full((0, 3, 2), 0.5)).divergence("kl").shape == (0, 3, 3)
+
+
 def test_joint_draws_are_compared_row_by_row():
     # case 83: thB ~ N(0, 1), thA = thB + .1; shuffled draws give Phi(.1 / sqrt 2) = .5282
     rng = np.random.default_rng(8)
