@@ -405,25 +405,18 @@ def guarantee_note(divergence: str, reward_divergence: str | None = None) -> str
     check_choice(divergence, "divergence", DIVERGENCES)
     other = divergence if reward_divergence is None else reward_divergence
     check_choice(other, "reward_divergence", DIVERGENCES)
-    if (divergence, other) == ("total_variation", "total_variation"):
-        return (
-            "Proved: with independent arms the rule that selects with P* meets eps1 = 2, eps2 = 0 "
-            "under total variation (eps1 = 1 for Bernoulli rewards)."
-        )
-    if divergence == "total_variation" and other in ("kl", "hellinger"):
-        bound = "sqrt(D/2)" if other == "kl" else "D sqrt(2 - D^2)"
-        return (
-            "Total variation of decisions with another divergence D of rewards: total variation of "
-            f"the rewards is at most {bound}, so |pi_i - pi_j| <= 2 {bound} for the rule that "
-            "selects with P*; no linear constant eps1 follows."
-        )
-    if "wasserstein" in (divergence, other):
+    # decisions are Bernoulli laws: their Wasserstein distance is their total variation
+    decisions = "total_variation" if divergence == "wasserstein" else divergence
+    if other == "wasserstein":
         return (
             "No constant eps1 is enough under Wasserstein in general (counterexample: point masses "
             "at 1 and 1 - h), and eps1 carries the reward's unit. With Bernoulli rewards "
             "Wasserstein is total variation."
         )
-    if "chi2" in (divergence, other):
+    note = _PROVED.get((decisions, other))
+    if note is not None:
+        return note
+    if "chi2" in (decisions, other):
         return (
             "No guarantee under chi2: a counterexample exceeds eps1 = 2 even for the rule that "
             "selects with P* (the supremum of that family is 9/4)."
@@ -432,3 +425,23 @@ def guarantee_note(divergence: str, reward_divergence: str | None = None) -> str
         "No guarantee is proved under these divergences; for the rule that selects with P* a "
         "search found no violation of eps1 = 2 where both are kl, hellinger or jensen_shannon."
     )
+
+
+# of the rewards TV <= sqrt(KL/2), sqrt(2 JS), sqrt(chi2)/2, sqrt(2) H; of decisions JS <= ln 2 TV
+_MEETS = "Proved: with independent arms the rule that selects with P* meets eps1 = {}, eps2 = 0 "
+_SQUARE = (
+    "Total variation of decisions with another divergence D of rewards: total variation of the "
+    "rewards is at most {0}, so |pi_i - pi_j| <= 2 {0} for the rule that selects with P*; near "
+    "equal arms D falls like the square of the difference, so no constant eps1 is enough."
+)
+_PROVED = {
+    ("total_variation", "total_variation"): _MEETS.format(2)
+    + "under total variation (eps1 = 1 for Bernoulli rewards).",
+    ("total_variation", "hellinger"): _MEETS.format("2 sqrt(2)")
+    + "with total variation of decisions and Hellinger distance of rewards.",
+    ("jensen_shannon", "total_variation"): _MEETS.format("2 ln 2")
+    + "with Jensen-Shannon divergence of decisions and total variation of rewards.",
+    ("total_variation", "kl"): _SQUARE.format("sqrt(D/2)"),
+    ("total_variation", "jensen_shannon"): _SQUARE.format("sqrt(2 D)"),
+    ("total_variation", "chi2"): _SQUARE.format("sqrt(D)/2"),
+}

@@ -117,10 +117,70 @@ def test_chi2_counterexample_is_no_guarantee():
     assert ratio == pytest.approx(2.158, abs=5e-4)
     assert "counterexample" in bf.guarantee_note("chi2")
     assert bf.guarantee_note("total_variation").startswith("Proved")
+    assert "counterexample" in bf.guarantee_note("total_variation", "wasserstein")
     for decision in DIVERGENCES:
         for reward in DIVERGENCES:
-            if (decision, reward) != ("total_variation", "total_variation"):
+            if (decision, reward) not in PROVED:
                 assert not bf.guarantee_note(decision, reward).startswith("Proved")
+
+
+#: eps1 that is enough for the rule that selects with P*, decisions and rewards
+PROVED = {
+    ("total_variation", "total_variation"): 2,
+    ("wasserstein", "total_variation"): 2,  # decisions are Bernoulli: the same number
+    ("total_variation", "hellinger"): 2 * np.sqrt(2),
+    ("wasserstein", "hellinger"): 2 * np.sqrt(2),
+    ("jensen_shannon", "total_variation"): 2 * np.log(2),
+}
+
+
+def random_laws(seed, n=400):
+    """Finite laws of 2 to 4 arms, near and far from each other, with holes in their supports."""
+    rng = np.random.default_rng(seed)
+    for _ in range(n):
+        k, levels = rng.integers(2, 5), rng.integers(2, 5)
+        pmf = rng.dirichlet(np.full(levels, 10 ** rng.uniform(-1, 1)), size=k)
+        if rng.random() < 0.5:
+            pmf[1:] = pmf[0] + 10 ** rng.uniform(-3, 0) * (pmf[1:] - pmf[0])
+        yield Finite(np.arange(levels), np.maximum(pmf, 0) / pmf.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("pair", PROVED)
+def test_what_is_said_to_be_proved_is_never_violated(pair):
+    assert bf.guarantee_note(*pair).startswith("Proved")
+    worst = 0.0
+    for laws in random_laws(1):
+        needed = bf.smallest_eps2(laws.best_arm_probability(), laws, PROVED[pair], *pair)
+        worst = max(worst, float(needed))
+    # the sharp family of theory.md 3: (0, 1 - d, d) against (d, 1 - d, 0)
+    d = 1e-3
+    sharp = Finite([0, 1, 2], [[0, 1 - d, d], [d, 1 - d, 0]])
+    needed = bf.smallest_eps2(sharp.best_arm_probability(), sharp, PROVED[pair], *pair)
+    assert max(worst, float(needed)) <= 1e-12
+
+
+@pytest.mark.parametrize(
+    ("name", "bound"),
+    [
+        ("kl", lambda d: np.sqrt(d / 2)),
+        ("jensen_shannon", lambda d: np.sqrt(2 * d)),
+        ("chi2", lambda d: np.sqrt(d) / 2),
+    ],
+)
+def test_bounds_of_total_variation_by_squares(name, bound):
+    for laws in random_laws(2):
+        pi, distance = laws.best_arm_probability(), laws.divergence(name)
+        gap = np.abs(pi[:, None] - pi)
+        finite = np.isfinite(distance)
+        assert np.all(gap[finite] <= 2 * bound(distance[finite]) + 1e-9)
+    # and no constant is enough: the ratio grows without bound as two Bernoulli arms approach
+    ratios = []
+    for gap in (1e-2, 1e-3, 1e-4):
+        near = Bernoulli([0.5, 0.5 + gap])
+        pi = near.best_arm_probability()
+        ratios.append(abs(pi[0] - pi[1]) / near.divergence(name)[0, 1])
+    assert ratios[1] > 9 * ratios[0] and ratios[2] > 9 * ratios[1]
+    assert "no constant eps1" in bf.guarantee_note("total_variation", name)
 
 
 @given(st.data())
