@@ -28,7 +28,7 @@ from .history import History
 from .inference import fit, rewards_from_posterior
 from .inference.criticism import compare, loo, prior_sensitivity
 from .performance import tradeoff, utility
-from .plots import plot_cumulative_regret, plot_frontier, plot_ranks
+from .plots import plot_cumulative_regret, plot_frontier, plot_ranks, plot_selection
 from .ranking import (
     fit_summary,
     influence,
@@ -41,4 +41,5 @@ from .ranking import (
 )
 from .readers import read_history, scan_history
 from .readers.comparisons import read_comparisons
+from .report import write_report
 from .simulate import drifting_rewards, simulate

@@ -112,6 +112,9 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         Path | None, typer.Option(help="Write every round to this Parquet file.")
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Write the audit to a NetCDF file.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write a report for readers to this HTML file.")
+    ] = None,
     fail_on: Annotated[
         str | None, typer.Option(help="Exit 1 on this verdict or worse: unfair, undetermined.")
     ] = None,
@@ -136,7 +139,8 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         raise OptionError("--save writes one audit; it cannot be combined with --by.")
     if max_regret_per_round is not None:
         check_in_range(max_regret_per_round, "--max-regret-per-round", 0, 1)
-    for target, option in ((json_file, "--json"), (rounds, "--rounds"), (save, "--save")):
+    for target, option in ((json_file, "--json"), (rounds, "--rounds"), (save, "--save"),
+                           (report, "--report")):  # fmt: skip
         _check_target(target, option)
     source: Any = log
     if example is not None:
@@ -188,6 +192,7 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
             write_rounds(result, rounds)
         if save is not None:
             result.save(save)
+    _write_report(result, report)
     _write(numbers, str(result), json_file)
     if fail_on is not None and numbers["verdict"] in VERDICT_EXIT[fail_on]:
         print(f"verdict {numbers['verdict']} (--fail-on {fail_on})", file=sys.stderr)
@@ -327,6 +332,17 @@ def _write(numbers: dict[str, Any], text: str, json_file: str | None) -> None:
             json.dumps(numbers, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
         )
     print(text)
+
+
+def _write_report(result: Any, target: Path | None) -> None:
+    """Write the page for readers where asked, with the command that made it."""
+    if target is None:
+        return
+    import shlex
+
+    from bayesfair.report import write_report
+
+    write_report(result, target, command=shlex.join(["bayesfair", *sys.argv[1:]]))
 
 
 def _check_regret(numbers: dict[str, Any], limit: float) -> None:

@@ -14,10 +14,18 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-__all__ = ["plot_cumulative_regret", "plot_frontier", "plot_ranks", "rank_figure_size"]
+__all__ = [
+    "plot_cumulative_regret",
+    "plot_frontier",
+    "plot_ranks",
+    "plot_selection",
+    "rank_figure_size",
+]
 
 _INK, _FAINT, _ACCENT = "#22313f", "#9aa5b1", "#b5482a"
 _ROW = 0.24  # inches per item
+LABELLED_ARMS = 30
+"""With more arms `plot_selection` draws points."""
 _TALLEST = 600  # inches; at 100 dots per inch near the largest image that can be written
 
 
@@ -113,8 +121,9 @@ def plot_cumulative_regret(
 
     Parameters
     ----------
-    regret : (T,) array or xarray.Dataset
-        Fairness regret per round, or what ``audit.rounds()`` returns.
+    regret : (T,) array, xarray.Dataset or dict
+        Fairness regret per round, or what ``audit.rounds()`` or ``audit.series()`` returns. The
+        last is thinned for long logs, and at hand for scanned and loaded audits too.
     ax : matplotlib Axes, optional
     label : str, optional
         For a legend.
@@ -128,6 +137,9 @@ def plot_cumulative_regret(
     OptionError
         If regret is not known for every round.
     """
+    if isinstance(regret, dict):
+        n, total = np.asarray(regret["round"]), np.asarray(regret["regret"], dtype=np.float64)
+        return _draw_cumulative(np.append(0, n), np.append(0.0, total), ax, label)
     values = regret["fairness_regret"].values if hasattr(regret, "data_vars") else regret
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 1 or not np.isfinite(values).all():
@@ -135,12 +147,15 @@ def plot_cumulative_regret(
             "a cumulative regret needs one finite number per round; with only the chosen arm's "
             "probability logged, regret per round is an estimate, not a path."
         )
+    return _draw_cumulative(np.arange(1, len(values) + 1), np.cumsum(values), ax, label)
+
+
+def _draw_cumulative(n: Any, total: Any, ax: Axes | None, label: str | None) -> Axes:
     axes = _axes(ax, (6.0, 3.6))
-    n = np.arange(1, len(values) + 1)
-    axes.plot(n, np.cumsum(values), color=None if label else _INK, linewidth=1.6, label=label)
+    axes.plot(n, total, color=None if label else _INK, linewidth=1.6, label=label)
     axes.set_xlabel("rounds")
     axes.set_ylabel("fairness regret, cumulative")
-    axes.set_xlim(0, max(len(values), 1))
+    axes.set_xlim(0, max(n[-1] if len(n) else 1, 1))
     axes.set_ylim(bottom=0)
     axes.grid(color=_FAINT, alpha=0.35, linewidth=0.6)
     if label:
@@ -167,15 +182,18 @@ def plot_frontier(audit: Any, *, ax: Axes | None = None) -> Axes:
     """
     numbers = audit if isinstance(audit, dict) else audit.to_dict()
     rows = numbers["frontier"]
-    exact = [(row["eps1"], row["subjective"]) for row in rows if row.get("subjective") is not None]
+    exact = [
+        (row["eps1"], _finite(row["subjective"])) for row in rows
+        if row.get("subjective") is not None
+    ]  # fmt: skip
     drawn = [(row["eps1"], row["objective"]) for row in rows if row.get("objective") is not None]
     if not exact and not drawn:
         raise OptionError("this audit has no frontier: it needs the probabilities of all arms.")
     axes = _axes(ax, (6.0, 3.6))
     if drawn:
         x = [eps1 for eps1, _ in drawn]
-        low, high = ([float(found[end]) for _, found in drawn] for end in ("lower", "upper"))
-        mean = [float(found["mean"]) for _, found in drawn]
+        low, high = ([_finite(found[end]) for _, found in drawn] for end in ("lower", "upper"))
+        mean = [_finite(found["mean"]) for _, found in drawn]
         axes.fill_between(x, low, high, color=_ACCENT, alpha=0.25, linewidth=0)
         axes.plot(x, mean, color=_ACCENT, label="objective, mean and 95 %")
     if exact:
@@ -187,4 +205,73 @@ def plot_frontier(audit: Any, *, ax: Axes | None = None) -> Axes:
     axes.set_ylim(bottom=0)
     axes.grid(color=_FAINT, alpha=0.35, linewidth=0.6)
     axes.legend(frameon=False)
+    return axes
+
+
+def _finite(value: Any) -> float:
+    """Return a number, NaN for an infinite one: it has no place on an axis."""
+    number = float("nan" if value is None else value)
+    return number if np.isfinite(number) else float("nan")
+
+
+def plot_selection(audit: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw how often each arm was to be chosen beside its probability of being best.
+
+    Up to 30 arms get a line each, labelled; more are drawn as points against the diagonal, all of
+    them. Where only choices or the chosen arm's probability were logged, shares of the choices
+    take the place of selection probabilities.
+
+    Parameters
+    ----------
+    audit : Audit, loaded audit, or its ``to_dict()``
+    ax : matplotlib Axes, optional
+        Default: a new figure whose height grows with the number of arms up to 30.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    OptionError
+        If the audit has no rounds.
+    """
+    numbers = audit if isinstance(audit, dict) else audit.to_dict()
+    n_rounds, arms = numbers["log"]["n_rounds"], numbers["arms"]
+    if not n_rounds:
+        raise OptionError("an audit of no rounds has no selection to draw.")
+    logged = numbers["log"]["selection"] == "full"
+    name = "mean selection probability" if logged else "share of the choices"
+    chosen = np.array([a["selection_mean"] if logged else a["n"] / n_rounds for a in arms])
+    believed = np.array([a["p_best_subjective"] for a in arms], dtype=np.float64)
+    if len(arms) > LABELLED_ARMS:
+        axes = _axes(ax, (4.8, 4.4))
+        top = 1.05 * max(chosen.max(), np.nanmax(believed))
+        axes.plot([0, top], [0, top], color=_FAINT, linewidth=1, label="calibrated")
+        axes.plot(believed, chosen, "o", color=_ACCENT, markersize=3, alpha=0.6, label="an arm")
+        axes.set(xlabel="mean P*, believed", ylabel=name, xlim=(0, top), ylim=(0, top))
+        axes.grid(color=_FAINT, alpha=0.35, linewidth=0.6)
+        axes.legend(frameon=False)
+        return axes
+    axes = _axes(ax, (6.0, 1.4 + _ROW * len(arms)))
+    y = np.arange(len(arms))
+    axes.hlines(y, np.minimum(believed, chosen), np.maximum(believed, chosen), color=_FAINT)
+    axes.plot(believed, y, "o", color=_INK, markerfacecolor="none", label="P*, believed")
+    posterior = [a["p_best_objective"] for a in arms]
+    if None not in posterior:
+        true = numbers["criterion"]["model"] == "truth"
+        axes.plot(posterior, y, "|", color=_INK, label="P*, true" if true else "P*, posterior")
+    axes.plot(chosen, y, "o", color=_ACCENT, markersize=5, label=name)
+    axes.set_yticks(y, [str(a["arm"]) for a in arms], fontsize=8, parse_math=False)
+    axes.set_ylim(len(arms) - 0.4, -0.6)
+    axes.set_xlim(left=0)
+    axes.set_xlabel("probability, mean over the rounds")
+    axes.grid(axis="x", color=_FAINT, alpha=0.35, linewidth=0.6)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    axes.legend(
+        frameon=False, fontsize=8, ncols=2, loc="lower left", bbox_to_anchor=(0, 1),
+        handlelength=1.2, columnspacing=1.2,
+    )  # fmt: skip
     return axes

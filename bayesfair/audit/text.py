@@ -16,6 +16,7 @@ __all__ = [
     "collected_notices",
     "divergence_words",
     "group_columns",
+    "hangs_words",
     "log_words",
     "number",
     "render",
@@ -228,7 +229,7 @@ def _sensitivity_lines(audit: dict[str, Any]) -> list[str]:
     return [] if found is None else ["", *sensitivity_lines(found)]
 
 
-def _hangs(found: dict[str, Any]) -> str:
+def hangs_words(found: dict[str, Any]) -> str:
     """Say whether the verdict hangs on the prior, and within which of its powers."""
     if found["hangs_on_prior"] is None:
         return "There is no objective verdict that could hang on the prior."
@@ -262,7 +263,7 @@ def sensitivity_lines(found: dict[str, Any]) -> list[str]:
         *table(header, rows),
     ]
     if found["hangs_on_prior"] is not None:
-        lines.append(f"  {_hangs(found)}")
+        lines.append(f"  {hangs_words(found)}")
     shown = {q["quantity"] for q in sorted(quantities, key=lambda q: -q["prior"])[:_MOST_ARMS]}
     rows = [
         [q["quantity"], number(q["prior"]), number(q["likelihood"]), q["diagnosis"]]
@@ -380,7 +381,7 @@ def render_group(group: dict[str, Any]) -> str:
     if asked_prior:
         lines += ["", "Sensitivity to the prior (numbers: --json)"]
         for label, audit in asked_prior.items():
-            lines += _wrapped(f"[{label}] {_hangs(audit['prior_sensitivity'])}")
+            lines += _wrapped(f"[{label}] {hangs_words(audit['prior_sensitivity'])}")
     notices = collected_notices(group)
     if notices or group["notices"]:
         lines += ["", "Notices"]

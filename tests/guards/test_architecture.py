@@ -20,8 +20,8 @@ FLOOR = {
     "policies": 6,
     "simulate": 7, "duelling": 7, "performance": 7, "ranking": 7,
     "theory": 7,
-    "audit": 8,
-    "plots": 9, "simulation_report": 9,
+    "audit": 8, "plots": 8,
+    "report": 9, "simulation_report": 9,
     "cli": 10, "cli_fit": 10,
 }  # fmt: skip
 
@@ -36,7 +36,17 @@ TOPICS = [
     {"cli", "cli_fit"},
 ]  # fmt: skip
 
-HEAVY = ("pymc", "pytensor", "arviz", "matplotlib", "pandas", "xarray", "pyarrow", "scipy.stats")
+HEAVY = (
+    "pymc",
+    "pytensor",
+    "arviz",
+    "matplotlib",
+    "pandas",
+    "xarray",
+    "pyarrow",
+    "scipy.stats",
+    "jinja2",
+)
 
 
 def _modules():

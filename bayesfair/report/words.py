@@ -1,0 +1,316 @@
+"""Plain sentences for readers who must act on an audit; numbers come from its `to_dict` alone."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any, NamedTuple
+
+from bayesfair.audit.criterion import VERDICTS
+from bayesfair.audit.text import divergence_words, number
+from bayesfair.checks import counted
+from bayesfair.report.labels import clean
+
+__all__ = [
+    "HEADLINE",
+    "LIMITS",
+    "Unchecked",
+    "call",
+    "criterion_rows",
+    "group_sentences",
+    "unchecked",
+    "verdict_sentences",
+]
+
+HEADLINE = {
+    "fair": "The decisions kept to the criterion.",
+    "unfair": "The decisions did not keep to the criterion.",
+    "undetermined": "The log does not settle whether the decisions kept to the criterion.",
+    "not_auditable": "The log does not hold what is needed to judge the decisions.",
+}
+
+GROUP_HEADLINE = {
+    "fair": "Every group kept to the criterion.",
+    "unfair": "At least one group did not keep to the criterion.",
+    "undetermined": "No group was found unfair, but not every group could be settled.",
+    "not_auditable": "At least one group's log does not hold what is needed to judge it.",
+}
+
+MEANING = {
+    "total_variation": "total variation, the largest difference in the probability of any event: "
+    "between two arms' decisions the difference of their selection probabilities, between rewards "
+    "of 0 and 1 the difference of their success rates",
+    "kl": "Kullback-Leibler divergence, in nats; the order of the two arms matters",
+    "hellinger": "Hellinger distance, between 0 and 1",
+    "chi2": "chi-squared divergence; the order of the two arms matters",
+    "jensen_shannon": "Jensen-Shannon divergence",
+    "wasserstein": "Wasserstein distance: how far, on average, one law's outcomes have to be moved "
+    "to give the other's, in units of the outcomes",
+}
+
+LIMITS = (
+    "The verdict under the beliefs is exact for the logged probabilities and the stated prior: it "
+    "asks what could be expected before each round. Delta plays no part in it.",
+    "The verdict under the true rewards depends on rewards that nobody knows exactly. The "
+    "probability is that all rounds and all pairs satisfy the inequality at once, so a rule that "
+    "is exactly at its bound for many pairs looks unfair. With few plays per arm, undetermined is "
+    "a common and an honest answer.",
+    "One log cannot tell how often the same rule would be unfair in other runs; several runs, "
+    "audited as groups, can.",
+    "Context that is not in the log is not part of the audit: a rule that looks unfair may be "
+    "fair given what it knew, and the reverse.",
+    "The audit takes rewards and probabilities as logged. Whether the reward measures what it "
+    "should, and whether the options on offer were the right ones, it cannot say. It is no legal "
+    "opinion.",
+)
+
+
+class Unchecked(NamedTuple):
+    """Something the log does not tell: what, why, and the empty keys of `to_dict` it explains."""
+
+    what: str
+    why: str
+    keys: tuple[str, ...]
+
+
+def verdict_sentences(numbers: dict[str, Any]) -> list[str]:
+    """Return what the verdict of one log rests on, a sentence for each part."""
+    log, criterion = numbers["log"], numbers["criterion"]
+    subjective, objective = numbers["subjective"], numbers["objective"]
+    found = []
+    n = log["n_rounds"]
+    if subjective["verdict"] == "not_auditable":
+        found.append(
+            "Whether similar arms had similar chances cannot be judged: the log does not hold the "
+            "probabilities of all arms in each round."
+        )
+    elif subjective["verdict"] == "fair":
+        found.append(
+            "Judged by what could be believed before each round, no two arms had selection "
+            f"probabilities further apart than allowed, in any of {counted(n, 'round')}."
+        )
+    else:
+        found.append(
+            "Judged by what could be believed before each round, "
+            f"{subjective['n_violating_rounds']} of {counted(n, 'round')} gave two arms selection "
+            "probabilities further apart than allowed."
+        )
+    if objective is None:
+        found.append("The true rewards were left out of this audit.")
+    elif objective["probability_fair"] is not None:
+        found.append(_objective_sentence(objective, criterion))
+    found.append(_regret_sentence(numbers))
+    return found
+
+
+def _objective_sentence(objective: dict[str, Any], criterion: dict[str, Any]) -> str:
+    p, delta = number(objective["probability_fair"]), criterion["delta"]
+    if criterion["model"] == "truth":
+        held = "all rounds keep" if objective["verdict"] == "fair" else "not all rounds keep"
+        return f"Judged by the true rewards, which are known here, {held} within what is allowed."
+    start = (
+        "Judged by the true rewards, as far as the whole log reveals them, all rounds keep within "
+        f"what is allowed with probability {p}: "
+    )
+    return (
+        start
+        + {
+            "fair": f"enough, since at least {1 - delta:g} is required.",
+            "unfair": f"at most {delta:g}, so this is ruled out.",
+            "undetermined": f"more than {delta:g} and less than {1 - delta:g}, so this stays open.",
+        }[objective["verdict"]]
+    )
+
+
+def _regret_sentence(numbers: dict[str, Any]) -> str:
+    part = numbers["calibration"]["subjective"]
+    if part["regret_per_round"] is None:
+        if part["lower"] is None:
+            return "How well chances match each arm's probability of being best is not known."
+        return (
+            f"On average at least {number(part['lower'])} of a round's probability would have to "
+            "move between arms to match each arm's probability of being best."
+        )
+    interval = (
+        ""
+        if part["exact"]
+        else f" (95 % interval {number(part['lower'])} to {number(part['upper'])})"
+    )
+    return (
+        f"On average {number(part['regret_per_round'])}{interval} of a round's probability would "
+        "have to move between arms to match each arm's probability of being best; 0 is a perfect "
+        "match, 1 the worst."
+    )
+
+
+def group_sentences(numbers: dict[str, Any]) -> list[str]:
+    """Return what the verdict of several logs rests on."""
+    counts = {v: 0 for v in VERDICTS}
+    for audit in numbers["groups"].values():
+        counts[audit["verdict"]] += 1
+    parts = [f"{n} {v.replace('_', ' ')}" for v, n in counts.items() if n]
+    found = [f"Of {counted(len(numbers['groups']), 'group')}: {', '.join(parts)}."]
+    runs = numbers["runs"]
+    if runs["n"]:
+        found.append(
+            f"{runs['n_violating']} of {runs['n']} that could be audited are unfair: a share of "
+            f"{number(runs['share'])}, with a 95 % interval of {number(runs['lower'])} to "
+            f"{number(runs['upper'])} where the groups are runs of the same rule."
+        )
+    return found
+
+
+def criterion_rows(criterion: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return name, value and meaning of everything that was asked."""
+    decisions, rewards = criterion["divergence"], criterion["reward_divergence"]
+    meaning = MEANING[decisions]
+    if rewards != decisions:
+        meaning = f"of decisions: {meaning}; of rewards: {MEANING[rewards]}"
+    delta = criterion["delta"]
+    rows = [
+        (
+            "eps1", f"{criterion['eps1']:g}",
+            "How much a difference of rewards counts: arms whose rewards differ by D may differ in "
+            "probability by eps1 times D. At 0 all arms need equal chances; larger is laxer.",
+        ),
+        (
+            "eps2", f"{criterion['eps2']:g}",
+            "What is allowed on top, even to arms with the same rewards.",
+        ),
+        (
+            "delta", f"{delta:g}",
+            "How sure the verdict under the true rewards has to be: fair from probability "
+            f"{1 - delta:g} on, unfair up to {delta:g}, else undetermined.",
+        ),
+        ("divergence", divergence_words(criterion), f"How differences are measured: {meaning}."),
+        (
+            "tolerance", f"{criterion['tolerance']:.2g}",
+            "Excesses up to this are not counted: rounding, and the resolution of the log.",
+        ),
+        ("rewards", criterion["family"], "Family of the reward distributions."),
+        ("prior", criterion["prior"], "What was believed of each arm before any data."),
+    ]  # fmt: skip
+    if criterion["model"] is not None:
+        true = criterion["model"] == "truth"
+        rows.append((
+            "true rewards",
+            "known" if true else f"{criterion['model']}, {counted(criterion['draws'], 'draw')}",
+            "Given as known." if true else "Their posterior given the whole log, and how many "
+            "draws of it were used.",
+        ))  # fmt: skip
+    rows.append((
+        "missing rewards", str(criterion["missing"]), "What was done where no reward was logged."
+    ))  # fmt: skip
+    return rows
+
+
+def unchecked(numbers: dict[str, Any]) -> list[Unchecked]:
+    """Return what could not be checked, with the reason."""
+    log, objective, calibration = numbers["log"], numbers["objective"], numbers["calibration"]
+    selection, found = log["selection"], []
+    if selection != "full":
+        held = "only the chosen arm's" if selection == "chosen" else "none of these"
+        found.append(Unchecked(
+            "Smooth fairness: the smallest eps2, worst round and pair, violating rounds, the "
+            "frontier, and the probability that the log is fair",
+            "Needs the probabilities of all arms in each round; the log holds "
+            f"{held}. Log the probability of every arm to have this checked.",
+            ("subjective", "frontier", "objective.smallest_eps2", "objective.probability_fair"),
+        ))  # fmt: skip
+    elif numbers["subjective"]["worst"] is None:
+        found.append(Unchecked(
+            "The worst round and pair", "There is no pair of arms to compare.",
+            ("subjective.worst",),
+        ))  # fmt: skip
+    elif numbers["subjective"]["worst"]["row"] is None:
+        found.append(Unchecked(
+            "The row of the worst round in its source", "The log came without row numbers.",
+            ("subjective.worst.row",),
+        ))  # fmt: skip
+    if objective is None:
+        found.append(Unchecked(
+            "Everything that concerns the true rewards", "Left out on request (objective=False).",
+            ("objective", "calibration.objective", "frontier.objective", "criterion.model",
+             "arms.p_best_objective"),
+        ))  # fmt: skip
+    if selection == "none":
+        found.append(Unchecked(
+            "Fairness regret itself; there is a lower bound only",
+            "Without probabilities only the frequencies of the choices are known, not the rule "
+            "that made them.",
+            ("calibration",),
+        ))  # fmt: skip
+    elif calibration["effective_sample_size"] is None:
+        found.append(Unchecked(
+            "The effective sample size of the weights", "There is no weight to judge.",
+            ("calibration",),
+        ))  # fmt: skip
+    if selection == "chosen":
+        found.append(Unchecked(
+            "Each arm's mean selection probability",
+            "The probabilities of arms that were not chosen are not in the log; shares of the "
+            "choices estimate them.",
+            ("arms.selection_mean",),
+        ))  # fmt: skip
+    silent = sum(arm["reward_mean"] is None for arm in numbers["arms"])
+    if silent:
+        found.append(Unchecked(
+            f"The mean reward of {counted(silent, 'arm')}",
+            "No reward was observed; what is believed there is the prior.",
+            ("arms.reward_mean",),
+        ))  # fmt: skip
+    if log["n_unobserved"]:
+        found.append(Unchecked(
+            f"The rewards of {counted(log['n_unobserved'], 'round')}",
+            "Not observed: these rounds count in every fairness number, and beliefs did not learn "
+            "from them.", (),
+        ))  # fmt: skip
+    if log["n_skipped"]:
+        found.append(Unchecked(
+            f"The {counted(log['n_skipped'], 'row')} left out", "Skipped on request.", ()
+        ))  # fmt: skip
+    if numbers["criterion"]["seed"] is None and objective is not None:
+        found.append(Unchecked(
+            "Whether the draws can be repeated",
+            "No seed is known: a generator was given, or nothing was drawn.", ("criterion.seed",),
+        ))  # fmt: skip
+    return found
+
+
+def call(numbers: dict[str, Any]) -> str:
+    """Return the Python call that repeats the audit, as far as its numbers tell."""
+    groups = numbers.get("groups")
+    first = numbers if groups is None else next(iter(groups.values()))
+    asked, source = first["criterion"], clean(first["log"]["source"])
+    if groups is not None:
+        source = source.rsplit(",", 1)[0]  # without the group's own name
+    options = [f"{name}={asked[name]:g}" for name in ("eps1", "eps2", "delta")]
+    for name, default in (("divergence", "total_variation"),
+                          ("reward_divergence", asked["divergence"])):  # fmt: skip
+        if asked[name] != default:
+            options.append(f"{name}={asked[name]!r}")
+    options.append(f"family={asked['family']!r}")
+    model = asked["model"]
+    if model is None:
+        options.append("objective=False")
+    elif model == "truth":
+        options.append("truth=...")
+    elif model != "conjugate":
+        options.append(f"model={model!r}")
+    derived = any("(tolerance= changes this)" in notice for notice in first["notices"])
+    if asked["tolerance"] != 1e-9 and not derived:
+        options.append(f"tolerance={asked['tolerance']:g}")
+    if model not in (None, "truth"):
+        options.append(f"draws={asked['draws']}")
+    if asked["seed"] is not None:
+        options.append(f"seed={asked['seed']}")
+    if "arm_groups" in first:
+        options.append("arm_groups=...")
+    arguments = textwrap.fill(
+        ", ".join(["history", *options]), 76, initial_indent="    ", subsequent_indent="    ",
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    by = "" if groups is None else ", by=..."
+    return (
+        f"import bayesfair as bf\n\nhistory = bf.read_history({source!r}{by})\n"
+        f"audit = bf.audit(\n{arguments},\n)\nbf.write_report(audit, 'audit.html')"
+    )

@@ -1,0 +1,239 @@
+"""`write_report`: from a finished audit to one HTML file."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+from bayesfair.audit.criterion import VERDICTS
+from bayesfair.audit.text import (
+    VERDICT_WORDS,
+    arm_columns,
+    collected_notices,
+    group_columns,
+    hangs_words,
+    log_words,
+    number,
+    show_worst,
+)
+from bayesfair.checks import counted
+from bayesfair.errors import OptionError
+from bayesfair.report import words
+from bayesfair.report.figures import audit_figures, group_figures
+from bayesfair.report.labels import LONGEST, clean, short
+
+__all__ = ["write_report"]
+
+_MOST_ARMS = 100
+_MOST_ARMS_OF_A_GROUP = 10
+_MOST_GROUPS_IN_FULL = 12
+_MOST_GROUPS = 1000
+_MOST_QUANTITIES = 40
+
+
+def write_report(audit: Any, path: Any, *, command: str | None = None) -> None:
+    """Write an audit as one self-contained HTML page, for reading, printing and handing on.
+
+    The page needs no network, follows the reader's light or dark mode, and carries the numbers of
+    ``audit.to_dict()`` as JSON. The same audit gives the same bytes.
+
+    Parameters
+    ----------
+    audit : Audit, AuditGroup or loaded audit
+        What `bayesfair.audit` or `bayesfair.load_audit` returns.
+    path : str or path
+        File to write; one that exists is replaced once the new page is complete.
+    command : str, optional
+        Command line that made the audit, shown under how to repeat it; default is the Python
+        call.
+
+    Raises
+    ------
+    OptionError
+        If `audit` is no audit of a log, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import bayesfair as bf
+    >>> from bayesfair import examples
+    >>> result = bf.audit(bf.read_history(examples.path("ecmo")), seed=1)
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     bf.write_report(result, pathlib.Path(folder) / "audit.html")
+    ...     (pathlib.Path(folder) / "audit.html").read_text(encoding="utf-8")[:15]
+    '<!DOCTYPE html>'
+    """
+    try:
+        target = _target(path)
+        page = report_page(audit, command=command)
+        _replace(target, page.encode("utf-8"))
+    except OSError as error:
+        raise OptionError(
+            f"cannot write the report to {str(path)[:200]!r}: {error.strerror or error}."
+        ) from None
+
+
+def report_page(audit: Any, *, command: str | None = None) -> str:
+    """Return the page that `write_report` writes."""
+    numbers = audit.to_dict() if hasattr(audit, "to_dict") else None
+    if not isinstance(numbers, dict) or not ("arms" in numbers or "groups" in numbers):
+        raise OptionError(
+            f"cannot report on a {type(audit).__name__}: give what bayesfair.audit or "
+            "bayesfair.load_audit returns."
+        )
+    if "groups" in numbers:
+        return _render("groups.html", _group_context(numbers), numbers, command)
+    series = audit.series() if hasattr(audit, "series") else None
+    context = _audit_context(numbers, _MOST_ARMS)
+    context["figures"] = audit_figures(numbers, series)
+    return _render("audit.html", context, numbers, command)
+
+
+def _audit_context(numbers: dict[str, Any], most_arms: int) -> dict[str, Any]:
+    columns = arm_columns(numbers)
+    arms, chosen_how = _shown_arms(numbers, most_arms)
+    if numbers["log"]["selection"] == "chosen":
+        n = max(numbers["log"]["n_rounds"], 1)
+        columns.append(("share of choices", lambda arm: number(arm["n"] / n)))
+    return {
+        "audit": numbers,
+        "sentences": words.verdict_sentences(numbers),
+        "headline": words.HEADLINE[numbers["verdict"]],
+        "worst_shown": show_worst(numbers),
+        "unchecked": words.unchecked(numbers),
+        "arm_headings": [name for name, _ in columns],
+        "arm_rows": [[cell(arm) for _, cell in columns] for arm in arms],
+        "arm_statement": chosen_how,
+        "cut": any(len(str(arm["arm"])) > LONGEST for arm in arms),
+    }
+
+
+def _shown_arms(numbers: dict[str, Any], most: int) -> tuple[list[dict[str, Any]], str]:
+    """Return the arms of the table and, where it is not all of them, how they were chosen."""
+    arms, n = numbers["arms"], max(numbers["log"]["n_rounds"], 1)
+    if len(arms) <= most:
+        return arms, ""
+
+    def gap(arm: dict[str, Any]) -> float:
+        share = arm["n"] / n if arm["selection_mean"] is None else arm["selection_mean"]
+        return -abs(float(share) - float(arm["p_best_subjective"] or 0.0))
+
+    shown = sorted(arms, key=gap)[:most]
+    known = numbers["log"]["selection"] == "full"
+    what = "mean selection probability" if known else "share of the choices"
+    return shown, (
+        f"{most} of {len(arms)} arms are shown, those whose {what} lies furthest from P* believed, "
+        f"furthest first; {counted(len(arms) - most, 'arm')} not shown. The JSON in this file "
+        "lists all of them."
+    )
+
+
+def _group_context(numbers: dict[str, Any]) -> dict[str, Any]:
+    groups: dict[str, dict[str, Any]] = numbers["groups"]
+
+    def badness(label: str) -> tuple[int, float, float]:
+        audit = groups[label]
+        needed = audit["subjective"]["smallest_eps2"] or 0.0
+        regret = audit["calibration"]["subjective"]["lower"] or 0.0
+        return VERDICTS.index(audit["verdict"]), -float(needed), -float(regret)
+
+    worst_first = sorted(groups, key=badness)
+    listed = list(groups) if len(groups) <= _MOST_GROUPS else worst_first[:_MOST_GROUPS]
+    in_full = list(groups) if len(groups) <= _MOST_GROUPS_IN_FULL else (
+        worst_first[:_MOST_GROUPS_IN_FULL]
+    )  # fmt: skip
+    columns = group_columns()
+    return {
+        "audit": numbers,
+        "sentences": words.group_sentences(numbers),
+        "headline": words.GROUP_HEADLINE[numbers["verdict"]],
+        "group_headings": ["group", *(name for name, _ in columns)],
+        "group_rows": [
+            [label, groups[label]["verdict"], *(cell(groups[label]) for _, cell in columns[1:])]
+            for label in listed
+        ],
+        "n_unlisted": len(groups) - len(listed),
+        "in_full": [(label, _audit_context(groups[label], _MOST_ARMS_OF_A_GROUP))
+                    for label in in_full],
+        "n_in_brief": len(groups) - len(in_full),
+        "notices": collected_notices(numbers),
+        "first": groups[in_full[0]],
+        "figures": group_figures(numbers),
+        "cut": any(len(label) > LONGEST for label in listed),
+    }  # fmt: skip
+
+
+def _most_sensitive(quantities: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the quantities of the table of sensitivities: in order, or the most sensitive."""
+    if len(quantities) <= _MOST_QUANTITIES:
+        return quantities
+    return sorted(quantities, key=lambda q: -float(q["prior"] or 0.0))[:_MOST_QUANTITIES]
+
+
+def _render(template: str, context: dict[str, Any], numbers: dict[str, Any], command: Any) -> str:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("bayesfair.report", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: clean(value) if type(value) is str else value,
+    )
+    environment.filters |= {"number": number, "label": short}
+    environment.globals |= {
+        "verdict_word": VERDICT_WORDS,
+        "log_words": log_words,
+        "criterion_rows": words.criterion_rows,
+        "limits": words.LIMITS,
+        "counted": counted,
+        "longest": LONGEST,
+        "most_quantities": _MOST_QUANTITIES,
+        "most_sensitive": _most_sensitive,
+        "prior_sentence": hangs_words,
+    }
+    return environment.get_template(template).render(
+        **context, command=command, call=words.call(numbers), json_text=_script_safe(numbers)
+    )
+
+
+def _script_safe(numbers: dict[str, Any]) -> str:
+    """Return JSON that cannot end or change the script element it stands in."""
+    text = json.dumps(numbers, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _target(path: Any) -> Path:
+    """Refuse what cannot be a file before the page is made."""
+    try:
+        target = Path(path)
+    except TypeError:
+        raise OptionError(f"path={path!r} must be the name of a file.") from None
+    if not str(path).strip() or target.is_dir():
+        raise OptionError(f"the report's path {str(path)!r} must be the name of a file.")
+    if not target.parent.is_dir():
+        raise OptionError(
+            f"the report's path {str(path)[:200]!r}: there is no folder "
+            f"{str(target.parent)[:200]!r}. Make it first."
+        )
+    return target
+
+
+def _replace(target: Path, content: bytes) -> None:
+    """Write a whole file or leave what was there; pipes and devices are written to as they are."""
+    if target.exists() and not target.is_file():
+        with target.open("wb") as out:
+            out.write(content)
+        return
+    target = Path(os.path.realpath(target))  # a link stays a link
+    draft = target.parent / f".bayesfair-{secrets.token_hex(8)}.tmp"
+    try:
+        with draft.open("xb") as out:
+            out.write(content)
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
