@@ -90,6 +90,8 @@ class History:
         How finely the source wrote its probabilities, where that is known.
     missing : str
         How missing rewards were treated while reading; carried into every report.
+    reward_column : str
+        Column of the source that held the rewards, so that errors can name it.
     repairs : Repairs
         What was put right within the tolerance; counted here.
 
@@ -129,38 +131,21 @@ class History:
     resolution: Resolution = field(default=Resolution())
     missing: str = "error"
     repairs: Repairs = field(default=Repairs())
+    reward_column: str = "reward"
 
     def __post_init__(self, known_until: ArrayLike | None) -> None:
         """Validate once; see the class for what may be raised."""
         put = object.__setattr__
-        notices = list(self.notices)
-        n_rounds = len(self.arm)
-        put(self, "row", self._column("row", self.row, np.int64))
-        put(self, "time", None if self.time is None else np.asarray(self.time))
-        pi = self._matrix("selection_probability", self.selection_probability)
-        offered = None
-        if self.offered is not None:
-            offered = marks(self.offered)
-        width = pi.shape[1] if pi is not None else offered.shape[1] if offered is not None else None
-        named = [
-            column_labels(x) for x in (self.selection_probability, self.offered) if x is not None
-        ]
-        names = named[0] if named else None
-        codes, arms = resolve_arms(self.arm, self.arms, width, names, self.where)
-        if pi is not None and names:
-            pi = by_name("selection_probability", pi, names, arms)
-        if offered is not None and (names := named[-1]):
-            offered = by_name("offered", offered, names, arms)
-        put(self, "arm", _frozen(codes))
-        put(self, "arms", arms)
-        if offered is not None and offered.shape != (n_rounds, len(arms)):
-            raise DataError(f"offered has shape {offered.shape}, expected {(n_rounds, len(arms))}.")
-
+        pi, offered = self._put_arms()
+        codes, arms, n_rounds = self.arm, self.arms, self.n_rounds
         reward = self._column("reward", self.reward, np.float64)
         assert reward is not None
         if np.isinf(reward).any():
             t = int(np.flatnonzero(np.isinf(reward))[0])
-            raise DataError(f"reward of {self.where(t)} is {reward[t]}; it must be finite or NaN.")
+            raise DataError(
+                f"{self.where_reward(t)} is {reward[t]}; it must be finite, or NaN if it was not "
+                "observed."
+            )
         put(self, "reward", _frozen(reward))
 
         if pi is not None:
@@ -210,7 +195,7 @@ class History:
         put(self, "propensity", _frozen(propensity))
         put(self, "known_at", _frozen(self._resolve_known_at(known_until)))
         put(self, "prior_counts", _frozen(prior_pairs(self.prior_counts, arms)))
-        put(self, "notices", tuple(dict.fromkeys((*notices, *self.repairs.sentences()))))
+        put(self, "notices", tuple(dict.fromkeys((*self.notices, *self.repairs.sentences()))))
 
     # -- what it holds -------------------------------------------------------------------------
 
@@ -285,6 +270,13 @@ class History:
             return f"round {t} of {self.source}"
         return f"round {t} (row {int(self.row[t])} of {self.source})"
 
+    def where_reward(self, t: int) -> str:
+        """Name the reward of a round, with its column where the source has one."""
+        place = self.where(t)
+        if self.row is None:
+            return f"reward of {place}"
+        return f"reward of {place[:-1]}, column {self.reward_column!r})"
+
     def __repr__(self) -> str:
         return (
             f"History({self.source}: {self.n_rounds} rounds, {self.n_arms} arms "
@@ -293,6 +285,38 @@ class History:
         )
 
     # -- validation ----------------------------------------------------------------------------
+
+    def _put_arms(self) -> tuple[NDArray[np.float64] | None, NDArray[np.bool_] | None]:
+        """Settle rows, times and arms; return probabilities and offers with columns in their order.
+
+        What was merged among the labels becomes a notice.
+        """
+        put = object.__setattr__
+        if not hasattr(self.arm, "__len__"):
+            raise DataError(f"arm must be one value per round, got {self.arm!r}.")
+        n_rounds = len(self.arm)
+        put(self, "row", self._column("row", self.row, np.int64))
+        put(self, "time", None if self.time is None else np.asarray(self.time))
+        pi = self._matrix("selection_probability", self.selection_probability)
+        offered = None
+        if self.offered is not None:
+            offered = marks(self.offered)
+        width = pi.shape[1] if pi is not None else offered.shape[1] if offered is not None else None
+        named = [
+            column_labels(x) for x in (self.selection_probability, self.offered) if x is not None
+        ]
+        names = named[0] if named else None
+        codes, arms, merged = resolve_arms(self.arm, self.arms, width, names, self.where)
+        put(self, "notices", (*self.notices, *merged))
+        if pi is not None and names:
+            pi = by_name("selection_probability", pi, names, arms)
+        if offered is not None and (names := named[-1]):
+            offered = by_name("offered", offered, names, arms)
+        put(self, "arm", _frozen(codes))
+        put(self, "arms", arms)
+        if offered is not None and offered.shape != (n_rounds, len(arms)):
+            raise DataError(f"offered has shape {offered.shape}, expected {(n_rounds, len(arms))}.")
+        return pi, offered
 
     def _column(self, name: str, values: ArrayLike | None, dtype: type) -> NDArray[Any] | None:
         if values is None:
@@ -308,13 +332,32 @@ class History:
         except (TypeError, ValueError, OverflowError) as error:
             if isinstance(error, DataError):
                 raise
-            raise DataError(f"{name} of {self.source} is not numeric: {error}.") from None
+            raise DataError(self._no_number(name, values, error)) from None
         if column.shape != (len(self.arm),):
             raise DataError(
                 f"{name} has shape {column.shape}, expected one value for each of the "
                 f"{len(self.arm)} rounds of `arm`."
             )
         return column
+
+    def _no_number(self, name: str, values: Any, error: Exception) -> str:
+        """Say which value of a column is no number."""
+        text = getattr(getattr(values, "dtype", None), "kind", "O") in "OU"
+        listed_one_by_one = isinstance(values, (list, tuple, np.ndarray)) and text
+        if listed_one_by_one and len(values) == len(self.arm):
+            for t, value in enumerate(values):
+                try:
+                    float(value)
+                except (TypeError, ValueError, OverflowError):
+                    if value is None and name == "reward":
+                        continue
+                    place = f"position {t}" if name == "row" else self.where(t)
+                    return (
+                        f"{name} of {place} is {value!r}, which is no number. Give numbers"
+                        f"{' (NaN where none was observed)' if name == 'reward' else ''}; "
+                        "bayesfair.read_history understands words such as 'True'."
+                    )
+        return f"{name} of {self.source} is not numeric: {error}."
 
     def _matrix(self, name: str, values: ArrayLike | None) -> NDArray[np.float64] | None:
         if values is None:

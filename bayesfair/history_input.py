@@ -6,14 +6,14 @@ Nothing is guessed: what could be read in two ways, or would be cut off by a con
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.checks import counted, did_you_mean, listed
 from bayesfair.errors import ArmError, DataError
-from bayesfair.labels import in_order
+from bayesfair.labels import clean_label, in_order, look_alike, merged_spellings, text_of
 
 __all__ = ["by_name", "check_whole", "column_labels", "marks", "prior_pairs", "resolve_arms"]
 
@@ -27,7 +27,11 @@ def column_labels(values: Any) -> tuple[str, ...] | None:
     if names is None or callable(names):
         return None
     names = list(names)
-    return None if names == list(range(len(names))) else tuple(str(name).strip() for name in names)
+    return (
+        None
+        if names == list(range(len(names)))
+        else tuple(clean_label(str(name)) for name in names)
+    )
 
 
 def by_name(
@@ -110,10 +114,12 @@ def prior_pairs(given: Any, arms: tuple[str, ...]) -> NDArray[np.float64] | None
     if hasattr(given, "counts") and hasattr(given, "arms"):
         given = dict(zip(given.arms, given.counts, strict=True))
     if isinstance(given, Mapping):
-        unknown = [str(a) for a in given if str(a) not in arms]
+        by_label = {clean_label(str(text_of(a))): pair for a, pair in given.items()}
+        if len(by_label) < len(given):
+            raise ArmError(f"prior names an arm twice among {listed(given)}.")
+        unknown = [a for a in by_label if a not in arms]
         if unknown:
             raise ArmError(f"prior names {listed(unknown)}, not among the arms {listed(arms)}.")
-        by_label = {str(a): pair for a, pair in given.items()}
         given = [by_label.get(a, (0.0, 0.0)) for a in arms]
     wanted = (
         f"prior must give (successes, failures) for each of the arms {listed(arms)}, both numbers "
@@ -170,19 +176,27 @@ def _labels_or_numbers(arm: Any, where: Where) -> NDArray[Any]:
                 raise ArmError(f"{where(t)}: the arm {value!r} is not UTF-8 text.") from None
         return np.char.decode(raw, "utf-8")
     if gone:
-        raise ArmError(
-            f"{where(gone[0])}: the arm is missing ({counted(len(gone), 'such round')}). "
-            "Every round needs its arm: fill it in, or leave the round out."
-        )
+        raise _missing_arm(gone[0], len(gone), where)
     if raw.dtype.kind == "f" and raw.size and np.all(raw == np.floor(raw)):
         return raw.astype(np.int64)
     return raw
 
 
+class Resolved(NamedTuple):
+    """Arms of a history: the position of each round's arm, the labels, what was merged."""
+
+    codes: NDArray[np.int32]
+    arms: tuple[str, ...]
+    notices: tuple[str, ...] = ()
+
+
 def resolve_arms(
     arm: Any, given: Any, width: int | None, names: tuple[str, ...] | None, where: Where
-) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+) -> Resolved:
     """Return the position of each round's arm, and the labels.
+
+    Labels are cleaned as those of files are: blanks at their ends and the encoding of their letters
+    make no difference.
 
     Parameters
     ----------
@@ -204,9 +218,10 @@ def resolve_arms(
     """
     raw = _labels_or_numbers(arm, where)
     integer = raw.dtype.kind in "iu" or raw.size == 0
+    arms: tuple[str, ...] | None = None
     if given is not None and not isinstance(given, (str, bytes)) and len(given):
         positions = integer and all(isinstance(a, str) for a in given)
-        arms = tuple(str(a) for a in given)
+        arms = tuple(clean_label(str(text_of(a))) for a in given)
         if positions and raw.dtype != np.int32:  # what a History itself holds are positions
             _check_one_meaning(raw, arms, where)
     elif integer and names is None:
@@ -215,12 +230,8 @@ def resolve_arms(
         arms = tuple(str(i) for i in range(width if width is not None else highest))
     else:
         positions = False
-        seen = {str(a) for a in raw.tolist()}
-        arms = names if names is not None and seen <= set(names) else tuple(in_order(seen))
-    if len(set(arms)) != len(arms):
-        twice = sorted({a for a in arms if arms.count(a) > 1})
-        raise ArmError(f"arms names {listed(twice)} more than once; each arm needs its own.")
-    if positions:
+    if positions and arms is not None:
+        _check_once(arms)
         outside = np.flatnonzero((raw < 0) | (raw >= len(arms)))
         if outside.size:
             t = int(outside[0])
@@ -229,21 +240,51 @@ def resolve_arms(
                 f"{where(t)}: arm {raw[t]} is not a position 0..{len(arms) - 1} in arms "
                 f"{listed(arms)}.{hint}"
             )
-        return raw.astype(np.int32), arms
+        return Resolved(raw.astype(np.int32), arms)
+    written = raw if raw.dtype.kind == "U" else np.array([text_of(v) for v in raw.tolist()], str)
+    spelt, inverse = np.unique(written, return_inverse=True)
+    labels = [clean_label(str(label)) for label in spelt]
+    if "" in labels:
+        empty = np.flatnonzero(np.array([not label for label in labels])[inverse])
+        raise _missing_arm(int(empty[0]), empty.size, where)
+    spellings: dict[str, list[str]] = {}
+    for label, raw_label in zip(labels, spelt.tolist(), strict=True):
+        spellings.setdefault(label, []).append(raw_label)
+    if arms is None:
+        arms = names if names and spellings.keys() <= set(names) else tuple(in_order(spellings))
+    _check_once(arms)
     lookup = {label: i for i, label in enumerate(arms)}
-    labels, inverse = np.unique(raw.astype(str), return_inverse=True)
-    codes = np.array([lookup.get(str(label), -1) for label in labels], dtype=np.int32)[inverse]
+    codes = np.array([lookup.get(label, -1) for label in labels], dtype=np.int32)[inverse]
     unknown = np.flatnonzero(codes < 0)
     if unknown.size:
         t = int(unknown[0])
-        others = sorted({str(raw[u]) for u in unknown[:1000]})
+        others = sorted({labels[i] for i in inverse[unknown[:1000]].tolist()})
         raise ArmError(
-            f"{where(t)}: arm {str(raw[t])!r} is not in arms {listed(arms)} "
+            f"{where(t)}: arm {labels[inverse[t]]!r} is not in arms {listed(arms)} "
             f"({counted(unknown.size, 'such row')}: {listed(others, 3)})."
-            f"{did_you_mean(str(raw[t]), arms)} Add it to `arms` or leave `arms` out to use the "
-            "labels seen."
+            f"{did_you_mean(labels[inverse[t]], arms)} Add it to `arms` or leave `arms` out to use "
+            "the labels seen."
         )
-    return codes, arms
+    notices = merged_spellings(spellings, "arm") + look_alike(arms, "arm")
+    return Resolved(codes, arms, tuple(notices))
+
+
+def _check_once(arms: tuple[str, ...]) -> None:
+    if len(set(arms)) != len(arms):
+        twice = sorted({a for a in arms if arms.count(a) > 1})
+        raise ArmError(
+            f"arms names {listed(twice)} more than once (blanks at the ends and the encoding of "
+            "letters apart); each arm needs its own."
+        )
+    if "" in arms:
+        raise ArmError("arms holds an empty label; each arm needs a label that can be read.")
+
+
+def _missing_arm(at: int, n: int, where: Where) -> ArmError:
+    return ArmError(
+        f"{where(at)}: the arm is missing ({counted(n, 'such round')}). "
+        "Every round needs its arm: fill it in, or leave the round out."
+    )
 
 
 def _check_one_meaning(raw: NDArray[Any], arms: tuple[str, ...], where: Where) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -14,7 +14,17 @@ from numpy.typing import NDArray
 from bayesfair.checks import listed
 from bayesfair.errors import ArmError, DataError
 
-__all__ = ["Encoded", "Vocabulary", "clean_label", "encode", "in_order", "vocabulary"]
+__all__ = [
+    "Encoded",
+    "Vocabulary",
+    "clean_label",
+    "encode",
+    "in_order",
+    "look_alike",
+    "merged_spellings",
+    "text_of",
+    "vocabulary",
+]
 
 
 _SAMPLE = 50_000
@@ -49,6 +59,72 @@ def clean_label(label: str) -> str:
     return unicodedata.normalize("NFC", label).strip()
 
 
+def look_alike(labels: Iterable[str], what: str = "label") -> list[str]:
+    """Return notices about labels that look the same to a reader but were kept apart.
+
+    They differ in case, in the width of their letters, in the number of inner blanks or in
+    characters that are not shown (a zero-width space, a byte-order mark).
+
+    Examples
+    --------
+    >>> look_alike(["A", "a", "b"], "arm")
+    ["arms that differ only in case were kept apart: 'A', 'a'. If they are the same, give them one \
+spelling in the source."]
+    """
+    groups: dict[str, list[str]] = {}
+    for label in labels:
+        shown = label
+        if not label.isascii():
+            shown = "".join(c for c in label if unicodedata.category(c) != "Cf")
+            shown = unicodedata.normalize("NFKC", shown)
+        groups.setdefault(" ".join(shown.split()).casefold(), []).append(label)
+    alike = [group for group in groups.values() if len(group) > 1]
+    cased = [group for group in alike if len({label.casefold() for label in group}) == 1]
+    others = [group for group in alike if group not in cased]
+    found = []
+    for kind, difference, show in (
+        (cased, "differ only in case", repr),
+        (others, "look alike (they differ in blanks, in characters not shown or in width)", ascii),
+    ):
+        if kind:
+            text = "; ".join(", ".join(map(show, group[:6])) for group in kind[:3])
+            more = f" and {len(kind) - 3} more such groups" if len(kind) > 3 else ""
+            found.append(
+                f"{what}s that {difference} were kept apart: {text}{more}. If they are the same, "
+                "give them one spelling in the source."
+            )
+    return found
+
+
+def merged_spellings(spellings: Mapping[str, Sequence[str]], what: str = "label") -> list[str]:
+    """Return a notice of the labels that stand for more than one spelling, if there are any.
+
+    Parameters
+    ----------
+    spellings : mapping of str to sequence of str
+        Label -> how it was written.
+    what : str
+        What to call a label.
+
+    Examples
+    --------
+    >>> merged_spellings({"a": ["a", "a "], "b": ["b"]}, "arm")[0][-28:]
+    "only: 'a', 'a ' read as 'a'."
+    """
+    merged = {label: sorted(raws) for label, raws in sorted(spellings.items()) if len(raws) > 1}
+    if not merged:
+        return []
+    shown = "; ".join(
+        f"{', '.join(ascii(raw) for raw in raws)} read as {label!r}"
+        for label, raws in list(merged.items())[:3]
+    )
+    more = f" and {len(merged) - 3} more" if len(merged) > 3 else ""
+    return [
+        f"spellings of one {what} were merged, differing in surrounding blanks or in the encoding "
+        f"of their letters only: {shown}{more}."
+    ]
+
+
 def in_order(labels: Iterable[str]) -> list[str]:
     """Return labels sorted as text, or by their value if all of them are numbers.
 
@@ -63,18 +139,25 @@ def in_order(labels: Iterable[str]) -> list[str]:
     return ordered
 
 
-def _text(value: Any) -> str | None:
-    """Return one value as a label: missing is None, 3.0 is "3"."""
-    if value is None:
-        return None
+def text_of(value: Any) -> str | None:
+    """Return the text of a stored value, None where it is missing.
+
+    Whole floats lose their ".0": a frame's integer column with a gap arrives as floats.
+
+    Examples
+    --------
+    >>> [text_of(v) for v in ("001", 7, 7.0, 0.5, True, None, float("nan"))]
+    ['001', '7', '7', '0.5', 'True', None, None]
+    """
     if isinstance(value, str):
         return value
+    real = isinstance(value, (float, np.floating))
+    if value is None or (real and np.isnan(value)):
+        return None
+    if real and float(value).is_integer() and abs(value) < 2**53:
+        return str(int(value))
     if isinstance(value, bytes):
         return value.decode("utf-8")
-    if isinstance(value, (float, np.floating)):
-        if np.isnan(value):
-            return None
-        return str(int(value)) if float(value).is_integer() else repr(float(value))
     return str(value)
 
 
@@ -93,7 +176,7 @@ def _arrow(values: Any) -> Any:
     try:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        return pa.array([_text(value) for value in values], type=pa.string())
+        return pa.array([text_of(value) for value in values], type=pa.string())
 
 
 def _encode_list(values: list[Any] | tuple[Any, ...]) -> Encoded | None:
@@ -157,7 +240,7 @@ def encode(values: Any) -> Encoded:
     used[codes] = True  # -1, missing, marks the last
     # a filtered column keeps the categories whose rows are gone: they are no labels
     try:
-        texts = [_text(v) if here else None for v, here in zip(entries, used, strict=False)]
+        texts = [text_of(v) if here else None for v, here in zip(entries, used, strict=False)]
     except UnicodeDecodeError:
         raise DataError("a label is not UTF-8 text; write labels as text in the source.") from None
     if not any(text is None or text == "" for text in texts) and len(set(texts)) == len(texts):
@@ -199,7 +282,7 @@ def vocabulary(
     for label in {label for column in columns for label in column}:
         merged.setdefault(clean_label(label), set()).add(label)
     if declared is not None:
-        items = tuple(clean_label(str(_text(item))) for item in declared)
+        items = tuple(clean_label(str(text_of(item))) for item in declared)
         if len(set(items)) != len(items):
             twice = sorted({item for item in items if items.count(item) > 1})
             raise ArmError(f"items names {listed(twice)} more than once; each item needs its own.")
@@ -217,14 +300,7 @@ def vocabulary(
         for label, forms in sorted(merged.items())
         if len(forms) > 1
     ]
-    folded: dict[str, list[str]] = {}
-    for item in items:
-        folded.setdefault(item.casefold(), []).append(item)
-    notices += [
-        f"{listed(same)} differ only in case and are kept apart; rename them if they are one item."
-        for same in folded.values()
-        if len(same) > 1
-    ]
+    notices += look_alike(items, "item")
     position = {item: i for i, item in enumerate(items)}
     find: Callable[[str], int] = lambda label: position[clean_label(label)]  # noqa: E731
     lookups = tuple(

@@ -177,6 +177,7 @@ class Builder:
                 notices=tuple(notices),
                 resolution=resolution or Resolution(),
                 missing=str(self.missing),
+                reward_column=self.layout.reward,
             )
         except ProbabilityError as error:
             raise ProbabilityError(f"{error}{self._columns_of(str(error))}") from None

@@ -18,6 +18,7 @@ from typing import Any
 from bayesfair.checks import listed
 from bayesfair.errors import DataError, OptionError
 from bayesfair.readers.headers import column_names
+from bayesfair.readers.quotes import QuoteWatch, misquoted
 
 __all__ = ["Delimited", "compression_of", "open_delimited", "opened"]
 
@@ -80,11 +81,13 @@ class Delimited:
 
         try:
             with opened(self.path) as stream:
-                yield from arrow_csv.open_csv(stream, **self._options(columns, labels))
+                watch = QuoteWatch(stream, self.delimiter)
+                yield from arrow_csv.open_csv(watch, **self._options(columns, labels))
         except StopIteration:
             return
         except (pa.ArrowInvalid, OSError, EOFError) as error:
             raise self._explained(error) from error
+        self._check_quotes(watch)
 
     def table(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Any:
         """Return the columns as text, read on all cores."""
@@ -93,12 +96,37 @@ class Delimited:
 
         try:
             with opened(self.path) as stream:
-                return arrow_csv.read_csv(stream, **self._options(columns, labels))
+                watch = QuoteWatch(stream, self.delimiter)
+                table = arrow_csv.read_csv(watch, **self._options(columns, labels))
         except (pa.ArrowInvalid, OSError, EOFError) as error:
             if "Row #" not in str(error):  # threads do not know the row; one thread does
                 for _ in self.batches(columns, labels):
                     pass
             raise self._explained(error) from error
+        self._check_quotes(watch)
+        return table
+
+    def _check_quotes(self, watch: QuoteWatch) -> None:
+        """Refuse a quote that is never closed, and text behind a closing quote."""
+        if not watch.suspect:
+            return
+        with opened(self.path) as stream:
+            found = misquoted(stream, self.delimiter)
+        if found is not None:
+            raise self._bad_quote(f"row {found.row} of {self.name}", found.field, found.open)
+
+    @staticmethod
+    def _bad_quote(place: str, line: str, never_closed: bool) -> DataError:
+        twice = 'a quote inside a quoted field is written twice, "".'
+        if never_closed:
+            return DataError(
+                f"{place} opens a double quote that is never closed: {line[:80]!r}. Close or "
+                f"remove it ({twice[:-1]})."
+            )
+        return DataError(
+            f"{place} has text behind a closing double quote: {line[:80]!r}. Quote the whole "
+            f"field; {twice}"
+        )
 
     def line_of(self, row: int) -> int | None:
         """Return the line on which a row begins: empty lines are no rows, a row may have several.
@@ -150,10 +178,7 @@ class Delimited:
         if fields:
             wanted, got, line = fields.groups()
             if line.count('"') % 2:
-                return DataError(
-                    f"{place} opens a double quote that is never closed: {line[:80]!r}. Close or "
-                    'remove it (a quote inside a quoted field is written twice, "").'
-                )
+                return self._bad_quote(place, line, never_closed=True)
             return DataError(
                 f"{place} has {got} fields, but the header has {wanted} columns "
                 f"{listed(self.header, 6)}. The row reads {line[:120]!r}. Correct the row; a field "
@@ -275,6 +300,18 @@ def _detected(text: str, name: str, wanted: Sequence[str]) -> str:
     if len(able) > 1:
         able = [d for d in able if _consistent(text, d, len(headers[d]))] or able
     line = text.splitlines()[0][:200]
+    if not line.strip():
+        raise DataError(f"row 1 of {name} is empty; it must name the columns. Remove empty lines.")
+    if re.fullmatch(r"\s*sep=.\s*", line, re.IGNORECASE):
+        raise DataError(
+            f"row 1 of {name} is {line!r}, a note for spreadsheets; row 1 must name the columns. "
+            "Remove the line."
+        )
+    if line.lstrip().startswith(("{", "[{", "[[")):
+        raise DataError(
+            f"{name} looks like JSON ({line[:60]!r}); export the log as CSV or Parquet, one row "
+            "per round."
+        )
     if not able:
         raise DataError(
             f"row 1 of {name} has one column only, {line!r}: none of comma, semicolon, tab and bar "

@@ -8,6 +8,7 @@ from typing import Any
 
 from bayesfair.errors import DataError
 from bayesfair.readers.headers import column_names
+from bayesfair.readers.label_book import text_of
 
 __all__ = ["Frame", "open_frame"]
 
@@ -98,9 +99,14 @@ def _arrow(series: Any, column: str) -> Any:
             return pa.chunked_array([pa.array(values)])
         except pa.ArrowException as error:
             raise DataError(f"column {column!r} of data frame mixes lists and others.") from error
-    return pa.chunked_array(
-        [pa.array([None if v is None else str(v) for v in values], pa.string())]
-    )
+    try:
+        texts = [text_of(v) for v in values]
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"column {column!r} of data frame holds bytes that are not UTF-8 text: "
+            f"{error.object[:40]!r}. Write the column as text."
+        ) from None
+    return pa.chunked_array([pa.array(texts, pa.string())])
 
 
 def _from_values(series: Any, column: str) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.labels import clean_label
+from bayesfair.labels import in_order as in_label_order
 from bayesfair.readers.building import (
     Builder,
     check_decimal,
@@ -109,7 +110,7 @@ def read_history(
     Returns
     -------
     History or dict of str to History
-        A dict, sorted by the group's label, if `by` is given.
+        A dict, in the order of the groups' labels (by value if all are numbers), if `by` is given.
 
     Raises
     ------
@@ -187,7 +188,9 @@ def _read(
     index = np.argsort(rounds.group, kind="stable")
     ends = np.bincount(rounds.group, minlength=len(names)).astype(np.int64).cumsum()
     found = {}
-    for name, rows in sorted(zip(names, np.split(index, ends[:-1]), strict=True)):
+    split = dict(zip(names, np.split(index, ends[:-1]), strict=True))
+    for name in in_label_order(names):
+        rows = split[name]
         own = replace(
             builder,
             source=f"{opened.name}, {layout.by}={name}",
@@ -218,8 +221,9 @@ def known_arms(arms: Sequence[Any] | str | None) -> tuple[str, ...] | None:
 
 def discovery_notice(n_arms: int) -> str:
     """Say that the set of arms was taken from the log itself."""
+    arms = "the only arm is the one" if n_arms == 1 else f"the {n_arms} arms are those"
     return (
-        f"the {n_arms} arms are those seen in the log, which looks ahead: an arm that first "
+        f"{arms} seen in the log, which looks ahead: an arm that first "
         "appears late, or never, is not known beforehand. Pass arms=... to fix them."
     )
 

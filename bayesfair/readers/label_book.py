@@ -6,7 +6,6 @@ that are removed, with a notice where this merges two spellings. Case is never c
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -15,45 +14,10 @@ from numpy.typing import NDArray
 
 from bayesfair.checks import did_you_mean, listed
 from bayesfair.errors import ArmError, DataError
-from bayesfair.labels import clean_label, in_order
+from bayesfair.labels import clean_label, in_order, look_alike, merged_spellings, text_of
 from bayesfair.readers.bridge import codes, plain
 
-__all__ = ["LabelBook", "same_but_case", "text_of"]
-
-
-def text_of(value: Any) -> str | None:
-    """Return the text of a stored value, None where it is missing.
-
-    Whole floats lose their ".0": a frame's integer column with a gap arrives as floats.
-
-    Examples
-    --------
-    >>> [text_of(v) for v in ("001", 7, 7.0, 0.5, True, None, float("nan"))]
-    ['001', '7', '7', '0.5', 'True', None, None]
-    """
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return None
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return str(int(value))
-    if isinstance(value, bytes):
-        return value.decode("utf-8")
-    return str(value)
-
-
-def same_but_case(labels: Iterable[str], what: str = "label") -> str | None:
-    """Return a notice about labels that differ in case only, which are kept apart."""
-    folded: dict[str, list[str]] = {}
-    for label in labels:
-        folded.setdefault(label.casefold(), []).append(label)
-    alike = [group for group in folded.values() if len(group) > 1]
-    if not alike:
-        return None
-    shown = "; ".join(listed(group) for group in alike[:3])
-    more = f" and {len(alike) - 3} more such groups" if len(alike) > 3 else ""
-    return (
-        f"{what}s that differ only in case were kept apart: {shown}{more}. If they are the same, "
-        "give them one spelling in the source."
-    )
+__all__ = ["LabelBook", "text_of"]
 
 
 class LabelBook:
@@ -196,17 +160,5 @@ class LabelBook:
 
     def notices(self) -> list[str]:
         """Return what was merged, and what looks alike but was not."""
-        found = []
-        merged = {a: list(raws) for a, raws in self._spellings.items() if len(raws) > 1}
-        if merged:
-            shown = "; ".join(
-                f"{', '.join(ascii(raw) for raw in raws)} read as {label!r}"
-                for label, raws in list(merged.items())[:3]
-            )
-            more = f" and {len(merged) - 3} more" if len(merged) > 3 else ""
-            found.append(
-                f"spellings of one {self.what} were merged, differing in surrounding blanks or in "
-                f"the encoding of their letters only: {shown}{more}."
-            )
-        alike = same_but_case(self.codes, self.what)
-        return found + ([alike] if alike else [])
+        spellings = {label: list(raws) for label, raws in self._spellings.items()}
+        return merged_spellings(spellings, self.what) + look_alike(self.codes, self.what)

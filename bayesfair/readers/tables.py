@@ -52,7 +52,7 @@ class Source:
     name : str
         What errors and reports call it.
     header : tuple of str
-        Column names of the first part, trimmed.
+        Column names of all parts together, trimmed, those of the first part first.
     first_row : int
         Number of the first record: 2 after the header of a text file, else 1.
     parts : tuple of Part
@@ -128,13 +128,13 @@ class Source:
         return f"{found.group(0)} [{', '.join(notes)}]" if notes else found.group(0)
 
     def _check(self, part: Part, columns: Sequence[str]) -> None:
-        if part is self.parts[0]:
-            return
         lost = [c for c in columns if c not in part.header]
         if lost:
+            other = next(p.name for p in self.parts if lost[0] in p.header)
             raise DataError(
-                f"{part.name} has no column {lost[0]!r}, which {self.parts[0].name} has. All files "
-                f"of one log need the same columns; it has {listed(part.header)}."
+                f"{part.name} has no column {lost[0]!r}, which {other} has. All files of one log "
+                f"need the same columns (leave the probability of an arm that was not on offer "
+                f"empty); it has {listed(part.header)}."
             )
 
 
@@ -186,7 +186,8 @@ def open_source(source: Any, *, delimiter: str | None = None, wanted: Sequence[s
             f"{listed([p.name for p in (parts[0], parts[-1])])} are the first and the last; rows "
             "are counted through all of them.",
         )
-    return Source(name, parts[0].header, first_row, parts, notices)
+    header = dict.fromkeys(column for part in parts for column in part.header)
+    return Source(name, tuple(header), first_row, parts, notices)
 
 
 def _natural(path: Path) -> list[Any]:
@@ -306,6 +307,7 @@ class _Parquet:
     raw: dict[str, str]
     constants: dict[str, str | None]
     n_rows: int
+    nested: frozenset[str] = frozenset()  # lists and records, which have no column of their name
 
     def batches(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Iterator[Any]:
         import pyarrow as pa
@@ -333,7 +335,7 @@ class _Parquet:
     def _opened(self, labels: Sequence[str]) -> Any:
         import pyarrow.parquet as pq
 
-        encoded = [self.raw[c] for c in labels if c in self.raw]
+        encoded = [self.raw[c] for c in labels if c in self.raw and c not in self.nested]
         # reading ahead of a whole file would hold all of it in memory
         return pq.ParquetFile(self.path, pre_buffer=False, read_dictionary=encoded)
 
@@ -361,6 +363,7 @@ def _open_parquet(path: Path, base: Path | None) -> _Parquet:
     try:
         with pq.ParquetFile(path) as file:
             names, n_rows = file.schema_arrow.names, file.metadata.num_rows
+            kinds = file.schema_arrow.types
     except (pa.ArrowException, OSError) as error:
         raise DataError(
             f"{path.name} starts as Parquet, but its end is missing or damaged: the file is "
@@ -374,4 +377,6 @@ def _open_parquet(path: Path, base: Path | None) -> _Parquet:
             constants[key] = None if missing else unquote(value)
     header = column_names((*names, *constants), path.name)
     raw = dict(zip(header, names, strict=False))
-    return _Parquet(path, path.name, header, raw, constants, n_rows)
+    typed = zip(header, kinds, strict=False)
+    nested = frozenset(column for column, kind in typed if pa.types.is_nested(kind))
+    return _Parquet(path, path.name, header, raw, constants, n_rows, nested)

@@ -21,6 +21,7 @@ __all__ = ["KINDS", "NUMBER", "mixed", "order_values"]
 
 NUMBER, NAIVE, AWARE = "number", "time without zone", "time with zone"
 KINDS = (NUMBER, NAIVE, AWARE)
+_EXACT = 2.0**53  # whole numbers up to here are exact in double precision
 _ISO = re.compile(
     r"\d{4}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d+)?)?)?(?P<zone>Z|[+-]\d\d(:?\d\d)?)?)?"
 )
@@ -67,7 +68,7 @@ def order_values(column: Any, where: Where, *, decimal: str = ".") -> tuple[NDAr
     if pa.types.is_date(kind):
         return whole(column.cast(pa.timestamp("ms"))), NAIVE
     if pa.types.is_decimal(kind):
-        column = column.cast(pa.float64())
+        column = _from_decimal(column)
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         raise DataError(
             f"{where(0)}: expected numbers or time stamps to order by, but the column holds {kind}."
@@ -92,7 +93,8 @@ def _from_text(column: Any, where: Where, decimal: str) -> tuple[NDArray[Any], s
     if column.null_count:
         raise _missing(where, int(np.flatnonzero(is_missing(column))[0]))
     text = column if decimal == "." else pc.replace_substring(column, decimal, ".")
-    attempts = [(column, pa.int64(), NUMBER), (text, pa.float64(), NUMBER)]
+    attempts = [(column, kind, NUMBER) for kind in (pa.int64(), pa.uint64())]
+    attempts.append((text, pa.float64(), NUMBER))
     attempts += [
         (column, pa.timestamp(unit, zone), AWARE if zone else NAIVE)
         for unit in ("us", "ns")
@@ -104,6 +106,8 @@ def _from_text(column: Any, where: Where, decimal: str) -> tuple[NDArray[Any], s
         except pa.ArrowInvalid:
             continue
         if kind != NUMBER or np.isfinite(found).all():
+            if target == pa.float64():
+                _check_digits(text, found, where)
             return found, kind
     tidy = pc.utf8_trim_whitespace(column)
     for pattern, replacement in _TIDY:
@@ -111,6 +115,34 @@ def _from_text(column: Any, where: Where, decimal: str) -> tuple[NDArray[Any], s
     if not tidy.equals(column):
         return _from_text(tidy, where, decimal)
     raise _unreadable(tidy, where, decimal)
+
+
+def _from_decimal(column: Any) -> Any:
+    """Return decimals as integers where they are whole, so that long ones keep all digits."""
+    import pyarrow as pa
+
+    for target in (pa.int64(), pa.uint64()):
+        try:
+            return column.cast(target)
+        except pa.ArrowInvalid:
+            continue
+    return column.cast(pa.float64())
+
+
+def _check_digits(text: Any, found: NDArray[np.float64], where: Where) -> None:
+    """Refuse different numbers that are one in double precision, such as long clock readings."""
+    large = np.flatnonzero(np.abs(found) > _EXACT)
+    if not large.size:
+        return
+    seen: dict[float, str] = {}
+    for at in large.tolist():
+        written = text[at].as_py().strip()
+        other = seen.setdefault(float(found[at]), written)
+        if other != written:
+            raise DataError(
+                f"{where(at)}: {written!r} and {other!r} have too many digits to be told apart as "
+                "numbers. Write them as whole numbers below 2^64, or as times."
+            )
 
 
 def _kind_of(text: str, decimal: str) -> str | None:

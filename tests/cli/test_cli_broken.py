@@ -16,7 +16,7 @@ if "broken_files" not in sys.modules:
 BROKEN = sys.modules["broken_files"].BROKEN
 KNOWN_FLAGS = {
     "arm", "reward", "propensity", "probabilities", "order", "by", "arms", "offered", "known_at",
-    "missing", "delimiter", "decimal",
+    "missing", "delimiter", "decimal", "family",
 }  # fmt: skip
 ON_THE_COMMAND_LINE = [b for b in BROKEN if set(b.options) <= KNOWN_FLAGS]
 

@@ -35,6 +35,7 @@ class Broken:
     options: dict[str, Any] = field(default_factory=dict)
     file: str = "log.csv"
     reader: str = "both"  # "read", "scan" or "both" refuse it
+    audit: dict[str, Any] | None = None  # read without complaint, but these audits refuse it
 
     def write(self, folder: Path) -> Path:
         """Write the log into a folder and return its path."""
@@ -48,7 +49,7 @@ class Broken:
     def flags(self) -> list[str]:
         """Options as on the command line."""
         found = []
-        for key, value in self.options.items():
+        for key, value in {**self.options, **(self.audit or {})}.items():
             flag = "--" + key.replace("_", "-")
             text = ",".join(value) if isinstance(value, (list, tuple)) else str(value)
             found += [flag, text]
@@ -202,6 +203,24 @@ BROKEN = [
         ("row 4", "log.csv", "double quote", "never closed", "Close or remove"),
     ),
     Broken(
+        "quote_never_closed_in_the_last_row",
+        GOOD + 'b,0,0.5,"0.5\n',
+        ("row 4", "log.csv", "double quote", "never closed", "Close or remove"),
+    ),
+    Broken(
+        "quote_never_closed_swallows_rows",
+        'reward,arm\n1,a\n0,"b\n1,a\n0,b\n',
+        ("row 3", "log.csv", "never closed", '0,"b', "Close or remove"),
+    ),
+    Broken(
+        "text_behind_a_quote",
+        'arm,reward\na,1\n"a"b,0\n',
+        ("row 3", "log.csv", '"a"b,0', "behind a closing double quote", "written twice"),
+    ),
+    Broken("json", '{"arm":"a","reward":1}\n', ("log.csv", "JSON", "CSV or Parquet")),
+    Broken("spreadsheet_note", "sep=;\narm;reward\na;1\n", ("row 1", "'sep=;'", "Remove")),
+    Broken("empty_first_line", "\narm,reward\na,1\n", ("row 1", "empty", "Remove empty lines")),
+    Broken(
         "not_utf8_far_into_the_file",
         (GOOD + "a,1,0.500000,0.500000\n" * 60_000 + "caf\xe9,1,0.5,0.5\n").encode("latin-1"),
         ("row 60004", "log.csv", "UTF-8"),
@@ -301,8 +320,23 @@ BROKEN = [
     ),
     Broken(
         "reward_infinite",
-        "arm,reward\na,1\nb,inf\n",
-        ("row 3", "reward", "inf", "finite"),
+        "arm,click\na,1\nb,inf\n",
+        ("row 3", "log.csv", "'click'", "inf", "finite", "NaN"),
+        {"reward": "click"},
+    ),
+    Broken(
+        "reward_outside_0_1",
+        "arm,click\na,1\nb,2\n",
+        ("row 3", "log.csv", "'click'", "is 2", "0 or 1", "family='finite'", "family='poisson'"),
+        {"reward": "click"},
+        audit={"family": "bernoulli"},
+    ),
+    Broken(
+        "a_stray_code_among_rewards",
+        "arm,click\n" + "a,1\nb,0\n" * 30 + "a,-1\n",
+        ("row 62", "log.csv", "'click'", "is -1", "missing=", "family='finite'"),
+        {"reward": "click"},
+        audit={},
     ),
     # -- arms --------------------------------------------------------------------------------
     Broken(
@@ -337,6 +371,12 @@ BROKEN = [
         "arm,reward,offer\na,1,a|b\nb,0,a\n",
         ("row 3", "'b'", "not on offer", "offered", "correct"),
         {"offered": "offer", "arms": ["a", "b"]},
+    ),
+    Broken(
+        "arms_are_lists",
+        lambda: _parquet(arm=[["a"], ["b"]], reward=[1, 0]),
+        ("row 1", "log.parquet", "'arm'", "simple values", "list"),
+        file="log.parquet",
     ),
     Broken(
         "unknown_arm_on_offer",
@@ -380,6 +420,11 @@ BROKEN = [
         "time_missing",
         STAMPED + "2024-01-05,a,1\n,b,0\n",
         ("row 3", "'timestamp'", "missing", "order=False"),
+    ),
+    Broken(
+        "clock_readings_with_too_many_digits",
+        STAMPED + "1704448800000000001.0,a,1\n1704448800000000000,b,0\n",
+        ("row 3", "'timestamp'", "'1704448800000000000'", "'1704448800000000001.0'", "whole"),
     ),
     Broken(
         "order_not_a_number",

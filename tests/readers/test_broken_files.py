@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from broken_files import BROKEN, GOOD, Broken
 
+import bayesfair as bf
 from bayesfair.errors import BayesfairError
 from bayesfair.readers import read_history, scan_history
 
@@ -14,6 +15,14 @@ def _consume(path, **options):
         pass
 
 
+def _use(broken: Broken, log) -> None:
+    if broken.audit is not None:
+        bf.audit(log, objective=False, **broken.audit)
+    elif not isinstance(log, (bf.History, dict)):
+        for _ in log.chunks():
+            pass
+
+
 READ = [b for b in BROKEN if b.reader in ("both", "read")]
 SCAN = [b for b in BROKEN if b.reader in ("both", "scan")]
 
@@ -21,7 +30,7 @@ SCAN = [b for b in BROKEN if b.reader in ("both", "scan")]
 @pytest.mark.parametrize("broken", READ, ids=lambda b: b.name)
 def test_read_history_names_what_is_broken(broken: Broken, tmp_path) -> None:
     with pytest.raises(BayesfairError) as caught:
-        read_history(broken.write(tmp_path), **broken.options)
+        _use(broken, read_history(broken.write(tmp_path), **broken.options))
     message = str(caught.value)
     assert [f for f in broken.fragments if f not in message] == [], message
 
@@ -29,7 +38,7 @@ def test_read_history_names_what_is_broken(broken: Broken, tmp_path) -> None:
 @pytest.mark.parametrize("broken", SCAN, ids=lambda b: b.name)
 def test_scan_history_names_what_is_broken(broken: Broken, tmp_path) -> None:
     with pytest.raises(BayesfairError) as caught:
-        _consume(broken.write(tmp_path), **broken.options)
+        _use(broken, scan_history(broken.write(tmp_path), **broken.options))
     message = str(caught.value)
     assert [f for f in broken.fragments if f not in message] == [], message
 

@@ -1,0 +1,76 @@
+"""Quotes of delimited text, held against Python's own strict reader."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from bayesfair.errors import DataError
+from bayesfair.readers import read_history, scan_history
+from bayesfair.readers.quotes import QuoteWatch, misquoted
+
+
+def _strict(text: str) -> bool:
+    """Whether Python's strict reader takes the text."""
+    try:
+        list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    except csv.Error:
+        return False
+    return True
+
+
+@given(
+    st.lists(st.sampled_from(['"', ",", "\n", "\r\n", "a", " "]), max_size=30), st.integers(1, 9)
+)
+@example(list('a,"b\n1,"",x\n'), 2)
+@example(list('"a""b",c\n"'), 4)
+def test_every_mistake_is_suspect_however_the_text_is_cut(pieces, size):
+    text = "".join(pieces)
+    data = text.encode()
+    for begin in (b"", b"\xef\xbb\xbf"):
+        watch = QuoteWatch(io.BytesIO(begin + data), ",")
+        while watch.read(size):
+            pass
+        wrong = misquoted(io.BytesIO(begin + data), ",") is not None
+        assert wrong == (not _strict(text))
+        assert watch.suspect or not wrong
+
+
+@given(
+    st.lists(
+        st.lists(st.text(st.sampled_from('",\nab '), max_size=5), min_size=2, max_size=2),
+        min_size=1,
+        max_size=8,
+    ),
+    st.integers(1, 9),
+)
+def test_what_a_csv_writer_quotes_is_never_suspect(rows, size):
+    buffer = io.StringIO(newline="")
+    csv.writer(buffer, quoting=csv.QUOTE_ALL).writerows(rows)
+    watch = QuoteWatch(io.BytesIO(buffer.getvalue().encode()), ",")
+    while watch.read(size):
+        pass
+    assert not watch.suspect
+
+
+def test_quotes_inside_a_plain_field_are_text(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text('reward,arm\n1,12" pipe\n0,plain\n')
+    history = read_history(path)
+    assert history.arms == ('12" pipe', "plain") and history.n_rounds == 2
+
+
+def test_an_open_quote_late_in_a_long_file_is_named_by_its_row(tmp_path):
+    """Beyond one block of the reader, with quoted rows before it."""
+    n = 450_000
+    path = tmp_path / "long.csv"
+    path.write_text("reward,note,arm\n" + '1,"a, b",north east\n' * n + '0,x,"south\n')
+    assert path.stat().st_size > 1 << 23
+    with pytest.raises(DataError, match=rf"row {n + 2} of long.csv opens a double quote"):
+        read_history(path)
+    with pytest.raises(DataError, match=rf"row {n + 2} of long.csv opens a double quote"):
+        list(scan_history(path).chunks())
