@@ -195,7 +195,9 @@ def plot_frontier(audit: Any, *, ax: Axes | None = None) -> Axes:
         low, high = ([_finite(found[end]) for _, found in drawn] for end in ("lower", "upper"))
         mean = [_finite(found["mean"]) for _, found in drawn]
         axes.fill_between(x, low, high, color=_ACCENT, alpha=0.25, linewidth=0)
-        axes.plot(x, mean, color=_ACCENT, label="objective, mean and 95 %")
+        known = numbers["criterion"].get("model") == "truth"
+        label = "objective, exact" if known else "objective, mean and 95 %"
+        axes.plot(x, mean, color=_ACCENT, label=label)
     if exact:
         axes.plot(*zip(*exact, strict=True), color=_INK, label="subjective, exact")
     criterion = numbers["criterion"]
@@ -203,6 +205,8 @@ def plot_frontier(audit: Any, *, ax: Axes | None = None) -> Axes:
     axes.set_xlabel("eps1")
     axes.set_ylabel("smallest eps2")
     axes.set_ylim(bottom=0)
+    width = max(row["eps1"] for row in rows) or 1.0
+    axes.set_xlim(-0.03 * width, 1.05 * width)
     axes.grid(color=_FAINT, alpha=0.35, linewidth=0.6)
     axes.legend(frameon=False)
     return axes

@@ -53,7 +53,7 @@ def audit_figures(numbers: dict[str, Any], series: dict[str, Any] | None) -> lis
         Of ``series()``.
     """
     found = []
-    if any(row["subjective"] is not None for row in numbers["frontier"]):
+    if any(isinstance(row["subjective"], float) for row in numbers["frontier"]):
         found.append(_frontier(numbers))
     if numbers["log"]["n_rounds"]:
         if series is not None and numbers["log"]["selection"] != "none":

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from bayesfair.audit.criterion import VERDICTS
-from bayesfair.audit.text import divergence_words, number
+from bayesfair.audit.text import divergence_words, number, show_worst
 from bayesfair.checks import counted
 from bayesfair.report.labels import clean
 
@@ -221,7 +222,7 @@ def unchecked(numbers: dict[str, Any]) -> list[Unchecked]:
             "The worst round and pair", "There is no pair of arms to compare.",
             ("subjective.worst",),
         ))  # fmt: skip
-    elif numbers["subjective"]["worst"]["row"] is None:
+    elif show_worst(numbers) and numbers["subjective"]["worst"]["row"] is None:
         found.append(Unchecked(
             "The row of the worst round in its source", "The log came without row numbers.",
             ("subjective.worst.row",),
@@ -268,10 +269,11 @@ def unchecked(numbers: dict[str, Any]) -> list[Unchecked]:
         found.append(Unchecked(
             f"The {counted(log['n_skipped'], 'row')} left out", "Skipped on request.", ()
         ))  # fmt: skip
-    if numbers["criterion"]["seed"] is None and objective is not None:
+    drawn = objective is not None and numbers["criterion"]["model"] != "truth"
+    if numbers["criterion"]["seed"] is None and drawn:
         found.append(Unchecked(
             "Whether the draws can be repeated",
-            "No seed is known: a generator was given, or nothing was drawn.", ("criterion.seed",),
+            "A generator was given in place of a seed.", ("criterion.seed",),
         ))  # fmt: skip
     return found
 
@@ -310,7 +312,8 @@ def call(numbers: dict[str, Any]) -> str:
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
     by = "" if groups is None else ", by=..."
+    read = f"bf.read_history({source!r}{by})" if PurePath(source).suffix else f"...  # {source!r}"
     return (
-        f"import bayesfair as bf\n\nhistory = bf.read_history({source!r}{by})\n"
+        f"import bayesfair as bf\n\nhistory = {read}\n"
         f"audit = bf.audit(\n{arguments},\n)\nbf.write_report(audit, 'audit.html')"
     )

@@ -213,7 +213,7 @@ def _target(path: Any) -> Path:
         target = Path(path)
     except TypeError:
         raise OptionError(f"path={path!r} must be the name of a file.") from None
-    if not str(path).strip() or target.is_dir():
+    if not str(path).strip() or "\0" in str(path) or target.is_dir():
         raise OptionError(f"the report's path {str(path)!r} must be the name of a file.")
     if not target.parent.is_dir():
         raise OptionError(
