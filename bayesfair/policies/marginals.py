@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.errors import OptionError
 from bayesfair.kernels.best_arm import bernoulli_best_arm, beta_best_mean
 from bayesfair.policies.base import State
 from bayesfair.rewards import Finite, Rewards
@@ -70,14 +69,7 @@ def best_arm_probability(state: State) -> NDArray[np.float64]:
 
 
 def best_mean_probability(state: State) -> NDArray[np.float64]:
-    """Return P(theta_i is the largest mean): Thompson sampling's rule, by quadrature.
-
-    Raises
-    ------
-    OptionError
-        For ``"finite"`` rewards with more than two levels: the mean of a Dirichlet vector has no
-        distribution function in closed form.
-    """
+    """Return P(theta_i is the largest mean): Thompson sampling's rule, by quadrature."""
     if state.family == "bernoulli":
         pi = beta_best_mean(*state.beta)
     elif state.family == "normal":
@@ -90,10 +82,10 @@ def best_mean_probability(state: State) -> NDArray[np.float64]:
 
         pi = gamma_best_mean(state.prior[:, 0] + state.total, state.prior[:, 1] + state.pulls)
     else:
-        raise OptionError(
-            "Thompson sampling needs the distribution of every mean; for rewards with several "
-            "levels there is no closed form. Use family 'bernoulli', 'poisson' or 'normal'."
-        )
+        from bayesfair.kernels.dirichlet_mean import dirichlet_best_mean
+
+        assert state.levels is not None and state.support is not None
+        pi = dirichlet_best_mean(state.prior + state.levels, state.support)
     # quadrature leaves the sum within about 1e-9 of 1
     return np.asarray(pi / pi.sum())
 

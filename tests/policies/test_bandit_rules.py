@@ -196,11 +196,6 @@ def test_the_simulators_grid_and_the_pure_rule_integrate_the_same():
         np.testing.assert_allclose(grid, rule.selection_probability(state), atol=2e-8)
 
 
-def test_thompson_refuses_levels_whose_mean_has_no_closed_law():
-    with pytest.raises(OptionError, match="thompson is not defined for finite"):
-        Thompson().start(2, "finite", support=[0, 1, 2])
-
-
 # -- classic rules -------------------------------------------------------------------------------
 
 

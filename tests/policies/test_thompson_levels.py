@@ -1,0 +1,133 @@
+"""Thompson sampling with several reward levels: the law of Dirichlet means by other routes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from bayesfair.errors import DataError
+from bayesfair.kernels.dirichlet_mean import dirichlet_best_mean, dirichlet_mean_cdf
+from bayesfair.policies import Thompson
+from bayesfair.rewards import Finite
+from bayesfair.simulate import simulate
+
+
+def by_breaking_sticks(weight, level, m):
+    """P(M <= m) for three levels: p_3 is Beta, and the rest is split by another Beta."""
+    a, x = np.asarray(weight), np.asarray(level)
+
+    def given(angle):
+        third = math.sin(angle) ** 2
+        rest = (m - third * x[2]) / max(1 - third, 1e-300)  # mean of the first two levels below
+        below = stats.beta.cdf(np.clip((rest - x[0]) / (x[1] - x[0]), 0, 1), a[1], a[0])
+        return below * stats.beta.pdf(third, a[2], a[0] + a[1]) * math.sin(2 * angle)
+
+    ends = [(m - x[0]) / (x[2] - x[0]), (m - x[1]) / (x[2] - x[1]), a[2] / a.sum()]
+    points = sorted(math.asin(math.sqrt(v)) for v in ends if 0 < v < 1)
+    found, _ = integrate.quad(
+        given, 0, math.pi / 2, points=points, limit=2000, epsabs=1e-12, epsrel=1e-11
+    )
+    return found
+
+
+@pytest.mark.parametrize(
+    "weight",
+    [(0.5, 0.5, 0.5), (4.5, 0.5, 9.5), (0.5, 300.5, 0.5), (200.5, 1000.5, 0.5), (1.0, 2.0, 40.0)],
+    ids=str,
+)
+@pytest.mark.parametrize("level", [(0.0, 0.3, 1.0), (-2.0, -1.9, 7.0)], ids=str)
+def test_the_law_of_a_mean_of_three_levels(weight, level):
+    a, x = np.array(weight), np.array(level)
+    mean = a @ x / a.sum()
+    sd = math.sqrt((a @ x**2 / a.sum() - mean**2) / (a.sum() + 1))
+    at = mean + sd * np.array([-3.0, -1.0, -0.1, 0.2, 1.5, 4.0])
+    at = at[(at > x[0]) & (at < x[2])]
+    expected = [by_breaking_sticks(a, x, m) for m in at]
+    np.testing.assert_allclose(dirichlet_mean_cdf(a, x, at), expected, rtol=0, atol=3e-9)
+
+
+@pytest.mark.parametrize("a", [(0.5, 0.5), (100.5, 20.5), (0.5, 20_000.5), (3000.5, 70_000.5)])
+def test_the_law_of_a_mean_of_two_levels_is_beta(a):
+    at = stats.beta.ppf([1e-9, 1e-4, 0.1, 0.5, 0.9, 1 - 1e-6], a[1], a[0])
+    found = dirichlet_mean_cdf(a, [3.0, 5.0], 3 + 2 * at)
+    np.testing.assert_allclose(found, stats.beta.cdf(at, a[1], a[0]), rtol=0, atol=3e-9)
+    assert dirichlet_mean_cdf(a, [3.0, 5.0], [2.9, 3.0, 5.0, 6.0]).tolist() == [0, 0, 1, 1]
+
+
+def test_levels_that_share_a_value_are_one_level():
+    # four levels of which two nearly coincide: their weights add
+    at = [0.2, 0.45, 0.7]
+    split = dirichlet_mean_cdf([2.5, 1.5, 3.0, 4.5], [0.0, 0.5, 0.5 + 1e-10, 1.0], at)
+    joined = dirichlet_mean_cdf([2.5, 4.5, 4.5], [0.0, 0.5, 1.0], at)
+    np.testing.assert_allclose(split, joined, rtol=0, atol=1e-9)
+
+
+def test_the_best_of_two_means_by_integrating_one_law_against_the_other():
+    level = np.array([0.0, 1.0, 4.0])
+    first, second = np.array([6.5, 2.5, 3.5]), np.array([2.5, 9.5, 1.5])
+    step = 1e-4
+    edges = np.arange(0, 4 + step / 2, step)
+    first_law, second_law = (
+        np.array([by_breaking_sticks(a, level, m) for m in edges[::40]]) for a in (first, second)
+    )
+    # Stieltjes sum by the midpoint rule on increments, step .004: error of order its square
+    middle = (second_law[1:] + second_law[:-1]) / 2
+    expected = float((np.diff(first_law) * middle).sum())
+    found = dirichlet_best_mean(np.stack([first, second]), level)
+    np.testing.assert_allclose(found, [expected, 1 - expected], rtol=0, atol=2e-6)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("seed", range(6))
+def test_best_means_against_draws(seed):
+    rng = np.random.default_rng(seed)
+    k, n_levels, n = int(rng.integers(2, 5)), int(rng.integers(3, 6)), 400_000
+    level = np.sort(rng.normal(size=n_levels)) * 10.0 ** rng.integers(-2, 3)
+    seen = int(10 ** rng.uniform(0, 2.5))
+    weight = 0.5 + np.array(
+        [rng.multinomial(seen, rng.dirichlet(np.full(n_levels, 0.7))) for _ in range(k)]
+    )
+    found = dirichlet_best_mean(weight, level)
+    assert found.sum() == pytest.approx(1, abs=2e-9)
+    means = np.stack([rng.dirichlet(row, n) @ level for row in weight])
+    share = np.bincount(means.argmax(axis=0), minlength=k) / n
+    # five standard errors, 20 comparisons: below 2e-5 by chance
+    assert np.all(np.abs(share - found) < 5 * np.sqrt(found * (1 - found) / n) + 1e-6)
+
+
+def test_a_level_that_hardly_counts_leaves_the_rule_of_two_levels():
+    """Weight 1e-6 on a middle level moves probabilities by as much at the most."""
+    two = [(1.5, 4.5), (3.5, 2.5), (0.5, 0.5)]
+    three = np.array([(a, 1e-6, b) for a, b in two])
+    expected = Thompson().selection_probability(
+        _with_counts([(int(b - 0.5), int(a - 0.5)) for a, b in two])
+    )
+    found = dirichlet_best_mean(three, [0.0, 0.5, 1.0])
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+
+
+def _with_counts(wins_and_losses):
+    rule = Thompson()
+    state = rule.start(len(wins_and_losses))
+    for arm, (wins, losses) in enumerate(wins_and_losses):
+        for reward in [1.0] * wins + [0.0] * losses:
+            state = rule.update(state, arm, reward)
+    return state
+
+
+def test_runs_log_the_rule_on_the_rewards_known_so_far():
+    truth = Finite([1, 2, 5], [[0.2, 0.5, 0.3], [0.6, 0.2, 0.2], [0.1, 0.8, 0.1]])
+    run = simulate(Thompson(), truth, 60, seed=3, batch=5)
+    pi = run.selection_probability
+    np.testing.assert_allclose(pi[0], 1 / 3, atol=1e-9)
+    for t in (5, 30, 55):
+        weight = np.full((3, 3), 0.5)
+        for arm, reward in zip(run.arm[:t], run.reward[:t], strict=True):
+            weight[arm, [1, 2, 5].index(int(reward))] += 1
+        found = dirichlet_best_mean(weight, [1.0, 2.0, 5.0])
+        np.testing.assert_allclose(pi[t], found / found.sum(), atol=1e-12)
+    with pytest.raises(DataError, match="not in support"):
+        Thompson().update(Thompson().start(2, "finite", support=[0, 1, 2]), 0, 3.0)
