@@ -1,8 +1,9 @@
 """The audit of a logged sequence of decisions: smooth fairness and calibration."""
 
-from bayesfair.audit.api import audit, merge
+from bayesfair.audit.api import audit
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.group import AuditGroup
+from bayesfair.audit.merging import merge
 from bayesfair.audit.result import Audit
 from bayesfair.audit.state import AuditState
 from bayesfair.audit.storage import load_audit

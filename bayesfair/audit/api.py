@@ -1,4 +1,4 @@
-"""`audit` and `merge`: from a log to a result."""
+"""`audit`: from a log to a result."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesfair.audit.criterion import Criterion, finite_or_text
 from bayesfair.audit.findings import log_findings
@@ -20,24 +21,26 @@ from bayesfair.audit.objective import (
 )
 from bayesfair.audit.result import Audit, Settings
 from bayesfair.audit.running import iter_results, n_threads, parts_of, start_of
+from bayesfair.audit.state import AuditState
 from bayesfair.audit.summary import Summary, summarise
 from bayesfair.checks import as_generator, check_in_range, did_you_mean, listed
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
+from bayesfair.inference.contract import family_of_models, label_of
 from bayesfair.priors import describe_prior
 from bayesfair.rewards import Bernoulli, Rewards
-from bayesfair.sufficient import choose_family
+from bayesfair.sufficient import check_support, choose_family, seen_levels
 
-__all__ = ["audit", "merge"]
+__all__ = ["Question", "audit", "conclude"]
 
 _OPTIONS = (
-    "eps1", "eps2", "delta", "divergence", "reward_divergence", "family", "prior", "model",
-    "beliefs_model", "truth", "objective", "tolerance", "draws", "seed", "arm_groups",
+    "eps1", "eps2", "delta", "divergence", "reward_divergence", "family", "prior", "support",
+    "model", "beliefs_model", "truth", "objective", "tolerance", "draws", "seed", "arm_groups",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Question:
+class Question:
     """The options of an audit that apply to every group alike."""
 
     criterion: Criterion
@@ -52,6 +55,7 @@ class _Question:
     seed: Any
     options: Mapping[str, Any]
     progress: Callable[[int], None] | None
+    support: NDArray[np.float64] | None = None
 
 
 def audit(
@@ -64,6 +68,7 @@ def audit(
     reward_divergence: str | None = None,
     family: str = "auto",
     prior: Any = None,
+    support: Any = None,
     model: Any = None,
     beliefs_model: Any = None,
     truth: Rewards | None = None,
@@ -96,8 +101,11 @@ def audit(
         ``"auto"``, ``"bernoulli"``, ``"finite"``, ``"poisson"``, ``"normal"``.
     prior : optional
         Parameters of the conjugate prior, for all arms, ``(k, p)``, or by label; Bernoulli:
-        (alpha, beta), default Jeffreys (1/2, 1/2). Or an earlier audit (or its ``state``), to go
-        on where it ended.
+        (alpha, beta), default Jeffreys (1/2, 1/2). Or an earlier audit (a loaded one, or its
+        ``state``), to go on where it ended; of several logs for several logs.
+    support : sequence of float, optional
+        All values that a reward can take, for family ``"finite"`` (then the default); else those
+        seen in the log, or in the first part of a scan.
     model : str or callable, optional
         Posterior of the true rewards from a PyMC model instead of the conjugate one: a name in
         `bayesfair.models` or a function ``build(history)``.
@@ -170,11 +178,12 @@ def audit(
         tolerance=1e-9 if tolerance is None else tolerance,
         tolerance_given=tolerance is not None,
     )
-    question = _Question(
+    question = Question(
         criterion=criterion,
         tolerance=tolerance,
-        family=family,
+        family=family_of_models(family, model, beliefs_model),
         prior=prior,
+        support=None if support is None else check_support(support),
         model=model,
         beliefs_model=beliefs_model,
         truth=truth,
@@ -187,12 +196,16 @@ def audit(
     if isinstance(data, Mapping):
         if not data:
             raise DataError("there is no log to audit: the mapping of groups is empty.")
-        question = replace(question, family=_common_family(data, family))
+        question = _common_rewards(data, question)
         return AuditGroup(
             {
-                str(label): _grouped(_audit_one(log, question), arm_groups)
-                for label, log in data.items()
+                label: _grouped(_audit_next(label, log, question), arm_groups)
+                for label, log in ((str(name), log) for name, log in data.items())
             }
+        )
+    if isinstance(prior, AuditGroup):
+        raise OptionError(
+            "prior= is an audit of several logs, and this is one log: give prior=earlier[label]."
         )
     return _grouped(_audit_one(data, question), arm_groups)
 
@@ -205,28 +218,40 @@ def _grouped(result: Audit, arm_groups: Mapping[str, str] | None) -> Audit:
     return with_arm_groups(result, arm_groups)
 
 
-def _common_family(data: Mapping[Any, Any], family: str) -> str:
-    """Return one family for all groups: that of their rewards together."""
+def _common_rewards(data: Mapping[Any, Any], question: Question) -> Question:
+    """Let all groups have one family, that of their rewards together, and the same values."""
     logs = [log for log in data.values() if isinstance(log, History)]
-    if family != "auto" or len(logs) != len(data):
-        return family
+    resumed = isinstance(question.prior, AuditGroup)
+    if question.support is not None or resumed or len(logs) != len(data):
+        return question
     rewards = np.concatenate([log.reward for log in logs])
-    return choose_family(History(np.zeros(len(rewards), dtype=np.int32), rewards))[0]
+    family = question.family
+    if family == "auto":
+        family = choose_family(History(np.zeros(len(rewards), dtype=np.int32), rewards))[0]
+    support = seen_levels(rewards) if family == "finite" else None
+    return replace(question, family=family, support=support)
 
 
-def _audit_one(data: Any, question: _Question) -> Audit:
+def _audit_one(data: Any, question: Question) -> Audit:
     if not isinstance(data, History) and not hasattr(data, "chunks"):
         raise DataError(
             f"cannot audit a {type(data).__name__}: give a History (bayesfair.read_history), a "
             "scan (bayesfair.scan_history), or a mapping of labels to them."
         )
+    resumed = isinstance(getattr(question.prior, "state", question.prior), AuditState)
+    for name in ("model", "beliefs_model"):
+        if resumed and getattr(question, name) is not None:
+            raise OptionError(
+                f"{name}= needs the whole log for its posterior and cannot go on from an earlier "
+                f"audit (prior=); audit the whole log, or leave {name} out."
+            )
     if question.beliefs_model is not None:
         from bayesfair.audit.general import audit_with_beliefs_model
 
         summary, notes = audit_with_beliefs_model(data, question)
     else:
         summary, notes = _summarise_log(data, question)
-    result = replace(_conclude(summary, question, notes, data), data=data)
+    result = replace(conclude(summary, question, notes, data), data=data)
     if question.truth is None or not isinstance(data, History):
         return result
     from bayesfair.performance import utility
@@ -235,15 +260,27 @@ def _audit_one(data: Any, question: _Question) -> Audit:
     return replace(result, extra={"utility": _finite(found.to_dict())})
 
 
+def _audit_next(label: str, log: Any, question: Question) -> Audit:
+    """Audit one of several logs, from where the earlier audit of the same label ended."""
+    if not isinstance(question.prior, AuditGroup):
+        return _audit_one(log, question)
+    result = _audit_one(log, replace(question, prior=question.prior.start_for(label, log.arms)))
+    if label in question.prior.audits:
+        return result
+    note = "The earlier audit had no such group: its beliefs start from the prior."
+    summary = replace(result.summary, notices=(note, *result.summary.notices))
+    return replace(result, summary=summary, findings=(note, *result.findings))
+
+
 def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: finite_or_text(value) for name, value in values.items()}
 
 
-def _summarise_log(data: Any, question: _Question) -> tuple[Summary, list[str]]:
+def _summarise_log(data: Any, question: Question) -> tuple[Summary, list[str]]:
     first = data if isinstance(data, History) else next(iter(parts_of(data)), None)
     if first is None or first.n_rounds == 0:
         raise DataError(f"{getattr(data, 'source', 'the log')} has no rounds to audit.")
-    start, note = start_of(data, question.family, question.prior, first)
+    start, note = start_of(data, question.family, question.prior, first, question.support)
     notes = [note] if note else []
     if first.prior_counts is not None and start.n_rounds == 0:
         notes.append(
@@ -264,62 +301,7 @@ def _summarise_log(data: Any, question: _Question) -> tuple[Summary, list[str]]:
     return replace(total, notices=(*notes, *total.notices)), []
 
 
-def merge(first: Audit, second: Audit, *, seed: Any = None) -> Audit:
-    """Return the audit of two consecutive parts of one log.
-
-    Parameters
-    ----------
-    first : Audit
-        Of the earlier part.
-    second : Audit
-        Of the part that follows, made with ``prior=first.state`` and the same criterion.
-    seed : int or Generator, optional
-        For the objective part; default the seed of `second`.
-
-    Returns
-    -------
-    Audit
-        The numbers of an audit of the whole (its log is no longer at hand for `Audit.rounds`).
-
-    Raises
-    ------
-    DataError, OptionError
-        If `second` does not start where `first` ended, or asked something else.
-
-    Examples
-    --------
-    >>> log = History(["a", "b"] * 4, [1, 0, 0, 1] * 2, selection_probability=[[0.5, 0.5]] * 8)
-    >>> early = audit(log.before(5), seed=1)
-    >>> late = audit(log.rounds(5, 8), prior=early.state, seed=1)
-    >>> merge(early, late).regret == audit(log, seed=1).regret
-    True
-    """
-    summary = first.summary.merged(second.summary)
-    settings = second.settings
-    if settings.model not in (None, "conjugate"):
-        raise OptionError(
-            f"an audit with model={settings.model!r} needs the whole log for its posterior and "
-            "cannot be merged; audit the parts with the conjugate posterior."
-        )
-    seed = settings.seed if seed is None else seed
-    question = _Question(
-        criterion=summary.criterion,
-        tolerance=summary.criterion.tolerance if summary.criterion.tolerance_given else None,
-        family=settings.family,
-        prior=None,
-        model=None,
-        beliefs_model=None,
-        truth=None,
-        objective=second.objective is not None and seed is not None,
-        draws=settings.draws,
-        seed=seed,
-        options={},
-        progress=None,
-    )
-    return _conclude(summary, question, [], None)
-
-
-def _conclude(summary: Summary, question: _Question, notes: list[str], data: Any) -> Audit:
+def conclude(summary: Summary, question: Question, notes: list[str], data: Any) -> Audit:
     """Add tolerance, objective part and notices to a summary."""
     notices = [*notes, *summary.notices, *summary.repairs.sentences(), *log_findings(summary)]
     tolerance = question.criterion.tolerance
@@ -353,15 +335,15 @@ def _conclude(summary: Summary, question: _Question, notes: list[str], data: Any
         notices.append(guarantee_note(criterion.divergence, criterion.reward_divergence))
     model = question.model
     model_name = "truth" if question.truth is not None else (
-        "conjugate" if model is None else model if isinstance(model, str) else model.__name__
+        "conjugate" if model is None else label_of(model)
     )  # fmt: skip
     settings = Settings(
         family=summary.start.family,
         model=model_name if question.objective else None,
-        prior=describe_prior(summary.start.prior, summary.start.family, summary.arms),
+        prior=_prior_words(summary, question),
         seed=int(question.seed) if isinstance(question.seed, (int, np.integer)) else None,
         draws=question.draws,
-        beliefs_model=None if question.beliefs_model is None else str(question.beliefs_model),
+        beliefs_model=None if question.beliefs_model is None else label_of(question.beliefs_model),
     )
     return Audit(
         criterion=criterion,
@@ -370,12 +352,29 @@ def _conclude(summary: Summary, question: _Question, notes: list[str], data: Any
         objective=objective,
         regret_objective=regret,
         findings=tuple(dict.fromkeys(notices)),
-        model_options=dict(question.options),
+        model_options=_model_options(question),
     )
 
 
+def _model_options(question: Question) -> dict[str, Any]:
+    """Return the options that went to the model of the true rewards."""
+    if question.model is None:
+        return {}
+    from bayesfair.audit.general import model_options
+
+    return model_options(question)["model"]
+
+
+def _prior_words(summary: Summary, question: Question) -> str:
+    """Return the conjugate prior in words, unless models take its place everywhere."""
+    drawn = question.objective and question.truth is None
+    if question.beliefs_model is not None and (question.model is not None or not drawn):
+        return "that of the models, see the notices"
+    return describe_prior(summary.start.prior, summary.start.family, summary.arms)
+
+
 def _objective(
-    summary: Summary, question: _Question, rng: np.random.Generator, data: Any
+    summary: Summary, question: Question, rng: np.random.Generator, data: Any
 ) -> tuple[Objective, list[str]]:
     """Return the objective part from known rewards, a model's posterior, or the conjugate one."""
     k, sums = len(summary.arms), summary.sums
@@ -399,7 +398,7 @@ def _objective(
     elif question.beliefs_model is not None:
         from bayesfair.audit.general import posterior_of_log
 
-        rewards = posterior_of_log(data, summary.start, question.draws, rng)
+        rewards = posterior_of_log(data, summary.start, question.draws, rng, question.support)
         notices.append(
             "The true rewards are drawn from the conjugate posterior of the whole log, not from "
             "the model of the beliefs; model= chooses another."

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bayesfair.audit.calibration import beta_interval
 from bayesfair.audit.criterion import worst_verdict
 from bayesfair.audit.result import Audit
+from bayesfair.audit.state import AuditState
 
 if TYPE_CHECKING:
     pass
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 __all__ = ["AuditGroup"]
 
@@ -32,6 +37,48 @@ class AuditGroup:
 
     def __len__(self) -> int:
         return len(self.audits)
+
+    def start_for(self, label: str, arms: Sequence[str]) -> AuditState | None:
+        """Return where the next part of a log starts; for a new label the prior of all the others.
+
+        None where the others have no prior in common, or other arms: the default prior.
+        """
+        if label in self.audits:
+            return self.audits[label].state
+        starts = [audit.summary.start for audit in self.audits.values()]
+        fresh = starts[0].afresh()
+        shared = (fresh.same_as(start.afresh()) for start in starts)
+        return fresh if fresh.arms == tuple(arms) and all(shared) else None
+
+    def resume(
+        self,
+        data: Mapping[str, Any],
+        *,
+        objective: bool | None = None,
+        draws: int | None = None,
+        seed: Any = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> AuditGroup:
+        """Return the audits of these logs together with their next parts; see `Audit.resume`.
+
+        A label that has no next part stays as it is; a new one starts from the prior.
+        """
+        from bayesfair.audit.merging import resume
+
+        return resume(self, data, objective=objective, draws=draws, seed=seed, progress=progress)
+
+    @property
+    def tree(self) -> xr.DataTree:
+        """One node per group, as `Audit.tree`; the group's label is its attribute ``label``."""
+        from bayesfair.audit.storage import to_tree
+
+        return to_tree(self)
+
+    def save(self, path: Any, *, rounds: bool = False) -> None:
+        """Write all audits to one NetCDF file; see `Audit.save`."""
+        from bayesfair.audit.storage import save_audit
+
+        save_audit(self, path, rounds=rounds)
 
     @property
     def verdict(self) -> str:

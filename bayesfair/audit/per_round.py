@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,14 @@ if TYPE_CHECKING:
 
     from bayesfair.audit.result import Audit
 
-__all__ = ["iter_rounds", "rounds_dataset", "write_rounds"]
+__all__ = ["KeptRounds", "iter_rounds", "rounds_dataset", "write_rounds"]
+
+
+@dataclass(frozen=True, eq=False)
+class KeptRounds:
+    """Every round of an audit, as `iter_rounds` yields them, where the log itself is gone."""
+
+    columns: dict[str, NDArray[Any]]
 
 
 def iter_rounds(audit: Audit) -> Iterator[dict[str, NDArray[Any]]]:
@@ -33,9 +41,12 @@ def iter_rounds(audit: Audit) -> Iterator[dict[str, NDArray[Any]]]:
 
     if audit.data is None:
         raise OptionError(
-            "this audit does not hold its log any more (it was loaded or merged); audit the log "
-            "again to see its rounds."
+            "this audit does not hold its log any more (it was loaded or merged). Audit the log "
+            "again to see its rounds, or save an audit with save(path, rounds=True) to keep them."
         )
+    if isinstance(audit.data, KeptRounds):
+        yield audit.data.columns
+        return
     start = audit.summary.start
     offset = start.n_rounds
     for part, result in iter_results(audit.data, start, audit.criterion, want_rounds=True):

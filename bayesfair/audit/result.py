@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["Audit", "Settings"]
 
 
+def _version() -> str:
+    from bayesfair import __version__
+
+    return __version__
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """How an audit was made, beside its criterion.
@@ -37,6 +44,8 @@ class Settings:
         Posterior draws.
     beliefs_model : str or None
         Model of the beliefs, None for the conjugate ones.
+    version : str
+        Of bayesfair, which made it.
     """
 
     family: str
@@ -45,6 +54,7 @@ class Settings:
     seed: int | None
     draws: int
     beliefs_model: str | None = None
+    version: str = field(default_factory=_version)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -178,8 +188,6 @@ class Audit:
         A value that cannot be had is None, with its reason under ``notices``; infinite values
         are ``"inf"``.
         """
-        from bayesfair import __version__
-
         summary, criterion, settings = self.summary, self.criterion, self.settings
         sums, n = summary.sums, summary.sums.n_rounds
         lower_subjective = lower_objective = None
@@ -192,7 +200,7 @@ class Audit:
         weights = summary.weights
         ess = weights.total**2 / weights.squares if weights.n and weights.squares else None
         out: dict[str, Any] = {
-            "bayesfair": __version__,
+            "bayesfair": settings.version,
             "verdict": self.verdict,
             "log": {
                 "source": summary.source,
@@ -243,12 +251,14 @@ class Audit:
         worst = self.summary.worst
         if worst is None or worst.arm < 0:
             return None
-        return {
+        found = {
             "round": worst.round,
             "row": worst.row,
             "arm": self.summary.arms[worst.arm],
             "arm_other": self.summary.arms[worst.arm_other],
         }
+        # a row means nothing without its file, where the log came in several
+        return found if worst.source == self.summary.source else found | {"source": worst.source}
 
     def _objective(self) -> dict[str, Any] | None:
         if self.objective is None:
@@ -324,7 +334,7 @@ class Audit:
         Raises
         ------
         OptionError
-            If the log is no longer at hand (a loaded or merged audit).
+            If the log is no longer at hand (a merged audit, or a loaded one saved without rounds).
         """
         from bayesfair.audit.per_round import rounds_dataset
 
@@ -354,11 +364,62 @@ class Audit:
 
         return audit_prior_sensitivity(self, model=model)
 
-    def save(self, path: Any) -> None:
-        """Write the audit to a NetCDF file; `load_audit` reads it back."""
+    def resume(
+        self,
+        data: Any,
+        *,
+        objective: bool | None = None,
+        draws: int | None = None,
+        seed: Any = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> Audit:
+        """Return the audit of this log together with its next part.
+
+        Parameters
+        ----------
+        data : History or HistoryScan
+            The rounds that follow, with the same arms.
+        objective, draws, seed
+            Of the objective part; default as in this audit.
+        progress : callable, optional
+            As in `bayesfair.audit`.
+
+        Returns
+        -------
+        Audit
+            The numbers of one audit of the whole log, to rounding.
+
+        Raises
+        ------
+        DataError, OptionError
+            As `bayesfair.audit` and `bayesfair.merge`.
+
+        Examples
+        --------
+        >>> from bayesfair import History
+        >>> from bayesfair.audit import audit
+        >>> log = History(["a", "b"] * 4, [1, 0, 0, 1] * 2, selection_probability=[[0.5, 0.5]] * 8)
+        >>> early = audit(log.before(5), seed=1)
+        >>> early.resume(log.rounds(5, 8)).regret == audit(log, seed=1).regret
+        True
+        """
+        from bayesfair.audit.merging import resume
+
+        return resume(self, data, objective=objective, draws=draws, seed=seed, progress=progress)
+
+    def save(self, path: Any, *, rounds: bool = False) -> None:
+        """Write the audit to a NetCDF file; `bayesfair.load_audit` reads it back whole.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; one that is there is replaced.
+        rounds : bool
+            Also keep every round (n_rounds x k numbers), so that `rounds` works once loaded.
+        """
         from bayesfair.audit.storage import save_audit
 
-        save_audit(self, path)
+        save_audit(self, path, rounds=rounds)
 
     def __str__(self) -> str:
         from bayesfair.audit.text import render

@@ -11,12 +11,12 @@ import numpy as np
 
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.state import AuditState
-from bayesfair.checks import check_choice
-from bayesfair.errors import DataError
+from bayesfair.checks import check_choice, listed
+from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.kernels.stream import start_state, stream_bernoulli
 from bayesfair.priors import prior_table
-from bayesfair.sufficient import choose_family, earlier_counts
+from bayesfair.sufficient import check_support, choose_family, earlier_counts
 
 __all__ = ["FAMILIES", "iter_results", "n_threads", "parts_of", "start_of"]
 
@@ -54,7 +54,7 @@ def require_bernoulli(part: History) -> None:
     if bad.any():
         t = int(np.flatnonzero(bad)[0])
         raise DataError(
-            f"reward of {part.where(t)} is {reward[t]:g}; Bernoulli rewards are 0 or 1 "
+            f"{part.where_reward(t)} is {reward[t]:g}; Bernoulli rewards are 0 or 1 "
             f"({int(bad.sum())} such rounds). For ratings use family='finite', for counts "
             "family='poisson', for measurements family='normal' (a scan chooses the family by its "
             "first part)."
@@ -75,7 +75,7 @@ def _refuse_strays(log: History) -> None:
     if n <= max(2, 0.01 * int(seen.sum())) and int(seen.sum()) >= _MANY_REWARDS:
         t = int(np.flatnonzero(stray)[0])
         raise DataError(
-            f"reward of {log.where(t)} is {log.reward[t]:g}, but all rewards "
+            f"{log.where_reward(t)} is {log.reward[t]:g}, but all rewards "
             f"except {n} are 0 or 1. If it stands for a missing reward, mark it so "
             "(missing=); if rewards can really be that, say which they are: family='finite', "
             "'poisson' or 'normal'."
@@ -83,7 +83,7 @@ def _refuse_strays(log: History) -> None:
 
 
 def start_of(
-    data: Any, family: str, prior: Any, first: History | None
+    data: Any, family: str, prior: Any, first: History | None, support: Any = None
 ) -> tuple[AuditState, str | None]:
     """Return the state before the first round, and a notice where the family was chosen.
 
@@ -97,6 +97,8 @@ def start_of(
         See `bayesfair.audit`.
     first : History or None
         First part, from which ``"auto"`` chooses.
+    support : sequence of float or None
+        All values of a finite reward; default those seen in `first`.
     """
     arms = tuple(data.arms)
     earlier = getattr(prior, "state", prior)
@@ -106,8 +108,23 @@ def start_of(
                 f"prior is the state of an audit with arms {list(earlier.arms)}, this log has "
                 f"{list(arms)}; read it with arms={list(earlier.arms)}."
             )
+        if family not in ("auto", earlier.family):
+            raise OptionError(
+                f"family={family!r} cannot go on from an audit with family {earlier.family!r}; "
+                "leave family= out."
+            )
+        earlier.require_beliefs()
+        if support is not None and not np.array_equal(
+            check_support(support), getattr(earlier.beliefs, "support", ())
+        ):
+            raise OptionError(
+                "support= differs from that of the earlier audit; leave it out, or audit the "
+                "whole log with it."
+            )
         return earlier, None
     note = None
+    if support is not None and family == "auto":
+        family = "finite"
     if family == "auto":
         family, note = ("bernoulli", None) if first is None else choose_family(first)
         if family == "bernoulli":
@@ -118,7 +135,15 @@ def start_of(
     if family != "bernoulli":
         from bayesfair.audit.general import general_start
 
-        return general_start(arms, family, prior, first), note
+        state = general_start(arms, family, prior, first, support)
+        if family == "finite" and support is None:
+            seen = listed([f"{v:g}" for v in state.beliefs.support])
+            looked = f"The values {seen} are those seen in the log, which looks ahead: others "
+            looked += "count as impossible. Give support= to fix them."
+            note = looked if note is None else f"{note} {looked}"
+        return state, note
+    if support is not None:
+        raise OptionError("support= lists the values of family='finite'; leave one of them out.")
     table = prior_table(prior, "bernoulli", arms)
     begin = table
     if first is not None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.errors import DataError
-from bayesfair.kernels.stream import StreamState
+from bayesfair.checks import counted, listed
+from bayesfair.errors import DataError, OptionError
+from bayesfair.kernels.stream import StreamState, start_state
 
 __all__ = ["AuditState"]
 
@@ -56,8 +57,18 @@ class AuditState:
             )
         return self.posterior - self.prior
 
+    def same_as(self, other: AuditState) -> bool:
+        """Return whether both states are the same to rounding."""
+        return (
+            self.arms == other.arms
+            and self.family == other.family
+            and self.n_rounds == other.n_rounds
+            and np.array_equal(self.prior, other.prior)
+            and _same(self.beliefs, other.beliefs)
+        )
+
     def require_same(self, other: AuditState) -> None:
-        """Raise unless both states are the same to rounding.
+        """Raise unless ``other``, the start of a later part, is this state to rounding.
 
         Raises
         ------
@@ -65,17 +76,50 @@ class AuditState:
             Saying what differs.
         """
         if self.arms != other.arms:
-            raise DataError("the audits have different arms; only parts of one log can be merged.")
-        same = (
-            self.family == other.family
-            and self.n_rounds == other.n_rounds
-            and np.array_equal(self.prior, other.prior)
-            and _same(self.beliefs, other.beliefs)
-        )
-        if not same:
             raise DataError(
-                f"the second audit does not start where the first one ended (after {self.n_rounds} "
-                f"rounds; it starts after {other.n_rounds}). Make it with prior=first.state."
+                f"the audits have different arms, {listed(self.arms)} and {listed(other.arms)}; "
+                "only parts of one log can be merged. Read every part with the same arms=."
+            )
+        if self.same_as(other):
+            return
+        ends, starts = counted(self.n_rounds, "round"), counted(other.n_rounds, "round")
+        if self.family != other.family:
+            why = f"it ended with {self.family} beliefs, the second starts with {other.family} ones"
+        elif other.n_rounds == 0:
+            why = f"it ended after {ends}, the second starts afresh from a prior"
+        elif other.n_rounds > self.n_rounds:
+            why = f"it ended after {ends}, the second starts after {starts}: a part is missing"
+        elif other.n_rounds < self.n_rounds:
+            why = f"it ended after {ends}, the second starts after {starts}: wrong order, or twice"
+        else:
+            why = f"both stand after {ends}, but with other beliefs: the second follows another log"
+        raise DataError(
+            f"the second audit does not start where the first one ended: {why}. Make it with "
+            "prior=first, and merge parts in the order of the log."
+        )
+
+    def afresh(self) -> AuditState:
+        """Return the state before the first round of another log, under the same prior."""
+        if isinstance(self.beliefs, StreamState):
+            begin: Any = start_state(self.prior[:, 0], self.prior[:, 1])
+        else:
+            self.require_beliefs()
+            nobody = {f: getattr(self.beliefs, f)[:0] for f in self.beliefs._fields if "pend" in f}
+            begin = self.beliefs._replace(parameters=self.prior, **nobody)
+        return replace(self, n_rounds=0, beliefs=begin)
+
+    def require_beliefs(self) -> None:
+        """Raise if nothing can go on from this state.
+
+        Raises
+        ------
+        OptionError
+            If the beliefs came from a model, of which no state is kept.
+        """
+        if isinstance(self.beliefs, tuple) and not self.beliefs:
+            raise OptionError(
+                "an audit with beliefs_model= ends in draws of a model, not in a state that the "
+                "next part could start from; audit the whole log, or leave beliefs_model out."
             )
 
     @property

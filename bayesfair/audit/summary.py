@@ -21,14 +21,21 @@ from bayesfair.probabilities import Repairs, Resolution
 __all__ = ["Moments", "Summary", "Worst", "cells_of", "summarise"]
 
 
+_TO = " ... "
+
+
 class Worst(NamedTuple):
-    """The worst round and pair at the asked eps1; ``round`` counts from the start of the log."""
+    """The worst round and pair at the asked eps1.
+
+    ``round`` counts from the start of the log, ``row`` within the file ``source``.
+    """
 
     excess: float
     round: int
     row: int | None
     arm: int
     arm_other: int
+    source: str
 
 
 class Moments(NamedTuple):
@@ -182,6 +189,11 @@ class Summary:
             If ``later`` did not start from the end of this part, or asked something else.
         """
         self.criterion.require_same(later.criterion)
+        if not self.end.same_as(later.start) and later.end.same_as(self.start):
+            raise DataError(
+                f"the audit of {self.source!r} starts where that of {later.source!r} ended: they "
+                "come in the other order, merge(second, first)."
+            )
         self.end.require_same(later.start)
         if self.selection != later.selection:
             raise DataError(
@@ -194,6 +206,8 @@ class Summary:
             cells[key] = cell if known is None else known.merged(cell)  # type: ignore[arg-type]
         return replace(
             self,
+            source=_span(self.source, later.source),
+            missing=_span(self.missing, later.missing),
             end=later.end,
             sums=self.sums.merged(later.sums),
             frontier=np.maximum(self.frontier, later.frontier),
@@ -209,6 +223,12 @@ class Summary:
             notices=tuple(dict.fromkeys((*self.notices, *later.notices))),
             repairs=self.repairs.merged(later.repairs),
         )
+
+
+def _span(first: str, last: str) -> str:
+    """Return the first and the last of several names in a row, or the one that they share."""
+    first, last = first.split(_TO, maxsplit=1)[0], last.rsplit(_TO, maxsplit=1)[-1]
+    return first if first == last else f"{first}{_TO}{last}"
 
 
 def _worst_of(first: Worst | None, later: Worst | None) -> Worst | None:
@@ -289,7 +309,7 @@ def summarise(
         i, j = (int(x) for x in result.worst_pair)
         t = int(result.worst_round)
         row = None if part.row is None or t < 0 else int(part.row[t])
-        worst = Worst(float(result.worst_excess), offset + t, row, i, j)
+        worst = Worst(float(result.worst_excess), offset + t, row, i, j, part.source)
     unseen = np.isnan(part.reward)
     rewards = np.where(unseen, 0.0, part.reward)
     sums = Sums(
