@@ -86,6 +86,54 @@ def test_cumulative_regret_ends_at_the_total():
         bf.plot_cumulative_regret(np.array([0.1, np.nan]))
 
 
+def test_cumulative_regret_of_a_thinned_series_is_that_of_the_rounds():
+    n = 3000
+    log = bf.History(["a", "b"] * (n // 2), [1, 0, 1] * (n // 3),
+                     selection_probability=[[0.5, 0.5]] * n)  # fmt: skip
+    audit = bf.audit(log, seed=1, draws=100)
+    path = np.cumsum(audit.rounds()["fairness_regret"].values)
+    line = bf.plot_cumulative_regret(audit.series(), ax=Figure().subplots()).lines[0]
+    x, y = line.get_xdata(), line.get_ydata()
+    assert (x[0], y[0], x[-1]) == (0, 0, n)
+    assert len(x) < 1100
+    np.testing.assert_allclose(y[1:], path[x[1:] - 1], rtol=1e-9)
+
+
+def test_selection_beside_p_best():
+    audit = bf.audit(bf.read_history(examples.path("ecmo")), seed=1)
+    axes = bf.plot_selection(audit, ax=Figure().subplots())
+    arms = audit.to_dict()["arms"]
+    drawn = {line.get_label(): line.get_xdata().tolist() for line in axes.lines}
+    assert drawn["mean selection probability"] == [a["selection_mean"] for a in arms]
+    assert drawn["P*, believed"] == [a["p_best_subjective"] for a in arms]
+    assert drawn["P*, posterior"] == [a["p_best_objective"] for a in arms]
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["ECMO", "conventional"]
+
+
+def test_selection_of_many_arms_and_of_choices_alone():
+    arms = [f"arm {i}" for i in range(40)]
+    many = bf.audit(bf.History(arms * 2 + arms[:20], [1, 0] * 50, arms=arms), seed=1, draws=50)
+    axes = bf.plot_selection(many.to_dict(), ax=Figure().subplots())
+    points = next(line for line in axes.lines if line.get_label() == "an arm")
+    # 100 rounds: the first 20 arms were chosen three times, the others twice
+    np.testing.assert_allclose(points.get_ydata(), [0.03] * 20 + [0.02] * 20)
+    assert axes.get_ylabel() == "share of the choices"
+    chosen = bf.audit(bf.History(["a", "b", "a", "a"], [1, 0, 1, 1], propensity=[0.5] * 4), seed=1)
+    lines = bf.plot_selection(chosen, ax=Figure().subplots()).lines
+    found = {line.get_label(): line.get_xdata().tolist() for line in lines}
+    assert found["share of the choices"] == [0.75, 0.25]
+
+
+def test_frontier_without_finite_values_draws_none():
+    log = bf.History(["a", "b"] * 9, [1, 0] * 9, selection_probability=[[1, 0], [0, 1]] * 9)
+    axes = bf.plot_frontier(bf.audit(log, divergence="kl", seed=1), ax=Figure().subplots())
+    exact = next(line for line in axes.lines if line.get_label() == "subjective, exact")
+    assert np.isnan(exact.get_ydata()).all()
+    low, high = axes.get_xlim()
+    assert low < 0
+    assert high > 2
+
+
 def test_frontier_of_both_kinds_of_audit():
     audit = bf.audit(bf.read_history(examples.path("ecmo")), seed=1)
     axes = bf.plot_frontier(audit, ax=Figure().subplots())

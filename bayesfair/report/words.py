@@ -157,6 +157,25 @@ def group_sentences(numbers: dict[str, Any]) -> list[str]:
             f"{number(runs['share'])}, with a 95 % interval of {number(runs['lower'])} to "
             f"{number(runs['upper'])} where the groups are runs of the same rule."
         )
+    regret = [
+        value
+        for audit in numbers["groups"].values()
+        if (value := audit["calibration"]["subjective"]["regret_per_round"]) is not None
+    ]
+    if regret:
+        found.append(
+            f"On average {number(min(regret))} to {number(max(regret))} of a round's probability, "
+            "by group, would have to move between arms to match each arm's probability of being "
+            "best; 0 is a perfect match, 1 the worst."
+        )
+    logs = [audit["log"] for audit in numbers["groups"].values()]
+    total = {
+        key: sum(log[key] for log in logs) for key in ("n_rounds", "n_unobserved", "n_skipped")
+    }
+    found.append(
+        f"The groups hold {counted(total['n_rounds'], 'round')}; rewards of "
+        f"{total['n_unobserved']} were not observed, {counted(total['n_skipped'], 'row')} left out."
+    )
     return found
 
 

@@ -1,5 +1,6 @@
 """The page says what the numbers say, for every kind of log, and says what is missing."""
 
+import copy
 import json
 import re
 
@@ -9,9 +10,8 @@ from page_tools import Page
 
 import bayesfair as bf
 from bayesfair import examples
+from bayesfair.errors import OptionError
 from bayesfair.report.words import unchecked
-
-RNG = np.random.default_rng(7)
 
 
 def log(k, n, selection="full", *, seed=0, **options):
@@ -320,7 +320,38 @@ def test_mixed_groups_keep_every_notice(tmp_path):
             assert notice in page.text
     assert numbers["notices"][0] in page.text
     assert "Of 3 groups:" in page.text
+    assert (
+        "The groups hold 120 rounds; rewards of 0 were not observed, 0 rows left out." in page.text
+    )
+    regret = [numbers["groups"][g]["calibration"]["subjective"]["regret_per_round"] for g in "xy"]
+    assert f"On average {min(regret):.4f} to {max(regret):.4f} of a round" in page.text
     assert "1 group without a value" in page.text  # the figure of regrets lacks z
+
+
+class Stub:
+    """An audit with other numbers."""
+
+    def __init__(self, numbers):
+        self.numbers = numbers
+
+    def to_dict(self):
+        return self.numbers
+
+
+def test_the_file_of_the_worst_row_is_named_where_there_are_several(ecmo, tmp_path):
+    numbers = copy.deepcopy(ecmo.to_dict())
+    numbers["subjective"]["worst"]["source"] = "part-2.csv"
+    page = page_of(Stub(numbers), tmp_path)
+    assert "The worst case is round 11 (row 13 of part-2.csv )" in page.text
+    assert [a["aria-labelledby"] for a in page.all("svg")] == ["frontier-alt", "selection-alt"]
+
+
+def test_audits_of_comparisons_are_refused_by_name(tmp_path):
+    duels = bf.Comparisons.from_duels(["a", "b"] * 40, ["b", "a"] * 40, ["left"] * 80,
+                                      keep_rows=True)  # fmt: skip
+    audit = bf.audit_comparisons(duels, selection_probability=[0.5, 0.5], seed=1)
+    with pytest.raises(OptionError, match="cannot report on a DuelAudit"):
+        bf.write_report(audit, tmp_path / "a.html")
 
 
 def test_python_call_on_the_page_repeats_the_numbers(ecmo, tmp_path, monkeypatch):
