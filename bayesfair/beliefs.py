@@ -18,7 +18,7 @@ from bayesfair.kernels.conjugate import BeliefTable, iter_parameters
 from bayesfair.kernels.continuous_arms import location_scale_best_arm
 from bayesfair.priors import DEFAULT_PRIOR, describe_prior, prior_table
 from bayesfair.rewards import Rewards
-from bayesfair.sufficient import choose_family, earlier_counts
+from bayesfair.sufficient import check_support, choose_family, earlier_counts, seen_levels
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -122,8 +122,12 @@ def coded_rewards(history: History, family: str, support: NDArray[np.float64]) -
         t = int(np.flatnonzero(bad)[0])
         raise DataError(
             f"reward of {history.where(t)} is {reward[t]:g}; family={family!r} needs {allowed} "
-            f"({int(bad.sum())} such rounds). Ratings: 'finite'; counts: 'poisson'; measurements: "
-            "'normal'."
+            f"({int(bad.sum())} such rounds). "
+            + (
+                "List all values that a reward can take: support=."
+                if family == "finite"
+                else "Ratings: 'finite'; counts: 'poisson'; measurements: 'normal'."
+            )
         )
     return coded
 
@@ -132,15 +136,17 @@ def belief_start(
     arms: tuple[str, ...], family: str, prior: Any, first: History | None, support: Any = None
 ) -> tuple[BeliefTable, NDArray[np.float64]]:
     """Return the beliefs before the first round, and the table of the prior."""
+    if support is not None:
+        if family not in ("auto", "finite"):
+            raise OptionError(
+                f"support= lists the values of family='finite'; family={family!r} has its own."
+            )
+        family = "finite"
     check_choice(family, "family", tuple(DEFAULT_PRIOR))
     levels = np.empty(0)
     if family == "finite":
-        if support is not None:
-            levels = np.unique(np.asarray(support, dtype=np.float64))
-        elif first is not None:
-            levels = np.unique(first.reward[~np.isnan(first.reward)])
-        if not levels.size:
-            levels = np.array([0.0, 1.0])
+        given = check_support(support) if support is not None else None
+        levels = seen_levels(levels if first is None else first.reward) if given is None else given
     table = prior_table(prior, family, arms, len(levels) or None)
     if first is not None and family == "bernoulli":
         table = table + earlier_counts(first, family, whole=False)
@@ -207,9 +213,10 @@ def beliefs(
     family : str
         ``"auto"``, ``"bernoulli"``, ``"finite"``, ``"poisson"`` or ``"normal"``.
     prior : optional
-        Conjugate parameters for all arms, per arm, or by label.
+        Conjugate parameters for all arms, per arm, or by label; with `model`, its own option.
     support : (L,) array, optional
-        Levels of a finite reward; default those seen (which looks ahead, and is a notice).
+        Levels of a finite reward, numbers; default those seen (which looks ahead, and is a notice).
+        With it, ``"auto"`` is ``"finite"``.
     model : str or callable, optional
         A PyMC model instead: fitted at a few rounds, its draws carried between them by importance
         weights (`bayesfair.beliefs_pymc.sequential_beliefs`).
@@ -244,11 +251,18 @@ def beliefs(
 
         if seed is None:
             raise OptionError("seed= is required with model=: beliefs are drawn.")
+        from bayesfair.inference.contract import family_of_models
+
+        family_of_models(family, model)
+        given = {"prior": prior, "support": support}
+        model_options |= {name: value for name, value in given.items() if value is not None}
         found = sequential_beliefs(history, model=model, seed=seed, **model_options)
         best = np.asarray(found.best_arm_probability)
         rewards, name, words, table = found.rewards, found.family, found.prior, None
         details: Any = found
     else:
+        if family == "auto" and support is not None:
+            family = "finite"
         if family == "auto":
             family, note = choose_family(history)
             notices.append(note)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from bayesfair.cli_fit import FIT_HELP, fit_command
+from bayesfair.cli_tools import Progress, check_target, labels, reading, words, write
+from bayesfair.cli_tools import numbers as numbers_of
 
 app = typer.Typer(
     name="bayesfair",
@@ -68,14 +69,22 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         str | None, typer.Option(help="Labels, comma-separated; or by_group with --by.")
     ] = None,
     offered: Annotated[str | None, typer.Option(help="Columns or list of arms on offer.")] = None,
+    offered_delimiter: Annotated[str, typer.Option(help="Separates arms in such a list.")] = "|",
     known_at: Annotated[
         str | None, typer.Option(help="Column: first round or time that may use the reward.")
     ] = None,
+    known_until: Annotated[
+        str | None, typer.Option(help="Column: number of rounds whose rewards are known (batches).")
+    ] = None,
+    rewards: Annotated[str | None, typer.Option(help="Worth of words, as in won=1,lost=0.")] = None,
     missing: Annotated[
         str, typer.Option(help="Missing rewards: error, unobserved, drop, or a number.")
     ] = "error",
     delimiter: Annotated[str | None, typer.Option(help="Of text files; default detected.")] = None,
     decimal: Annotated[str, typer.Option(help="Decimal sign of text files.")] = ".",
+    probability_tolerance: Annotated[
+        float | None, typer.Option(help="How far a row of probabilities may sum from 1.")
+    ] = None,
     eps1: Annotated[float, typer.Option(help="Slope of smooth fairness.")] = 2.0,
     eps2: Annotated[float, typer.Option(help="Allowance of smooth fairness.")] = 0.05,
     delta: Annotated[float, typer.Option(help="Objective verdict: fair from 1 - delta on.")] = 0.05,
@@ -88,6 +97,10 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
     ] = "auto",
     prior: Annotated[
         str | None, typer.Option(help="Parameters of the prior for every arm, e.g. 0.5,0.5.")
+    ] = None,
+    support: Annotated[
+        str | None,
+        typer.Option(help="All values that a reward can take (finite), e.g. 1,2,3,4,5."),
     ] = None,
     model: Annotated[
         str | None,
@@ -141,7 +154,8 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         check_in_range(max_regret_per_round, "--max-regret-per-round", 0, 1)
     for target, option in ((json_file, "--json"), (rounds, "--rounds"), (save, "--save"),
                            (report, "--report")):  # fmt: skip
-        _check_target(target, option)
+        check_target(target, option)
+    check_target(rounds, "--rounds", (".parquet", ".pq"))
     source: Any = log
     if example is not None:
         from bayesfair import examples
@@ -156,17 +170,21 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         probabilities=probabilities,
         order=order,
         by=by,
-        arms=_labels(arms),
+        arms=labels(arms),
         offered=offered,
+        offered_delimiter=offered_delimiter,
         known_at=known_at,
+        known_until=known_until,
+        rewards=words(rewards, "--rewards"),
         missing=missing,
         delimiter=delimiter,
         decimal=decimal,
+        probability_tolerance=probability_tolerance,
     )
     _check_prior_sensitivity(prior_sensitivity, objective, data)
     from bayesfair.audit import Audit, audit
 
-    with _Progress(data) as progress:
+    with Progress(data) as progress:
         result = audit(
             data,
             eps1=eps1,
@@ -175,7 +193,8 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
             divergence=divergence,
             reward_divergence=reward_divergence,
             family=family,
-            prior=_numbers(prior, "--prior"),
+            prior=numbers_of(prior, "--prior"),
+            support=numbers_of(support, "--support"),
             model=model,
             objective=objective,
             tolerance=tolerance,
@@ -193,7 +212,7 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         if save is not None:
             result.save(save)
     _write_report(result, report)
-    _write(numbers, str(result), json_file)
+    write(numbers, str(result), json_file)
     if fail_on is not None and numbers["verdict"] in VERDICT_EXIT[fail_on]:
         print(f"verdict {numbers['verdict']} (--fail-on {fail_on})", file=sys.stderr)
         raise typer.Exit(1)
@@ -237,7 +256,7 @@ def simulate_command(  # noqa: PLR0917 - typer: options are arguments
         write_runs(logs, out)
         text += f"\n\nWritten to {out}. Audit it with: bayesfair audit {out}"
         text += " --by run" if runs > 1 else ""
-    _write(numbers, text, json_file)
+    write(numbers, text, json_file)
 
 
 app.command(name="fit", help=FIT_HELP)(fit_command)
@@ -251,29 +270,8 @@ def _read(source: Any, scan: bool | None, **options: Any) -> Any:
         path = Path(str(source))
         size = path.stat().st_size if path.is_file() else 0
         scan = size > _SCAN_BYTES and not options["by"]
-    if not scan:
-        return read_history(source, **options)
-    if options["by"]:
-        from bayesfair.errors import OptionError
-
-        raise OptionError("--scan reads one log in order; it cannot be combined with --by.")
-    options.pop("by")
-    return scan_history(source, **options)
-
-
-def _check_target(target: str | Path | None, option: str) -> None:
-    """Refuse a file that cannot be written before any long work."""
-    from bayesfair.errors import OptionError
-
-    if target is None or target == "-":
-        return
-    path = Path(target)
-    if not str(target).strip() or path.is_dir():
-        raise OptionError(f"{option} {str(target)!r} must be the name of a file.")
-    if not path.parent.is_dir():
-        raise OptionError(
-            f"{option} {str(target)!r}: there is no folder {str(path.parent)!r}. Make it first."
-        )
+    with reading(source):
+        return scan_history(source, **options) if scan else read_history(source, **options)
 
 
 def _check_prior_sensitivity(wanted: bool, objective: bool, data: Any) -> None:
@@ -284,7 +282,8 @@ def _check_prior_sensitivity(wanted: bool, objective: bool, data: Any) -> None:
         raise OptionError(
             "--prior-sensitivity asks about the objective verdict; leave out --no-objective."
         )
-    if wanted and hasattr(data, "chunks"):
+    logs = data.values() if isinstance(data, dict) else [data]
+    if wanted and any(hasattr(log, "chunks") for log in logs):
         raise OptionError(
             "--prior-sensitivity needs the whole log in memory, and this one is read in parts; "
             "add --no-scan, or leave it out."
@@ -295,43 +294,6 @@ def _add_prior_sensitivity(result: Any) -> Any:
     from bayesfair.audit.sensitivity import with_prior_sensitivity
 
     return with_prior_sensitivity(result)
-
-
-def _labels(text: str | None) -> list[str] | str | None:
-    """Return labels from one line of CSV, so that a label may hold a comma in quotes."""
-    import csv
-
-    from bayesfair.errors import OptionError
-
-    if text is None or text == "by_group":
-        return text
-    labels = [label.strip() for label in next(csv.reader([text], skipinitialspace=True), [])]
-    if not labels or not all(labels):
-        raise OptionError(f'--arms {text!r} must be labels separated by commas, as in a,b,"c, d".')
-    return labels
-
-
-def _numbers(text: str | None, option: str) -> tuple[float, ...] | None:
-    if text is None:
-        return None
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError:
-        from bayesfair.errors import OptionError
-
-        raise OptionError(f"{option} {text!r} must be numbers separated by commas.") from None
-
-
-def _write(numbers: dict[str, Any], text: str, json_file: str | None) -> None:
-    """Print the report, and write JSON where asked; ``-`` replaces the report on stdout."""
-    if json_file == "-":
-        print(json.dumps(numbers, indent=2, ensure_ascii=False))
-        return
-    if json_file is not None:
-        Path(json_file).write_text(
-            json.dumps(numbers, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
-    print(text)
 
 
 def _write_report(result: Any, target: Path | None) -> None:
@@ -361,34 +323,6 @@ def _check_regret(numbers: dict[str, Any], limit: float) -> None:
         raise typer.Exit(1)
 
 
-class _Progress:
-    """A progress bar on stderr for logs that are read in parts, if it is a terminal."""
-
-    def __init__(self, data: Any) -> None:
-        self.total = getattr(data, "n_rounds", None)
-        self.long = hasattr(data, "chunks") and sys.stderr.isatty()
-        self.bar: Any = None
-
-    def __enter__(self) -> _Progress:
-        if self.long:
-            from rich.console import Console
-            from rich.progress import Progress
-
-            self.bar = Progress(console=Console(stderr=True), transient=True)
-            self.bar.start()
-            self.task = self.bar.add_task("rounds", total=self.total)
-        return self
-
-    def advance(self, done: int) -> None:
-        """Show that ``done`` rounds have been audited."""
-        if self.bar is not None:
-            self.bar.update(self.task, completed=done)
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
-
-
 def main(run: Callable[[], Any] = app) -> None:
     """Run the command line: bad input ends with one message and status 2, without a traceback."""
     try:
@@ -400,8 +334,6 @@ def main(run: Callable[[], Any] = app) -> None:
             raise
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         raise SystemExit(2) from None
-    except BrokenPipeError:
-        raise SystemExit(0) from None
     except OSError as error:
         name = "" if error.filename is None else f" {str(error.filename)[:200]!r}"
         print(f"cannot read or write{name}: {error.strerror or error}.", file=sys.stderr)

@@ -10,19 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.checks import listed
+from bayesfair.checks import counted, listed
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 
 __all__ = [
     "bin_of_rounds",
     "binned_counts",
+    "check_support",
     "choose_family",
     "count_totals",
     "earlier_counts",
     "level_counts",
     "moments",
     "reward_cells",
+    "seen_levels",
     "success_counts",
     "time_bins",
 ]
@@ -47,7 +49,7 @@ def choose_family(history: History) -> tuple[str, str]:
     if np.isin(levels, (0.0, 1.0)).all():
         family, why = "bernoulli", "the rewards are 0 and 1"
     elif levels.size <= _MANY_LEVELS:
-        family, why = "finite", f"the rewards take {levels.size} distinct values"
+        family, why = "finite", f"the rewards take {counted(levels.size, 'distinct value')}"
     elif levels[0] >= 0 and np.all(levels == np.rint(levels)):
         family, why = (
             "poisson",
@@ -107,6 +109,29 @@ def earlier_counts(history: History, family: str, *, whole: bool) -> NDArray[np.
     return np.asarray(counts)
 
 
+def seen_levels(reward: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the values seen, ascending, which stand for all that can be; 0 and 1 go together."""
+    levels = np.unique(reward[~np.isnan(reward)])
+    return np.array([0.0, 1.0]) if np.isin(levels, (0.0, 1.0)).all() else levels
+
+
+def check_support(support: ArrayLike) -> NDArray[np.float64]:
+    """Return the values that a finite reward can take, ascending.
+
+    Raises
+    ------
+    OptionError
+        Unless they are distinct finite numbers.
+    """
+    try:
+        levels = np.sort(np.asarray(support, dtype=np.float64).ravel())
+    except (TypeError, ValueError):
+        levels = np.empty(0)
+    if not levels.size or not np.isfinite(levels).all() or np.any(np.diff(levels) == 0):
+        raise OptionError(f"support={support!r} must be distinct finite numbers, at least one.")
+    return levels
+
+
 def level_counts(
     history: History, support: ArrayLike | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -132,13 +157,10 @@ def level_counts(
     """
     reward = history.reward
     seen = ~np.isnan(reward)
-    values = np.unique(reward[seen])
     if support is None:
-        levels = np.array([0.0, 1.0]) if np.isin(values, (0.0, 1.0)).all() else values
+        levels = seen_levels(reward)
     else:
-        levels = np.sort(np.asarray(support, dtype=np.float64).ravel())
-        if not np.isfinite(levels).all() or np.any(np.diff(levels) == 0) or not levels.size:
-            raise OptionError(f"support={support!r} must be distinct finite numbers, at least one.")
+        levels = check_support(support)
         outside = seen & ~np.isin(reward, levels)
         _refuse(history, outside, "finite", f"a level of support {listed(levels.tolist())}")
     place = np.searchsorted(levels, reward[seen])

@@ -87,9 +87,10 @@ def test_marginals_equal_posteriors_from_scratch(family, delayed):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_round_t_never_uses_itself_or_later(family):
     history = log(family, delayed=True)
-    whole = module.beliefs(history, family=family, support=[1, 2, 5])
+    support = [1, 2, 5] if family == "finite" else None
+    whole = module.beliefs(history, family=family, support=support)
     for t in (0, 1, 17, 59):
-        part = module.beliefs(history.before(t), family=family, support=[1, 2, 5])
+        part = module.beliefs(history.before(t), family=family, support=support)
         np.testing.assert_array_equal(
             part.best_arm_probability.values, whole.best_arm_probability.values[:t]
         )

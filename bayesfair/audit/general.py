@@ -17,10 +17,12 @@ from bayesfair.audit.summary import Summary, cells_of, summarise
 from bayesfair.beliefs import belief_start, beliefs, coded_rewards, iter_beliefs
 from bayesfair.errors import OptionError
 from bayesfair.history import History
+from bayesfair.inference.contract import CLOSED_FORM, label_of, share_options
 from bayesfair.kernels.conjugate import BeliefTable, run_parameters
 from bayesfair.kernels.stream import TOLERANCES
 from bayesfair.priors import prior_table
 from bayesfair.rewards import Bernoulli
+from bayesfair.sufficient import seen_levels
 
 if TYPE_CHECKING:
     from bayesfair.rewards import Rewards
@@ -30,6 +32,7 @@ __all__ = [
     "audit_with_beliefs_model",
     "general_result",
     "general_start",
+    "model_options",
     "parts_of_tree",
     "parts_under_model",
     "posterior_of_log",
@@ -63,10 +66,10 @@ class GeneralResult(NamedTuple):
 
 
 def general_start(
-    arms: tuple[str, ...], family: str, prior: Any, first: History | None
+    arms: tuple[str, ...], family: str, prior: Any, first: History | None, support: Any = None
 ) -> AuditState:
     """Return the state before the first round for families beside Bernoulli."""
-    table, rows = belief_start(arms, family, prior, first)
+    table, rows = belief_start(arms, family, prior, first, support)
     return AuditState(arms, family, rows, 0, table)
 
 
@@ -168,13 +171,13 @@ def posterior_rewards(summary: Summary, draws: int, rng: np.random.Generator) ->
 
 
 def posterior_of_log(
-    data: History, start: AuditState, draws: int, rng: np.random.Generator
+    data: History, start: AuditState, draws: int, rng: np.random.Generator, support: Any = None
 ) -> Rewards:
     """Return draws of the true rewards from the conjugate posterior, whatever the beliefs were."""
     from bayesfair.inference.conjugate import draw_posterior, posterior_table
     from bayesfair.inference.posterior import rewards_of
 
-    _, table, levels = posterior_table(data, start.family, prior=start.prior)
+    _, table, levels = posterior_table(data, start.family, prior=start.prior, support=support)
     return rewards_of(
         start.family, draw_posterior(start.family, table, (draws,), rng), data.arms, levels
     )
@@ -194,7 +197,8 @@ def audit_with_beliefs_model(data: Any, question: Any) -> tuple[Summary, list[st
         )
     if question.seed is None:
         raise OptionError("seed= is required with beliefs_model=: its beliefs are drawn.")
-    found = beliefs(data, model=question.beliefs_model, seed=question.seed)
+    options = model_options(question)["beliefs_model"]
+    found = beliefs(data, model=question.beliefs_model, seed=question.seed, **options)
     best = found.best_arm_probability.values
     criterion = question.criterion
     pairs = None
@@ -210,17 +214,15 @@ def audit_with_beliefs_model(data: Any, question: Any) -> tuple[Summary, list[st
             criterion,
         )  # fmt: skip
     changed = np.ones(data.n_rounds, dtype=bool)
-    levels = np.unique(data.reward[~np.isnan(data.reward)])
-    n_levels = max(len(levels), 1) if found.family == "finite" else None
-    if found.family == "finite" and np.isin(levels, (0.0, 1.0)).all():
-        n_levels = 2  # as `level_counts` reads a 0/1 log
+    levels = seen_levels(data.reward) if question.support is None else question.support
+    n_levels = len(levels) if found.family == "finite" else None
     rows = prior_table(question.prior, found.family, data.arms, n_levels)
     start = AuditState(data.arms, found.family, rows, 0, ())
     result = _result(data, criterion, best, pairs, changed, (), want_rounds=True)
     summary = summarise(data, start, criterion, result)
     details = found.details
     name = question.beliefs_model
-    label = name if isinstance(name, str) else getattr(name, "__name__", "model")
+    label = label_of(name)
     khat = float(np.max(details.khat))
     notes = [
         f"Beliefs before each round are those of the model {label!r} ({found.prior}): "
@@ -231,6 +233,33 @@ def audit_with_beliefs_model(data: Any, question: Any) -> tuple[Summary, list[st
         "by the marginals, and the theorem on SD_TS, which needs independent arms, does not apply.",
     ]
     return summary, notes
+
+
+def model_options(question: Any) -> dict[str, dict[str, Any]]:
+    """Return the options of ``model`` and of ``beliefs_model``, support= and prior= among them.
+
+    The latter belongs to the models of a conjugate family; others have priors of their own.
+
+    Raises
+    ------
+    OptionError
+        If no model takes an option.
+    """
+    fit_takes = ("method", "allow_unconverged", "cores", "progress")
+    shares = share_options(
+        question.options,
+        {
+            "model": (question.model, fit_takes),
+            "beliefs_model": (question.beliefs_model, ("min_ess", "max_fits", "cores")),
+        },
+    )
+    for role, model in (("model", question.model), ("beliefs_model", question.beliefs_model)):
+        if model is not None and question.support is not None:
+            shares[role]["support"] = question.support
+        closed = isinstance(model, str) and model in CLOSED_FORM.values()
+        if closed and question.prior is not None:
+            shares[role]["prior"] = question.prior
+    return shares
 
 
 def with_divergences(part: History, state: AuditState, criterion: Criterion, result: Any) -> Any:
@@ -269,7 +298,7 @@ def parts_under_model(data: Any, summary: Summary, question: Any) -> tuple[list[
         model=question.model,
         seed=question.seed,
         draws=question.draws,
-        **question.options,
+        **model_options(question)["model"],
     )
     notices = [str(n) for n in json.loads(tree.attrs.get("notices", "[]"))]
     notices.append(

@@ -12,7 +12,17 @@ from typing import Any
 from bayesfair.checks import check_choice, did_you_mean, listed
 from bayesfair.errors import OptionError
 
-__all__ = ["ARM_MODELS", "CLOSED_FORM", "FAMILY_READS", "Contract", "check_reads", "contract_of"]
+__all__ = [
+    "ARM_MODELS",
+    "CLOSED_FORM",
+    "FAMILY_READS",
+    "Contract",
+    "check_reads",
+    "contract_of",
+    "family_of_models",
+    "label_of",
+    "share_options",
+]
 
 #: Shipped models of the arms and their reward families.
 ARM_MODELS: dict[str, str] = {
@@ -78,6 +88,11 @@ class Contract:
         """Keyword options of `build` and their defaults."""
         parameters = list(inspect.signature(self.build).parameters.values())[1:]
         return {p.name: p.default for p in parameters if p.kind is not p.VAR_KEYWORD}
+
+    def takes(self, name: str) -> bool:
+        """Return whether `build` has an option of this name."""
+        parameters = list(inspect.signature(self.build).parameters.values())[1:]
+        return name in self.options or any(p.kind is p.VAR_KEYWORD for p in parameters)
 
     def checked(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return `options`, refusing those that `build` does not take."""
@@ -146,6 +161,77 @@ def contract_of(model: Any) -> Contract:
         )
     prior = _declared(source, build, "PRIOR") or f"as written in {name}"
     return Contract(name, build, reads, family, str(prior), _declared(source, build, "log_prior"))
+
+
+def label_of(model: Any) -> str:
+    """Return a short name of a model: the shipped name, or that of the function or module."""
+    if isinstance(model, str):
+        return model
+    inner = getattr(model, "func", model)  # functools.partial
+    return str(getattr(inner, "__name__", type(inner).__name__))
+
+
+def family_of_models(family: str, *models: Any) -> str:
+    """Return the reward family that models have in common; without a model, `family` itself.
+
+    Raises
+    ------
+    OptionError
+        If the models, or a model and a `family` other than ``"auto"``, do not agree.
+    """
+    for model in models:
+        if model is None:
+            continue
+        if isinstance(model, str):  # known without importing it
+            name = check_choice(model, "model", tuple(ARM_MODELS))
+            own = ARM_MODELS[name]
+        else:
+            contract = contract_of(model)
+            name, own = contract.name, contract.family
+        if family not in ("auto", own):
+            raise OptionError(
+                f"model {name!r} has rewards of family {own!r}, not {family!r}; leave family out "
+                "or choose another model."
+            )
+        family = own
+    return family
+
+
+def share_options(
+    options: Mapping[str, Any], takers: Mapping[str, tuple[Any, tuple[str, ...]]]
+) -> dict[str, dict[str, Any]]:
+    """Return for each role the options that it takes.
+
+    Parameters
+    ----------
+    options : mapping
+        What was given.
+    takers : mapping of role to (model, names)
+        A model (None: the role is not taken) and what its caller takes beside its `build`.
+
+    Raises
+    ------
+    OptionError
+        If nobody takes an option.
+    """
+    used = {role: pair for role, pair in takers.items() if pair[0] is not None}
+    shares: dict[str, dict[str, Any]] = {role: {} for role in takers}
+    for name, value in options.items():
+        # where there is one model, it says itself what it does not know
+        taking = [
+            role
+            for role, (model, names) in used.items()
+            if len(used) == 1 or name in names or contract_of(model).takes(name)
+        ]
+        if not taking:
+            known = [n for model, names in used.values() for n in contract_of(model).options]
+            raise OptionError(
+                f"none of the models has an option {name!r}. Options: "
+                f"{listed(list(dict.fromkeys(known)))}.{did_you_mean(name, known)}"
+            )
+        for role in taking:
+            shares[role][name] = value
+    return shares
 
 
 def _declared(source: Any, build: Any, name: str) -> Any:

@@ -15,7 +15,7 @@ from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.inference.carry import psis_weights
-from bayesfair.inference.contract import CLOSED_FORM, contract_of
+from bayesfair.inference.contract import ARM_MODELS, CLOSED_FORM, contract_of
 from bayesfair.inference.likelihood import cell_log_likelihood
 from bayesfair.inference.posterior import bin_starts
 from bayesfair.inference.tree import flat_reads
@@ -380,6 +380,11 @@ def _log_prior(tree: xr.DataTree, history: History | None, model: Any) -> Any:
     options = json.loads(str(tree.attrs["model_options"]))
     if name in CLOSED_FORM.values():
         return _conjugate_log_prior(tree, posterior)
+    if model is None and name not in ARM_MODELS:
+        raise OptionError(
+            f"this is a fit of your own model {name!r}; give it again (model=) with the history, "
+            "so that its prior can be evaluated."
+        )
     contract = contract_of(name if model is None else model)
     if contract.log_prior is not None:
         return contract.log_prior(posterior, **options).transpose("chain", "draw").values
