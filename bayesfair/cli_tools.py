@@ -1,0 +1,162 @@
+"""What the commands share: files to write, values of options, output, progress."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bayesfair.errors import OptionError
+
+__all__ = ["Progress", "check_target", "labels", "numbers", "reading", "say", "words", "write"]
+
+_LONG_BYTES = 20_000_000
+"""Files above this size take long enough to say that they are being read."""
+
+
+def check_target(target: str | Path | None, option: str, suffixes: tuple[str, ...] = ()) -> None:
+    """Refuse a file that cannot be written before any long work.
+
+    Parameters
+    ----------
+    target : path or None
+        None and ``-`` (standard output) need no file.
+    option : str
+        What messages call it.
+    suffixes : tuple of str
+        How its name may end; empty = as it likes.
+
+    Raises
+    ------
+    OptionError
+        If it is a folder, lies in none, or may not be written.
+    """
+    if target is None or str(target) == "-":
+        return
+    path = Path(target)
+    if not str(target).strip() or path.is_dir():
+        raise OptionError(f"{option} {str(target)!r} must be the name of a file.")
+    if not path.parent.is_dir():
+        raise OptionError(
+            f"{option} {str(target)!r}: there is no folder {str(path.parent)!r}. Make it first."
+        )
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise OptionError(f"{option} {str(target)!r} may not be written; name another place.")
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise OptionError(f"{option} {str(target)!r}: its name must end in {suffixes[0]}.")
+
+
+def labels(text: str | None) -> list[str] | str | None:
+    """Return labels from one line of CSV, so that a label may hold a comma in quotes."""
+    if text is None or text == "by_group":
+        return text
+    found = [label.strip() for label in next(csv.reader([text], skipinitialspace=True), [])]
+    if not found or not all(found):
+        raise OptionError(f'--arms {text!r} must be labels separated by commas, as in a,b,"c, d".')
+    return found
+
+
+def numbers(text: str | None, option: str) -> tuple[float, ...] | None:
+    """Return numbers separated by commas."""
+    if text is None:
+        return None
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise OptionError(f"{option} {text!r} must be numbers separated by commas.") from None
+
+
+def words(text: str | None, option: str) -> dict[str, float] | None:
+    """Return what words are worth, from ``yes=1,no=0``."""
+    if text is None:
+        return None
+    found = {}
+    for part in next(csv.reader([text], skipinitialspace=True), []):
+        word, equal, value = part.rpartition("=")
+        try:
+            found[word.strip()] = float(value)
+        except ValueError:
+            equal = ""
+        if not equal or not word.strip():
+            raise OptionError(f"{option} {text!r} must look like yes=1,no=0; {part!r} does not.")
+    return found
+
+
+def say(text: str) -> None:
+    """Print to standard output; whoever reads it may have left (``| head``)."""
+    try:
+        print(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # what is still buffered goes nowhere; the exit status stays that of the audit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def write(found: dict[str, Any], text: str, json_file: str | None) -> None:
+    """Print the report, and write JSON where asked; ``-`` replaces the report on stdout."""
+    as_json = json.dumps(found, indent=2, ensure_ascii=False)
+    if json_file == "-":
+        say(as_json)
+        return
+    if json_file is not None:
+        Path(json_file).write_text(as_json + "\n", encoding="utf-8")
+    say(text)
+
+
+@contextmanager
+def reading(source: Any) -> Iterator[None]:
+    """Say on a terminal that a large file is being read."""
+    path = Path(str(source))
+    size = path.stat().st_size if path.is_file() else 0
+    if size < _LONG_BYTES or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"reading {path.name} ({size / 1e6:.0f} MB)"):
+        yield
+
+
+class Progress:
+    """A progress bar on stderr for logs that are read in parts, if it is a terminal.
+
+    Parameters
+    ----------
+    data : History, HistoryScan or dict of them
+        What is audited, group by group.
+    """
+
+    def __init__(self, data: Any) -> None:
+        logs = list(data.values()) if isinstance(data, dict) else [data]
+        counts = [getattr(log, "n_rounds", None) for log in logs]
+        self.total = None if None in counts else sum(n for n in counts if n is not None)
+        self.long = any(hasattr(log, "chunks") for log in logs) and sys.stderr.isatty()
+        self.bar: Any = None
+        self._before = self._last = 0
+
+    def __enter__(self) -> Progress:
+        if self.long:
+            from rich.console import Console
+            from rich.progress import Progress as Bar
+
+            self.bar = Bar(console=Console(stderr=True), transient=True)
+            self.bar.start()
+            self.task = self.bar.add_task("rounds", total=self.total)
+        return self
+
+    def advance(self, done: int) -> None:
+        """Show that ``done`` rounds of the log at hand have been audited."""
+        if done <= self._last:  # the next log has begun
+            self._before += self._last
+        self._last = done
+        if self.bar is not None:
+            self.bar.update(self.task, completed=self._before + done)
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
