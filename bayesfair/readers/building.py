@@ -96,6 +96,9 @@ class Builder:
         Of row sums.
     prior : mapping, array or None
         Outcomes before the log.
+    n_rounds : int or None
+        Rounds of the whole source, where `history` is given a part of it and the length is known;
+        0 = not known.
     """
 
     layout: Layout
@@ -104,6 +107,7 @@ class Builder:
     known_kind: str | None = None
     tolerance: float | None = None
     prior: Any = None
+    n_rounds: int | None = None
 
     def place(self, rounds: Rounds, at: int, column: str) -> str:
         """Name a row and a column."""
@@ -296,6 +300,17 @@ class Builder:
         found[never] = n_rounds
         return np.maximum(found, np.arange(1, n_rounds + 1)).astype(np.int64)
 
+    def check_known(self, rounds: Rounds) -> None:
+        """Refuse numbers in `known_at` that count something else than the rounds of the log.
+
+        Raises
+        ------
+        DataError
+            Naming the row and its value.
+        """
+        if rounds.known_at is not None and self.layout.known_at is not None:
+            self._of_rounds(rounds, rounds.known_at, self.layout.known_at, 0)
+
     def _of_rounds(
         self, rounds: Rounds, known: NDArray[np.float64], column: str, offset: int
     ) -> None:
@@ -304,7 +319,9 @@ class Builder:
         Taken for rounds they would lie beyond the end of the log, and nothing would ever be learned
         without a word.
         """
-        end = len(rounds) + offset
+        end = len(rounds) + offset if self.n_rounds is None else self.n_rounds
+        if not end:  # a part of a source whose length is not known: asked again at its end
+            return
         place, order = self.layout.order, rounds.order
         remedy = (
             "It must hold the first round that may use the reward (counted from 0, in the order of "

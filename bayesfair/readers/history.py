@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from bayesfair.checks import listed
 from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.labels import clean_label
@@ -26,7 +27,7 @@ from bayesfair.readers.rounds import Converter, Rounds, concatenated
 from bayesfair.readers.tables import Source, no_rows, open_source
 from bayesfair.readers.tally import Tally, empty_columns
 
-__all__ = ["discovery_notice", "known_arms", "read_history"]
+__all__ = ["discovery_notice", "group_priors", "known_arms", "read_history"]
 
 
 def read_history(
@@ -178,10 +179,7 @@ def _read(
     if layout.by is None:
         return _history(rounds, labels, builder, notices)
     names = converter.groups.labels
-    if prior is not None and (unknown := [str(g) for g in prior if str(g) not in names]):
-        raise OptionError(
-            f"prior names group {unknown[0]!r}, which column {layout.by!r} does not have."
-        )
+    priors = group_priors(prior, names, layout.by)
     if rounds.pi is not None:
         notices += empty_columns(np.isnan(rounds.pi).all(axis=0), layout)
     assert rounds.group is not None
@@ -194,7 +192,7 @@ def _read(
         own = replace(
             builder,
             source=f"{opened.name}, {layout.by}={name}",
-            prior=None if prior is None else {str(g): p for g, p in prior.items()}.get(name),
+            prior=priors.get(name),
         )
         part = rounds.take(rows)
         found[name] = (
@@ -203,6 +201,27 @@ def _read(
             else _history(part, labels, own, notices)
         )
     return found
+
+
+def group_priors(
+    prior: Mapping[Any, Any] | None, groups: Collection[str], column: str
+) -> dict[str, Any]:
+    """Return the prior of each group that has one.
+
+    Raises
+    ------
+    OptionError
+        If it names a group that is not there, or one twice.
+    """
+    priors = {clean_label(str(text_of(g))): p for g, p in (prior or {}).items()}
+    if len(priors) < len(prior or {}):
+        raise OptionError(f"prior names a group twice among {listed(prior or ())}.")
+    unknown = [g for g in priors if g not in groups]
+    if unknown:
+        raise OptionError(
+            f"prior names group {unknown[0]!r}, which column {column!r} does not have."
+        )
+    return priors
 
 
 def known_arms(arms: Sequence[Any] | str | None) -> tuple[str, ...] | None:

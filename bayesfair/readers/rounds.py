@@ -170,14 +170,7 @@ class Converter:
                 spare = np.full(table.num_rows, np.nan)
         group = None
         if layout.by is not None:
-            values, where = column(layout.by)
-            group = self.groups.encode(values, where)
-            gone = np.flatnonzero(group < 0)
-            if gone.size:
-                raise DataError(
-                    f"{where(int(gone[0]))}: the group is empty "
-                    f"({counted(gone.size, 'such row')}). Fill it in or remove the row."
-                )
+            group = self.group_of(*column(layout.by))
         return Rounds(
             arm=arm,
             reward=rewards(*column(layout.reward), decimal=decimal, mapping=self.mapping),
@@ -191,6 +184,23 @@ class Converter:
             known_until=optional(layout.known_until),
             spare=spare,
         )
+
+    def group_of(self, values: Any, where: Where) -> NDArray[np.int32]:
+        """Return the number of each row's group.
+
+        Raises
+        ------
+        DataError
+            Naming the first row without one.
+        """
+        group = self.groups.encode(values, where)
+        gone = np.flatnonzero(group < 0)
+        if gone.size:
+            raise DataError(
+                f"{where(int(gone[0]))}: the group is empty "
+                f"({counted(gone.size, 'such row')}). Fill it in or remove the row."
+            )
+        return group
 
     def _one_kind(self, kind: str, here: str, value: Any) -> None:
         """Refuse a source whose later parts are ordered by another kind of value."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesfair.checks import counted
 from bayesfair.errors import DataError, OptionError
@@ -21,17 +22,16 @@ from bayesfair.readers.building import (
     check_reading,
     parse_missing,
 )
-from bayesfair.readers.columns import Layout, Option, resolve_layout
-from bayesfair.readers.history import discovery_notice, known_arms
-from bayesfair.readers.label_book import LabelBook
-from bayesfair.readers.rounds import Converter, Rounds
-from bayesfair.readers.tables import Source, no_rows, open_source
-from bayesfair.readers.tally import Tally
+from bayesfair.readers.columns import Option, resolve_layout
+from bayesfair.readers.history import discovery_notice, group_priors, known_arms
+from bayesfair.readers.passes import ROWS, Found, Plan, collected, tables_of
+from bayesfair.readers.rounds import Rounds
+from bayesfair.readers.tables import no_rows, open_source
+from bayesfair.readers.tally import Tally, empty_columns
 from bayesfair.readers.times import NUMBER
 
 __all__ = ["HistoryScan", "scan_history"]
 
-_ROUNDS = 250_000
 _CELLS = 1 << 23  # of the probability matrix of one part: 64 MB
 
 
@@ -55,7 +55,7 @@ class HistoryScan:
         What is known before a round is read. Parts carry them too; the last part adds what was
         counted over the whole.
     chunk_rounds : int
-        Rounds per part.
+        Rounds per part; of one group of a source, rows of the source that a part is taken from.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class HistoryScan:
     prior_counts: Any
     notices: tuple[str, ...]
     chunk_rounds: int
-    _plan: _Plan = field(repr=False)
+    _plan: Plan = field(repr=False)
 
     @property
     def n_arms(self) -> int:
@@ -99,24 +99,29 @@ class HistoryScan:
     def _parts(self) -> Iterator[History]:
         plan, tally = self._plan, Tally(np.zeros(self.n_arms, dtype=np.int64))
         converter = plan.converter(self.arms)
-        progress = _Progress()
+        progress = _Progress(plan)
         resolution = Resolution()
         held: History | None = None
         row = plan.source.first_row
-        for table in _tables(plan, plan.layout.columns, self.chunk_rounds):
+        for table in tables_of(plan, plan.layout.columns, self.chunk_rounds):
             rounds = converter.convert(table, row)
             if converter.known_kind not in (None, NUMBER):
                 raise DataError(
                     f"{converter.where(str(plan.layout.known_at), row)(0)}: holds a "
                     f"{converter.known_kind}, which only the rounds still to come could place. A "
-                    "scan needs round numbers there; read the log whole (read_history), or pass "
-                    "known_at=False to use each reward in the next round."
+                    "scan needs round numbers there; read the log whole (read_history, or "
+                    "--no-scan), or pass known_at=False to use each reward in the next round."
                 )
             row += len(rounds)
-            progress.check(rounds, plan)
+            progress.look_at(rounds)
+            if plan.group is not None:
+                rounds = rounds.take(rounds.group == converter.groups.code(plan.group))
+                if not len(rounds):
+                    continue
+            progress.check(rounds)
             builder = Builder(
                 plan.layout, self.source, plan.missing, converter.known_kind, plan.tolerance,
-                self.prior_counts,
+                self.prior_counts, self.n_rounds or 0,
             )  # fmt: skip
             if plan.missing == "drop" and not (~np.isnan(rounds.reward) & (rounds.arm >= 0)).any():
                 builder.settled(rounds, tally)  # counted, and nothing left of this part
@@ -132,7 +137,8 @@ class HistoryScan:
             held = part
         if held is None:
             raise no_rows(plan.source, tally.total)
-        late = [*converter.book.notices(), *progress.notices(plan)]
+        progress.check_end(self.source)
+        late = [*converter.book.notices(), *progress.notices()]
         late += tally.notices(plan.missing, self.arms, plan.layout)
         last = held.with_notices(*late)
         # rows left out after the last round belong to it
@@ -147,35 +153,34 @@ class HistoryScan:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Plan:
-    """How to read the source: everything that a pass over it needs."""
-
-    source: Source
-    layout: Layout
-    missing: str | float
-    tolerance: float | None
-    decimal: str
-    mapping: Mapping[Any, float] | None
-    offered_delimiter: str
-
-    def converter(self, arms: Sequence[str] | None) -> Converter:
-        return Converter(
-            self.layout, self.source.name, arms, decimal=self.decimal, mapping=self.mapping,
-            offered_delimiter=self.offered_delimiter,
-        )  # fmt: skip
-
-
 class _Progress:
     """What has to be remembered from part to part."""
 
-    def __init__(self) -> None:
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
         self.n_rounds = 0
         self.n_ties = 0
         self._last: Any = None
+        self._latest: Rounds | None = None  # the one row with the largest `known_at`
+        self._never: NDArray[np.bool_] | None = None
 
-    def check(self, rounds: Rounds, plan: _Plan) -> None:
+    def look_at(self, rounds: Rounds) -> None:
+        """Note which arms have no probability in any row, of whatever group."""
+        if self.plan.group is None or rounds.pi is None:
+            return
+        if self._never is None:
+            self._never = np.ones(rounds.pi.shape[1], dtype=np.bool_)
+        for j in np.flatnonzero(self._never):
+            self._never[j] = np.isnan(rounds.pi[:, j]).all()
+
+    def check(self, rounds: Rounds) -> None:
         """Refuse a part that does not continue the order of the parts before it."""
+        plan, known = self.plan, rounds.known_at
+        if known is not None and not np.isnan(known).all():
+            latest = rounds.take([int(np.nanargmax(known))])
+            before = None if self._latest is None else self._latest.known_at
+            if before is None or (latest.known_at is not None and latest.known_at[0] > before[0]):
+                self._latest = latest
         order, column = rounds.order, plan.layout.order
         if order is None or column is None:
             return
@@ -183,23 +188,34 @@ class _Progress:
         back = np.flatnonzero(joined[1:] < joined[:-1])
         if back.size:
             at = int(back[0]) + 1
-            row = int(rounds.row[0]) + at - (len(joined) - len(order))
+            row = int(rounds.row[at - (len(joined) - len(order))])
             raise DataError(
                 f"row {row} of {plan.source.name}, column {column!r}: {joined[at]} comes after "
                 f"{joined[at - 1]}. A scan needs the rows in order: sort the source, read it whole "
-                "(read_history sorts), or pass order=False if its own order is the right one."
+                "(read_history sorts; --no-scan on the command line), or pass order=False if its "
+                "own order is the right one."
             )
         self.n_ties += int(np.count_nonzero(joined[1:] == joined[:-1]))
         self._last = order[-1:]
 
-    def notices(self, plan: _Plan) -> list[str]:
-        """Say how many rows share their place."""
-        if not self.n_ties:
-            return []
-        return [
-            f"{counted(self.n_ties, 'row')} with the same {plan.layout.order!r} as the row before "
-            "kept the order of the source."
-        ]
+    def check_end(self, source: str) -> None:
+        """Refuse numbers in `known_at` that lie far beyond the log, now that its end is known."""
+        if self._latest is not None:
+            Builder(
+                self.plan.layout, source, self.plan.missing, NUMBER, n_rounds=self.n_rounds
+            ).check_known(self._latest)
+
+    def notices(self) -> list[str]:
+        """Say how many rows share their place, and which arms are never on offer."""
+        found = []
+        if self.n_ties:
+            found.append(
+                f"{counted(self.n_ties, 'row')} with the same {self.plan.layout.order!r} as the "
+                "row before kept the order of the source."
+            )
+        if self._never is not None:
+            found += empty_columns(self._never, self.plan.layout)
+        return found
 
 
 def scan_history(
@@ -210,10 +226,12 @@ def scan_history(
     propensity: Option = None,
     probabilities: Option = None,
     order: Option = None,
+    by: str | None = None,
     arms: Sequence[Any] | None = None,
     offered: str | None = None,
     offered_delimiter: str = "|",
     known_at: Option = None,
+    known_until: str | None = None,
     prior: Any = None,
     missing: str | float = "error",
     rewards: Mapping[Any, float] | None = None,
@@ -221,27 +239,30 @@ def scan_history(
     decimal: str = ".",
     probability_tolerance: float | None = None,
     chunk_rounds: int | None = None,
-) -> HistoryScan:
+) -> HistoryScan | dict[str, HistoryScan]:
     """Prepare to read a history in parts, in constant memory whatever its length.
 
     Options mean what they mean in `read_history`. The differences: rounds must be in the order of
     the source (an unsorted source is refused where `order` is used); where neither `arms` nor
     columns such as ``p_{arm}`` name the arms, a first pass over the source collects them and counts
-    the rounds; `known_at` is a round number, since a time would need the rounds still to come.
+    the rounds; `known_at` is a round number, since a time would need the rounds still to come, as
+    would `known_until`. With `by`, a first pass collects the groups, rows have to be in order
+    within their group only, and an audit reads the source once for each group.
 
     Parameters
     ----------
     chunk_rounds : int, optional
         Rounds per part; default 250000, fewer where there are more than 30 arms.
-    source, arm, reward, propensity, probabilities, order, arms, offered, offered_delimiter
+    source, arm, reward, propensity, probabilities, order, by, arms, offered, offered_delimiter
         See `read_history`.
-    known_at, prior, missing, rewards, delimiter, decimal, probability_tolerance
-        See `read_history`.
+    known_at, known_until, prior, missing, rewards, delimiter, decimal, probability_tolerance
+        See `read_history`; `known_until` is refused.
 
     Returns
     -------
-    HistoryScan
-        Nothing but headers (and, without arms, the labels) has been read.
+    HistoryScan or dict of str to HistoryScan
+        Nothing but headers (and, where they have to be collected, the labels) has been read. A
+        dict, in the order of the groups' labels, if `by` is given.
 
     Raises
     ------
@@ -257,41 +278,74 @@ def scan_history(
     check_decimal(decimal)
     check_reading(probability_tolerance, offered_delimiter)
     asked = None if chunk_rounds is None else _positive(chunk_rounds)
+    action = parse_missing(missing)
+    _check_scannable(by, arms, known_until, prior)
     given = known_arms(arms)
     opened = open_source(source, delimiter=delimiter, wanted=[arm, reward])
     layout = resolve_layout(
         opened.header, opened.name, arm=arm, reward=reward, propensity=propensity,
-        probabilities=probabilities, order=order, offered=offered, known_at=known_at, arms=given,
+        probabilities=probabilities, order=order, by=by, offered=offered, known_at=known_at,
+        arms=given,
     )  # fmt: skip
-    action = parse_missing(missing)
     if layout.known_at and action == "drop":
         raise OptionError(
             "a scan cannot both leave rows out (missing='drop') and use known_at, whose numbers "
             "would change with rows still to come; use missing='unobserved' or read_history."
         )
-    plan = _Plan(opened, layout, action, probability_tolerance, decimal, rewards, offered_delimiter)
-    n_rounds = opened.n_rows
+    plan = Plan(opened, layout, action, probability_tolerance, decimal, rewards, offered_delimiter)
     notices = [*opened.notices, *layout.notices]
     labels = given if given is not None else layout.arms_from_columns
-    if labels is None:
+    found = Found(labels or (), {}, opened.n_rows, ())
+    if labels is None or layout.by is not None:
         with opened.locating():
-            labels, n_rounds = _collected(plan)
-        notices.append(
-            f"{discovery_notice(len(labels))} A first pass over {n_rounds} rows collected them."
-        )
-    k = len(labels)
-    size = min(_ROUNDS, max(1024, _CELLS // k)) if asked is None else asked
-    selection = "full" if layout.probabilities else "chosen" if layout.propensity else "none"
-    return HistoryScan(
+            found = collected(plan, labels)
+        if labels is None:
+            notices.append(
+                f"{discovery_notice(len(found.arms))} A first pass over {found.n_rows} rows "
+                "collected them."
+            )
+    notices += found.notices
+    size = min(ROWS, max(1024, _CELLS // len(found.arms))) if asked is None else asked
+    whole = HistoryScan(
         source=opened.name,
-        arms=labels,
-        selection=selection,
-        n_rounds=None if action == "drop" else n_rounds,
+        arms=found.arms,
+        selection="full" if layout.probabilities else "chosen" if layout.propensity else "none",
+        n_rounds=None if action == "drop" else found.n_rows,
         prior_counts=prior,
         notices=tuple(notices),
         chunk_rounds=size,
         _plan=plan,
     )
+    if layout.by is None:
+        return whole
+    priors = group_priors(prior, found.groups, layout.by)
+    return {
+        group: replace(
+            whole,
+            source=f"{opened.name}, {layout.by}={group}",
+            n_rounds=None if action == "drop" else found.groups[group],
+            prior_counts=priors.get(group),
+            _plan=replace(plan, group=group),
+        )
+        for group in in_order(found.groups)
+    }
+
+
+def _check_scannable(by: str | None, arms: Any, known_until: str | None, prior: Any) -> None:
+    """Refuse what only the whole log can tell."""
+    if known_until:
+        raise OptionError(
+            f"known_until={known_until!r} needs the rounds still to come, which a scan has not "
+            "read. Give the first round that may use each reward (known_at=), or read the log "
+            "whole: read_history, --no-scan on the command line."
+        )
+    if isinstance(arms, str) and arms == "by_group":
+        raise OptionError(
+            'arms="by_group" needs all rows of a group, which a scan has not read. Name the arms, '
+            "or read the log whole: read_history, --no-scan on the command line."
+        )
+    if by and prior is not None and not isinstance(prior, Mapping):
+        raise OptionError("prior together with by= must be a mapping of group to prior.")
 
 
 def _positive(chunk_rounds: Any) -> int:
@@ -303,46 +357,3 @@ def _positive(chunk_rounds: Any) -> int:
     if number < 1 or isinstance(chunk_rounds, bool):
         raise OptionError(f"chunk_rounds={chunk_rounds!r} must be a positive whole number.")
     return number
-
-
-def _collected(plan: _Plan) -> tuple[tuple[str, ...], int]:
-    """Return the labels of the whole source, in their order, and the number of its rows."""
-    layout = plan.layout
-    book = LabelBook("arm")
-    converter = plan.converter(None)
-    converter.book = book
-    columns = [layout.arm, *([layout.offered_list] if layout.offered_list else [])]
-    row = plan.source.first_row
-    for table in _tables(plan, columns, _ROUNDS):
-        book.encode(table.column(layout.arm), converter.where(layout.arm, row))
-        if layout.offered_list:
-            converter.collect_offered(
-                table.column(layout.offered_list), converter.where(layout.offered_list, row)
-            )
-        row += table.num_rows
-    n_rows = row - plan.source.first_row
-    if not n_rows:
-        raise no_rows(plan.source)
-    return tuple(in_order(book.labels)), n_rows
-
-
-def _tables(plan: _Plan, columns: Sequence[str], size: int) -> Iterator[Any]:
-    """Yield tables of `size` rows from record batches, fewer where a new file has other types."""
-    import pyarrow as pa
-
-    held: list[Any] = []
-    n_held = 0
-    for batch in plan.source.batches(columns, plan.layout.labels):
-        if held and batch.schema != held[0].schema:
-            yield pa.Table.from_batches(held)
-            held, n_held = [], 0
-        start = 0
-        while n_held + batch.num_rows - start >= size:
-            stop = start + size - n_held
-            yield pa.Table.from_batches([*held, batch.slice(start, stop - start)])
-            held, n_held, start = [], 0, stop
-        if start < batch.num_rows:
-            held.append(batch.slice(start))
-            n_held += batch.num_rows - start
-    if held:
-        yield pa.Table.from_batches(held)

@@ -183,3 +183,56 @@ def test_rounding_dust_is_no_finding(capsys, tmp_path):
     _, out, _ = run(capsys, "audit", path, "--eps1", 1, "--eps2", 0)
     assert "needs eps2 = 0.0000 at eps1 = 1" in out
     assert "worst round" not in out
+
+
+LOSSES = "arm,reward,slot,p_a,p_b\na,won,10,.5,.5\nb,lost,2,.5,.5\na,lost,2,.5,.5\n"
+
+
+def test_groups_in_parts_are_the_groups_of_the_whole(capsys, tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text(LOSSES)
+    args = ("audit", path, "--by", "slot", "--rewards", "won=1,lost=0", "--json", "-")
+    status, whole, _ = run(capsys, *args)
+    assert status == 0 and list(json.loads(whole)["groups"]) == ["2", "10"]
+    assert run(capsys, *args, "--scan") == (0, whole, "")
+    status, _, err = run(capsys, "audit", path, "--rewards", "won=1,lost")
+    assert status == 2 and "'lost' does not" in err
+
+
+def test_flags_are_the_options_of_the_reader(capsys, tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "arm,reward,until,offer,p_a,p_b\na,1,0,a/b,0.5,0.504\nb,0,0,a/b,.5,.5\na,1,2,a/b,.5,.5\n"
+    )
+    options = {"known_until": "until", "offered_delimiter": "/", "probability_tolerance": 0.01}
+    status, out, _ = run(
+        capsys, "audit", path, "--known-until", "until", "--offered-delimiter", "/", "--offered",
+        "offer", "--probability-tolerance", "0.01", "--json", "-",
+    )  # fmt: skip
+    assert status == 0
+    log = bf.read_history(path, offered="offer", **options)
+    assert json.loads(out) == bf.audit(log, seed=0).to_dict()
+    status, _, err = run(capsys, "audit", path, "--probability-tolerance", "0.001")
+    assert status == 2 and "row 2" in err and "1.004" in err
+
+
+@pytest.mark.parametrize("more", [(), ("--json", "-"), ("--fail-on", "unfair")], ids=str)
+def test_a_reader_that_leaves_early_changes_nothing(more):
+    """`bayesfair audit ... | head`: no message, and the status is that of the audit."""
+    command = [sys.executable, "-m", "bayesfair.cli", "audit", "--example", "ecmo", "--eps1", "0"]
+    started = subprocess.Popen([*command, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    started.stdout.close()
+    err = started.stderr.read().decode()
+    started.stderr.close()
+    assert started.wait(60) == (1 if more[:1] == ("--fail-on",) else 0)
+    assert err == ("verdict unfair (--fail-on unfair)\n" if more[:1] == ("--fail-on",) else "")
+
+
+def test_files_that_cannot_be_written_are_refused_before_the_log_is_read(capsys, tmp_path):
+    for option, target, said in (
+        ("--rounds", tmp_path / "rounds.csv", "must end in .parquet"),
+        ("--rounds", tmp_path / "no" / "rounds.parquet", "Make it first"),
+        ("--json", tmp_path, "must be the name of a file"),
+    ):
+        status, out, err = run(capsys, "audit", tmp_path / "missing.csv", option, target)
+        assert (status, out) == (2, "") and said in err and str(target) in err
