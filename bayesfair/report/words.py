@@ -48,6 +48,13 @@ MEANING = {
     "to give the other's, in units of the outcomes",
 }
 
+MISSING = {
+    "error": "A file that lacks a reward is refused.",
+    "unobserved": "Rounds without a reward count in every fairness number; beliefs do not learn "
+    "from them.",
+    "drop": "Rounds without a reward are left out.",
+}
+
 LIMITS = (
     "The verdict under the beliefs is exact for the logged probabilities and the stated prior: it "
     "asks what could be expected before each round. Delta plays no part in it.",
@@ -218,7 +225,8 @@ def criterion_rows(criterion: dict[str, Any]) -> list[tuple[str, str, str]]:
             "draws of it were used.",
         ))  # fmt: skip
     rows.append((
-        "missing rewards", str(criterion["missing"]), "What was done where no reward was logged."
+        "missing rewards", str(criterion["missing"]),
+        MISSING.get(str(criterion["missing"]), "This number stands where no reward was logged."),
     ))  # fmt: skip
     return rows
 

@@ -113,6 +113,33 @@ def test_page_needs_nothing_from_elsewhere(ecmo, tmp_path):
         assert not any(name.startswith("on") for name in attrs)
     assert [a for a in page.all("script")] == [{"type": "application/json", "id": "audit-json"}]
     assert not page.all("link")
+    # a browser is told to run and to load nothing, whatever a label may hold
+    policy = [a["content"] for a in page.all("meta") if "http-equiv" in a]
+    assert policy == ["default-src 'none'; style-src 'unsafe-inline'"]
+
+
+def luminance(colour):
+    """Return the relative luminance of WCAG 2.2."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+
+def test_writing_stands_out_in_light_and_dark(ecmo, tmp_path):
+    page = page_of(ecmo, tmp_path)
+    style = re.search(r"<style>(.*?)</style>", page.source, flags=re.S).group(1)
+    light, dark = re.findall(r":root \{(.*?)\}", style, flags=re.S)
+    for block in (light, dark):
+        colour = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", block))
+        pairs = [(t, b) for t in ("ink", "soft", "link") for b in ("paper", "panel")]
+        pairs += [("on", v) for v in ("fair", "unfair", "undetermined", "not_auditable")]
+        for text, ground in pairs:
+            a, b = sorted(luminance(colour[name]) for name in (text, ground))
+            assert (b + 0.05) / (a + 0.05) >= 4.5, (text, ground)  # level AA
+        a, b = sorted(luminance(colour[name]) for name in ("accent", "paper"))
+        assert (b + 0.05) / (a + 0.05) >= 3  # lines of figures
+    drawn = set(re.findall(r"(?:fill|stroke): ([^;\"]+)", page.source))
+    assert drawn <= {"none", "var(--ink)", "var(--faint)", "var(--accent)"}  # follow the mode
 
 
 def test_same_audit_same_bytes(tmp_path):
@@ -326,6 +353,26 @@ def test_mixed_groups_keep_every_notice(tmp_path):
     regret = [numbers["groups"][g]["calibration"]["subjective"]["regret_per_round"] for g in "xy"]
     assert f"On average {min(regret):.4f} to {max(regret):.4f} of a round" in page.text
     assert "1 group without a value" in page.text  # the figure of regrets lacks z
+
+
+@pytest.mark.parametrize(
+    ("missing", "meaning"),
+    [
+        ("unobserved", "beliefs do not learn from them"),
+        ("drop", "Rounds without a reward are left out."),
+        (0.0, "This number stands where no reward was logged."),
+    ],
+)
+def test_what_was_missing_is_counted_and_explained(tmp_path, missing, meaning):
+    rows = ["a,1,0.5,0.5", "b,,0.5,0.5", "a,0,0.5,0.5", "b,1,0.5,0.5", "a,,0.5,0.5"]
+    (tmp_path / "log.csv").write_text("\n".join(["arm,reward,p_a,p_b", *rows]))
+    result = bf.audit(bf.read_history(tmp_path / "log.csv", missing=missing), seed=1, draws=100)
+    page = page_of(result, tmp_path)
+    assert meaning in {row[0]: row[2] for row in page.table("Word")}["missing rewards"]
+    counted = {"unobserved": (5, 2, 0), "drop": (3, 0, 2), 0.0: (5, 0, 0)}[missing]
+    rounds, unobserved, left_out = counted
+    assert f"Rounds {rounds} Arms 2" in page.text
+    assert f"Rewards not observed {unobserved} Rows left out {left_out}" in page.text
 
 
 class Stub:
