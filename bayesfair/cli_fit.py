@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from bayesfair.cli_tools import write
 
 __all__ = ["FIT_HELP", "fit_command", "render_fit"]
 
@@ -168,13 +169,7 @@ def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options a
         tree.to_netcdf(save, engine="h5netcdf")
     if plot is not None:
         _draw(tree, plot, anchor)
-    if json_file == "-":
-        print(json.dumps(numbers, indent=2, ensure_ascii=False))
-        return
-    if json_file is not None:
-        text = json.dumps(numbers, indent=2, ensure_ascii=False) + "\n"
-        Path(json_file).write_text(text, encoding="utf-8")
-    print(render_fit(tree, comparisons, numbers))
+    write(numbers, render_fit(tree, comparisons, numbers), json_file)
 
 
 def _checks(tree: Any, comparisons: Any, seed: int) -> list[str]:
