@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from bayesfair.checks import counted
+from bayesfair.duelling import DuelLog, simulate_duels
 from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.performance import utility
-from bayesfair.policies import policy_from_name
+from bayesfair.policies import FairSDDTS, policy_from_name
 from bayesfair.simulate import simulate
 
-__all__ = ["parse_arms", "report", "write_runs"]
+__all__ = ["next_step", "parse_arms", "report", "write_runs"]
 
 
-def parse_arms(text: str) -> dict[str, float]:
-    """Return label -> mean reward from ``a=.6,b=.5``.
+def parse_arms(text: str, *, worths: bool = False) -> dict[str, float]:
+    """Return label -> mean reward from ``a=.6,b=.5``; `worths` are any numbers above 0.
 
     Raises
     ------
@@ -37,7 +39,12 @@ def parse_arms(text: str) -> dict[str, float]:
             mean = float(value)
         except ValueError:
             mean = float("nan")
-        if not sign or not label or not 0 <= mean <= 1:
+        if worths and not (sign and label and 0 < mean < float("inf")):
+            raise OptionError(
+                f"--arms: {part.strip()!r} is not label=worth with a worth above 0; "
+                "expected for example a=3,b=2,c=1."
+            )
+        if not worths and not (sign and label and 0 <= mean <= 1):
             raise OptionError(
                 f"--arms: {part.strip()!r} is not label=mean with a mean in [0, 1]; "
                 "expected for example a=.6,b=.5."
@@ -68,17 +75,20 @@ def report(
     batch: int,
     delay: int,
     seed: int,
-) -> tuple[dict[str, Any], str, dict[str, History]]:
-    """Simulate and return JSON-ready numbers, a text report, and the logs by run."""
+) -> tuple[dict[str, Any], str, Mapping[str, History | DuelLog]]:
+    """Simulate and return JSON-ready numbers, a text report, and the logs by run.
+
+    For ``fair_sd_dts`` the arms are items, their values worths, and the logs are of duels.
+    """
     from bayesfair import __version__
     from bayesfair.audit.text import number, table
 
-    truth = parse_arms(arms)
     rule = policy_from_name(policy, _parameters(params))
-    if rule.name == "fair_sd_dts":
-        raise OptionError(
-            "fair_sd_dts chooses pairs of arms to duel; run it with bayesfair.simulate_duels."
-        )
+    if isinstance(rule, FairSDDTS):
+        if batch != 1 or delay != 0:
+            raise OptionError("--batch and --delay are for rules that choose one arm a round.")
+        return _duel_report(rule, parse_arms(arms, worths=True), n_rounds, runs=runs, seed=seed)
+    truth = parse_arms(arms)
     logs: Mapping[str, History] = simulate(
         rule, truth, n_rounds, seed=seed, n_runs=runs, batch=batch, delay=delay or None
     )
@@ -127,11 +137,106 @@ def report(
     return numbers, "\n".join(lines), dict(logs)
 
 
-def write_runs(logs: Mapping[str, History], path: Path) -> None:
-    """Write logs so that `bayesfair audit` reads them without options.
+def _duel_report(
+    rule: FairSDDTS, worth: dict[str, float], n_rounds: int, *, runs: int, seed: int
+) -> tuple[dict[str, Any], str, dict[str, DuelLog]]:
+    from bayesfair import __version__
+    from bayesfair.audit.text import number, table
+
+    logs: dict[str, DuelLog] = simulate_duels(rule, worth, n_rounds, seed=seed, n_runs=runs)
+    rows = [
+        {
+            "run": label,
+            "fairness_regret": float(log.fairness_regret(worth).sum()),
+            "without_outcome": int(np.isnan(log.outcome).sum()),
+            "left": {
+                item: int(n)
+                for item, n in zip(
+                    log.items, np.bincount(log.left, minlength=len(log.items)), strict=True
+                )
+            },
+        }
+        for label, log in logs.items()
+    ]
+    numbers = {
+        "bayesfair": __version__,
+        "policy": rule.describe(),
+        "worth": worth,
+        "n_rounds": n_rounds,
+        "seed": seed,
+        "runs": rows,
+    }
+    lines = [
+        f"{rule.describe()}: {counted(n_rounds, 'duel')} of {counted(len(worth), 'item')}, "
+        f"seed {seed}",
+        "",
+        *table(
+            ["run", "fairness regret", "no outcome", *worth],
+            [
+                [
+                    str(row["run"]),
+                    number(row["fairness_regret"], 1),
+                    str(row["without_outcome"]),
+                    *[str(n) for n in row["left"].values()],  # type: ignore[attr-defined]
+                ]
+                for row in rows
+            ],
+        ),
+        "",
+        "Total against the worths given; under each item, how often it was on the left.",
+    ]
+    return numbers, "\n".join(lines), logs
+
+
+def next_step(logs: Mapping[str, History | DuelLog], path: Path) -> str:
+    """Return the sentence that says how to go on with a written log."""
+    first = next(iter(logs.values()))
+    if isinstance(first, DuelLog):
+        wasted = any(np.isnan(log.outcome).any() for log in logs.values())  # type: ignore[union-attr]
+        command = f"bayesfair fit {path}" + (" --missing drop" if wasted else "")
+        return (
+            f"Written to {path}. Fit the worths with: {command}\n"
+            "Audit who is compared with whom in Python: bayesfair.audit_comparisons."
+        )
+    by = " --by run" if len(logs) > 1 else ""
+    return f"Written to {path}. Audit it with: bayesfair audit {path}{by}"
+
+
+def _columns(log: History | DuelLog) -> dict[str, Any]:
+    import pyarrow as pa
+
+    if isinstance(log, DuelLog):
+        labels = np.array(log.items, dtype=object)
+        won = np.where(log.outcome == 1, labels[log.left], labels[log.right])
+        columns: dict[str, Any] = {
+            "left": pa.array(labels[log.left], pa.string()),
+            "right": pa.array(labels[log.right], pa.string()),
+            "winner": pa.array(won, pa.string(), mask=np.isnan(log.outcome)),
+            "propensity": pa.array(log.propensity),
+        }
+        names = log.items
+    else:
+        names = log.arms
+        codes = pa.DictionaryArray.from_arrays(pa.array(log.arm), pa.array(names, pa.string()))
+        columns = {
+            "arm": codes.cast(pa.string()),
+            "reward": pa.array(log.reward.astype(np.int8)),
+        }
+    assert log.selection_probability is not None
+    for i, name in enumerate(names):
+        column = np.ascontiguousarray(log.selection_probability[:, i])
+        columns[f"p_{name}"] = pa.array(column, from_pandas=True)
+    if isinstance(log, History) and log.known_at is not None:
+        columns["known_at"] = pa.array(log.known_at)
+    return columns
+
+
+def write_runs(logs: Mapping[str, History | DuelLog], path: Path) -> None:
+    """Write logs so that `bayesfair audit` (duels: `bayesfair fit`) reads them without options.
 
     Columns: ``run`` (several runs), ``arm``, ``reward``, ``p_{arm}``, and ``known_at`` where
-    rewards are not known in the next round.
+    rewards are not known in the next round. Duels: ``left``, ``right``, ``winner``, ``propensity``
+    of the ordered pair, and ``p_{item}``, the law of the rule's slot.
 
     Raises
     ------
@@ -146,19 +251,8 @@ def write_runs(logs: Mapping[str, History], path: Path) -> None:
         raise OptionError(f"--out {str(path)!r} must end in .parquet or .csv.")
     tables = []
     for label, log in logs.items():
-        columns: dict[str, Any] = {}
-        if len(logs) > 1:
-            columns["run"] = pa.array([label] * log.n_rounds, pa.string())
-        labels = pa.array(log.arms, pa.string())
-        columns["arm"] = pa.DictionaryArray.from_arrays(pa.array(log.arm), labels).cast(pa.string())
-        columns["reward"] = pa.array(log.reward.astype(np.int8))
-        assert log.selection_probability is not None
-        for i, arm in enumerate(log.arms):
-            column = np.ascontiguousarray(log.selection_probability[:, i])
-            columns[f"p_{arm}"] = pa.array(column, from_pandas=True)
-        if log.known_at is not None:
-            columns["known_at"] = pa.array(log.known_at)
-        tables.append(pa.table(columns))
+        run = {"run": pa.array([label] * log.n_rounds, pa.string())} if len(logs) > 1 else {}
+        tables.append(pa.table(run | _columns(log)))
     whole = pa.concat_tables(tables)
     if path.suffix == ".csv":
         pa_csv.write_csv(whole, path)

@@ -91,7 +91,10 @@ class SDTSMixture(Policy):
     def __post_init__(self) -> None:
         """Validate once."""
         if (self.weight is None) == (self.eps1 is None):
-            raise OptionError("give either weight= (in [0, 1]) or eps1= (in (0, 2]).")
+            raise OptionError(
+                "sd_ts_mixture needs either weight= (in [0, 1]) or eps1= (in (0, 2]); on the "
+                "command line --param weight=.5."
+            )
         if self.weight is not None:
             check_in_range(self.weight, "weight", 0, 1)
         else:

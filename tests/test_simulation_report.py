@@ -1,0 +1,106 @@
+"""`bayesfair simulate`: its numbers, and logs that the other commands read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bayesfair as bf
+from bayesfair.duelling import simulate_duels
+from bayesfair.errors import OptionError
+from bayesfair.policies import FairSDDTS
+from bayesfair.simulation_report import next_step, parse_arms, report, write_runs
+
+ONE = {"runs": 1, "batch": 1, "delay": 0, "seed": 3}
+
+
+def test_a_log_is_read_back_without_options(tmp_path):
+    numbers, text, logs = report("sd_ts", "a=.7,b=.4", 400, [], **(ONE | {"delay": 3}))
+    for name in ("run.parquet", "run.csv"):
+        write_runs(logs, tmp_path / name)
+        again, log = bf.read_history(tmp_path / name), logs["0"]
+        assert again.arms == log.arms
+        for field in ("arm", "reward", "selection_probability", "known_at"):
+            np.testing.assert_array_equal(getattr(again, field), getattr(log, field))
+    (row,) = numbers["runs"]
+    best = np.array([0.7 * 0.6 + 0.5 * (0.42 * 0 + 0.7 * 0.4 + 0.3 * 0.6), 0.0])
+    best[1] = 1 - best[0]
+    short = np.maximum(best - log.selection_probability, 0).sum()
+    assert row["fairness_regret"] == pytest.approx(short)
+    assert row["standard_regret"] == pytest.approx(0.3 * log.selection_probability[:, 1].sum())
+    assert row["reward_per_round"] == log.reward.mean()
+    assert f"{short:.1f}" in text
+    assert next_step(logs, tmp_path / "run.csv").endswith(f"bayesfair audit {tmp_path}/run.csv")
+
+
+@pytest.mark.parametrize("exploitation", ["A", "C"])
+def test_duels_are_logged_with_all_that_was_drawn(tmp_path, exploitation):
+    params = ["C=5", f"exploitation={exploitation}"]
+    numbers, text, logs = report("fair_sd_dts", "a=3,b=2,c=1", 600, params, **ONE)
+    rule = FairSDDTS(C=5, exploitation=exploitation)
+    log = simulate_duels(rule, {"a": 3, "b": 2, "c": 1}, 600, seed=3)
+    (row,) = numbers["runs"]
+    share = np.array([3, 2, 1]) / 6
+    assert row["fairness_regret"] == pytest.approx(
+        np.abs(log.selection_probability - share).sum() / 2
+    )
+    selves = int((log.left == log.right).sum())
+    assert row["without_outcome"] == selves
+    assert (selves > 0) == (exploitation == "A")
+    assert str(row["left"]["a"]) in text
+    path = tmp_path / "duels.parquet"
+    write_runs(logs, path)
+    table = _table(path)
+    assert table["left"] == [log.items[i] for i in log.left]
+    winners = np.where(log.outcome == 1, log.left, log.right)
+    known = ~np.isnan(log.outcome)
+    expected = [log.items[w] if k else None for w, k in zip(winners, known, strict=True)]
+    assert table["winner"] == expected
+    np.testing.assert_array_equal(table["p_b"], log.selection_probability[:, 1])
+    np.testing.assert_array_equal(table["propensity"], log.propensity)
+    read = bf.read_comparisons(
+        path, left="left", right="right", winner="winner", missing="drop" if selves else "error"
+    )
+    # at the maximum of the likelihood every item won as often as the worths expect
+    mode = bf.fit(read, prior_sd=np.inf, seed=1)["mode"]["log_worth"].values
+    expected = np.zeros(3)
+    for i, j in zip(log.left[known], log.right[known], strict=True):
+        chance = 1 / (1 + np.exp(mode[j] - mode[i]))
+        expected[i] += chance
+        expected[j] += 1 - chance
+    np.testing.assert_allclose(np.bincount(winners[known], minlength=3), expected, rtol=1e-6)
+    assert ("--missing drop" in next_step(logs, path)) == (selves > 0)
+
+
+def test_several_runs_have_a_column_of_their_own(tmp_path):
+    _, _, logs = report("fair_sd_dts", "a=3,b=1", 50, ["C=5"], **(ONE | {"runs": 2}))
+    write_runs(logs, tmp_path / "d.csv")
+    lines = (tmp_path / "d.csv").read_text().splitlines()
+    assert len(lines) == 101
+    assert lines[0].replace('"', "") == "run,left,right,winner,propensity,p_a,p_b"
+    _, _, logs = report("uniform", "a=.3,b=.1", 50, [], **(ONE | {"runs": 2}))
+    assert next_step(logs, tmp_path / "u.csv").endswith("--by run")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: parse_arms("a=0,b=1", worths=True), "a=0.*worth above 0"),
+        (lambda: parse_arms("a=inf", worths=True), "worth above 0"),
+        (lambda: parse_arms("a=3"), r"mean in \[0, 1\]"),
+        (
+            lambda: report("fair_sd_dts", "a=3,b=1", 9, [], **(ONE | {"batch": 2})),
+            "--batch and --delay",
+        ),
+        (lambda: report("sd_ts_mixture", "a=.3,b=.1", 9, [], **ONE), "--param weight="),
+    ],
+)
+def test_mistakes_are_named(call, message):
+    with pytest.raises(OptionError, match=message):
+        call()
+
+
+def _table(path):
+    import pyarrow.parquet as pq
+
+    return pq.read_table(path).to_pydict()
