@@ -33,6 +33,7 @@ def test_a_log_is_read_back_without_options(tmp_path):
     assert next_step(logs, tmp_path / "run.csv").endswith(f"bayesfair audit {tmp_path}/run.csv")
 
 
+@pytest.mark.filterwarnings("ignore:.*comparisons of an item with itself")
 @pytest.mark.parametrize("exploitation", ["A", "C"])
 def test_duels_are_logged_with_all_that_was_drawn(tmp_path, exploitation):
     params = ["C=5", f"exploitation={exploitation}"]
