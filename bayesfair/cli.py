@@ -246,16 +246,17 @@ def simulate_command(  # noqa: PLR0917 - typer: options are arguments
     Example: `bayesfair simulate sd_ts --arms a=.6,b=.5,c=.4 --rounds 100000 --out run.parquet`
 
     Then: `bayesfair audit run.parquet`
+
+    The rule fair_sd_dts runs duels; its arms are worths: `--arms a=3,b=2,c=1`.
     """
-    from bayesfair.simulation_report import report, write_runs
+    from bayesfair.simulation_report import next_step, report, write_runs
 
     numbers, text, logs = report(
         policy, arms, rounds, param or [], runs=runs, batch=batch, delay=delay, seed=seed
     )
     if out is not None:
         write_runs(logs, out)
-        text += f"\n\nWritten to {out}. Audit it with: bayesfair audit {out}"
-        text += " --by run" if runs > 1 else ""
+        text += f"\n\n{next_step(logs, out)}"
     write(numbers, text, json_file)
 
 
