@@ -7,13 +7,16 @@ import math
 import numpy as np
 
 from bayesfair.audit.calibration import freedman_bound, share_distance, z_threshold
+from bayesfair.audit.objective import evaluate, parts_from_cells
 from bayesfair.audit.summary import Summary
+from bayesfair.rewards import Bernoulli
 
 __all__ = ["log_findings"]
 
 _MANY_TIES = 0.5
 _LARGE_REGRET = 0.2
 _ENOUGH_ROUNDS = 100
+_MOSTLY = 0.5  # of the regret
 
 
 def log_findings(summary: Summary) -> list[str]:
@@ -142,26 +145,42 @@ def _constant_variance(summary: Summary) -> np.ndarray:
 
 
 def _tie_sentence(summary: Summary) -> str | None:
-    """Say that most rounds are ties where the log shows it, beside a large regret."""
-    sums = summary.sums
+    """Say that most rounds are ties where that is why the regret is large, and how far.
+
+    Whether it is why is asked of the log: the regret of the same rule, were the observed mean
+    rewards the true ones. Beliefs are optimistic about arms that were hardly tried; what the regret
+    owes to that is not owed to ties.
+    """
+    sums, regret = summary.sums, summary.regret.total / max(summary.sums.n_rounds, 1)
     n, k = sums.n_rounds, len(summary.arms)
     observed = sums.plays - sums.n_unobserved
-    if summary.selection == "none" or n < _ENOUGH_ROUNDS or k < 2 or not np.all(observed > 0):
+    if summary.selection == "none" or n < _ENOUGH_ROUNDS or k < 2 or not observed.any():
         return None
-    # The beliefs are optimistic about arms that were hardly tried, so ties are judged by the
-    # rewards that were observed: probability that all arms pay 0 at their mean rewards.
-    ties = float(np.prod(np.clip(1 - sums.reward_total / observed, 0, 1)))
-    believed, focus = sums.all_zero / n, sums.concentration / n
-    regret = summary.regret.total / n
-    if summary.start.family != "bernoulli" or ties < _MANY_TIES or regret < _LARGE_REGRET:
+    if summary.start.family != "bernoulli" or regret < _LARGE_REGRET:
         return None
-    if focus < 2 / k:
+    common = sums.reward_total.sum() / observed.sum()  # for arms without an observed reward
+    means = np.where(observed > 0, sums.reward_total / np.maximum(observed, 1), common)
+    parts = parts_from_cells(summary.cells, Bernoulli(np.clip(means, 0, 1)[None]), k)
+    shares = [p.n_rounds * np.prod(1 - means[slice(None) if p.offered is None else p.offered])
+              for p in parts]  # fmt: skip
+    ties, believed, focus = float(sum(shares)) / n, sums.all_zero / n, sums.concentration / n
+    if ties < _MANY_TIES or focus < 2 / k:
         return None
+    found = evaluate(parts, summary.criterion).regret
+    if found is None or found[0] < _MOSTLY * regret:
+        return None
+    rest = regret - found[0]
+    beliefs = (
+        f"; the other {rest:.2f} comes from the beliefs, in which arms that were hardly tried keep "
+        "a high P* under the prior"
+        if rest >= 0.005
+        else ""
+    )
     return (
         f"Most rounds are ties: at the observed mean rewards all arms would pay 0 in "
         f"{100 * ties:.0f} % of the rounds ({100 * believed:.0f} % under the beliefs, on average). "
         f"A tie is split evenly, which keeps P* spread over all {k} arms, while the rule "
         f"concentrates (the chosen arm's mean probability is {focus:.3f}, as with {1 / focus:.1f} "
-        "equal arms). Read the large fairness regret with both in mind: arms that were hardly "
-        "tried keep a high P* under the prior as well."
+        f"equal arms). Were the observed means the true ones, the same choices would have a "
+        f"fairness regret of {found[0]:.2f} per round (under the beliefs {regret:.2f}){beliefs}."
     )
