@@ -193,10 +193,11 @@ def next_step(logs: Mapping[str, History | DuelLog], path: Path) -> str:
     first = next(iter(logs.values()))
     if isinstance(first, DuelLog):
         wasted = any(np.isnan(log.outcome).any() for log in logs.values())  # type: ignore[union-attr]
-        command = f"bayesfair fit {path}" + (" --missing drop" if wasted else "")
+        missing = " --missing drop" if wasted else ""
+        slot = "" if first.slot == "first" else f" --slot {first.slot}"
         return (
-            f"Written to {path}. Fit the worths with: {command}\n"
-            "Audit who is compared with whom in Python: bayesfair.audit_comparisons."
+            f"Written to {path}. Fit the worths with: bayesfair fit {path}{missing}\n"
+            f"Audit who is compared with whom: bayesfair audit-comparisons {path}{slot}{missing}"
         )
     by = " --by run" if len(logs) > 1 else ""
     return f"Written to {path}. Audit it with: bayesfair audit {path}{by}"
@@ -212,7 +213,7 @@ def _columns(log: History | DuelLog) -> dict[str, Any]:
             "left": pa.array(labels[log.left], pa.string()),
             "right": pa.array(labels[log.right], pa.string()),
             "winner": pa.array(won, pa.string(), mask=np.isnan(log.outcome)),
-            "propensity": pa.array(log.propensity),
+            "pair_propensity": pa.array(log.propensity),
         }
         names = log.items
     else:
@@ -235,8 +236,8 @@ def write_runs(logs: Mapping[str, History | DuelLog], path: Path) -> None:
     """Write logs so that `bayesfair audit` (duels: `bayesfair fit`) reads them without options.
 
     Columns: ``run`` (several runs), ``arm``, ``reward``, ``p_{arm}``, and ``known_at`` where
-    rewards are not known in the next round. Duels: ``left``, ``right``, ``winner``, ``propensity``
-    of the ordered pair, and ``p_{item}``, the law of the rule's slot.
+    rewards are not known in the next round. Duels: ``left``, ``right``, ``winner``,
+    ``pair_propensity`` (of the ordered pair), and ``p_{item}``, the law of the rule's slot.
 
     Raises
     ------

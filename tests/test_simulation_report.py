@@ -58,7 +58,7 @@ def test_duels_are_logged_with_all_that_was_drawn(tmp_path, exploitation):
     expected = [log.items[w] if k else None for w, k in zip(winners, known, strict=True)]
     assert table["winner"] == expected
     np.testing.assert_array_equal(table["p_b"], log.selection_probability[:, 1])
-    np.testing.assert_array_equal(table["propensity"], log.propensity)
+    np.testing.assert_array_equal(table["pair_propensity"], log.propensity)
     read = bf.read_comparisons(
         path, left="left", right="right", winner="winner", missing="drop" if selves else "error"
     )
@@ -78,7 +78,7 @@ def test_several_runs_have_a_column_of_their_own(tmp_path):
     write_runs(logs, tmp_path / "d.csv")
     lines = (tmp_path / "d.csv").read_text().splitlines()
     assert len(lines) == 101
-    assert lines[0].replace('"', "") == "run,left,right,winner,propensity,p_a,p_b"
+    assert lines[0].replace('"', "") == "run,left,right,winner,pair_propensity,p_a,p_b"
     _, _, logs = report("uniform", "a=.3,b=.1", 50, [], **(ONE | {"runs": 2}))
     assert next_step(logs, tmp_path / "u.csv").endswith("--by run")
 
