@@ -22,11 +22,13 @@ from .fairness import (
     best_mean_probability,
     divergence,
     fairness_regret,
+    guarantee_note,
     smallest_eps2,
 )
 from .history import History
 from .inference import fit, rewards_from_posterior
-from .inference.criticism import compare, loo, prior_sensitivity
+from .inference.criticism import compare, loo
+from .inference.prior_power import prior_sensitivity
 from .performance import tradeoff, utility
 from .plots import plot_cumulative_regret, plot_frontier, plot_ranks, plot_selection
 from .ranking import (

@@ -116,7 +116,7 @@ def with_prior_sensitivity(result: Audit | AuditGroup) -> Audit | AuditGroup:
 def audit_prior_sensitivity(audit: Audit, *, model: Any = None) -> PriorSensitivity:
     """Return `PriorSensitivity` of an audit; see `Audit.prior_sensitivity`."""
     from bayesfair.inference import fit
-    from bayesfair.inference.criticism import prior_power_weights, prior_sensitivity
+    from bayesfair.inference.prior_power import prior_power_weights, prior_sensitivity
 
     settings, start = audit.settings, audit.summary.start
     if not isinstance(audit.data, History):

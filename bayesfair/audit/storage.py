@@ -73,9 +73,15 @@ def _datasets(audit: Audit | AuditGroup, at: str) -> dict[str, Any]:
             if values is not None:
                 # independent draws, folded so that diagnostics have chains to compare
                 draws[name] = (("chain", "draw", *dims), folded(np.asarray(values))[0])
+        chain, draw = next(iter(draws.values()))[1].shape[:2]
         found[f"{at}posterior"] = xr.Dataset(
             draws,
-            coords={"eps1": list(audit.criterion.grid), "arm": arms},
+            coords={
+                "chain": np.arange(chain),
+                "draw": np.arange(draw),  # ArviZ's trace plots need them
+                "eps1": list(audit.criterion.grid),
+                "arm": arms,
+            },
             attrs={"sample_dims": ["chain", "draw"]},
         )
     series = audit.series()

@@ -1,9 +1,8 @@
-"""How well a model predicts single rounds, and how much its posterior owes to the prior."""
+"""How well a model predicts single rounds: LOO and the comparison of models by it."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.inference.carry import psis_weights
-from bayesfair.inference.contract import ARM_MODELS, CLOSED_FORM, contract_of
 from bayesfair.inference.likelihood import cell_log_likelihood
 from bayesfair.inference.posterior import bin_starts
 from bayesfair.inference.tree import flat_reads
@@ -25,12 +23,12 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["compare", "loo", "prior_sensitivity"]
+__all__ = ["cells_of_fit", "compare", "log_likelihood_of_cells", "loo"]
 
 FloatArray = NDArray[np.float64]
 
 
-def _cells(tree: xr.DataTree, history: History | None) -> dict[str, NDArray[Any]]:
+def cells_of_fit(tree: xr.DataTree, history: History | None) -> dict[str, NDArray[Any]]:
     """Return the distinct rewards of the log that was fitted, and the cell of each round."""
     if history is not None:
         if history.n_rounds != int(tree.attrs.get("n_rounds", history.n_rounds)):
@@ -48,7 +46,11 @@ def _cells(tree: xr.DataTree, history: History | None) -> dict[str, NDArray[Any]
     return cells | {"cell": stored["cell_of_observation"].values}
 
 
-def _log_likelihood(tree: xr.DataTree, cells: Mapping[str, NDArray[Any]]) -> FloatArray:
+def _is_fit(given: Any) -> bool:
+    return hasattr(given, "attrs") and hasattr(given, "children")
+
+
+def log_likelihood_of_cells(tree: xr.DataTree, cells: Mapping[str, NDArray[Any]]) -> FloatArray:
     """Return the log likelihood of one round of each cell, ``(draw, C)``."""
     reads = flat_reads(tree)
     posterior = tree["posterior"].to_dataset()
@@ -121,16 +123,21 @@ def loo(tree: xr.DataTree, history: History | Comparisons | None = None) -> Any:
     import xarray as xr
     from arviz_stats.utils import ELPDDataLOO
 
+    if not _is_fit(tree):
+        raise OptionError(
+            f"loo needs a fit, got {type(tree).__name__}: "
+            "loo(bayesfair.fit(history, model=..., seed=...))."
+        )
     if isinstance(history, Comparisons) or tree.attrs.get("reads") == "log_worth":
         from bayesfair.inference.comparison_loo import loo_comparisons
 
         if not isinstance(history, Comparisons):
             raise OptionError("this is a fit to comparisons: give loo(tree, comparisons).")
         return loo_comparisons(tree, history)
-    cells = _cells(tree, history)
+    cells = cells_of_fit(tree, history)
     if not len(cells["count"]):
         raise DataError("no reward of this log was observed, so no round can be left out.")
-    log_likelihood = _log_likelihood(tree, cells)
+    log_likelihood = log_likelihood_of_cells(tree, cells)
     n_draws = len(log_likelihood)
     efficiency = _relative_efficiency(tree)
     elpd, khat = np.empty((2, log_likelihood.shape[1]))
@@ -159,6 +166,23 @@ def loo(tree: xr.DataTree, history: History | Comparisons | None = None) -> Any:
     )
 
 
+def _require_same_log(trees: Mapping[str, xr.DataTree]) -> None:
+    """Refuse fits of different logs, as far as the fits hold their rewards."""
+    seen: dict[str, FloatArray] = {}
+    for name, tree in trees.items():
+        if "reward_cells" in tree.children:
+            cells = cells_of_fit(tree, None)
+            place = cells["cell"]
+            seen[name] = np.stack([cells["arm"][place], cells["reward"][place]])
+    first = next(iter(seen), None)
+    for name, rewards in seen.items():
+        assert first is not None
+        if rewards.shape == seen[first].shape and not np.array_equal(rewards, seen[first]):
+            raise OptionError(
+                f"{first!r} and {name!r} are fits of different logs: their arms or rewards differ."
+            )
+
+
 def compare(
     fits: Mapping[str, xr.DataTree],
     history: History | Comparisons | None = None,
@@ -169,8 +193,8 @@ def compare(
 
     Parameters
     ----------
-    fits : mapping of name to DataTree
-        At least two fits of the same history.
+    fits : mapping of name to DataTree or ELPDData
+        At least two fits of the same history, or what `loo` returned for them.
     history : History or Comparisons, optional
         As for `loo`.
     method : {"stacking", "bb-pseudo-bma", "pseudo-bma"}
@@ -198,247 +222,27 @@ def compare(
     """
     import arviz_stats as az
 
+    if not isinstance(fits, Mapping) or len(fits) < 2:
+        raise OptionError(
+            "compare needs at least two fits by name, {'flat': fit_1, 'pooled': fit_2}, got "
+            f"{listed(fits) if isinstance(fits, Mapping) else type(fits).__name__}."
+        )
     if isinstance(history, Comparisons):
         from bayesfair.inference.comparison_loo import compare_comparisons
 
         return compare_comparisons(fits, history, method=method)
     check_choice(method, "method", ("stacking", "bb-pseudo-bma", "pseudo-bma"))
-    if len(fits) < 2:
-        raise OptionError(f"compare needs at least two fits, got {listed(fits)}.")
-    continuous = {name: tree.attrs["family"] == "normal" for name, tree in fits.items()}
+    trees = {name: fit for name, fit in fits.items() if _is_fit(fit)}
+    continuous = {name: tree.attrs.get("family") == "normal" for name, tree in trees.items()}
     if len(set(continuous.values())) > 1:
         density = [name for name, is_density in continuous.items() if is_density]
         raise OptionError(
             f"{listed(density)} gives rewards a density, the other fits a probability: their log "
             "predictive densities are in different units and cannot be compared."
         )
-    results = {name: loo(tree, history) for name, tree in fits.items()}
+    _require_same_log(trees)
+    results = {name: loo(fit, history) if name in trees else fit for name, fit in fits.items()}
     sizes = {name: result.n_data_points for name, result in results.items()}
     if len(set(sizes.values())) > 1:
         raise OptionError(f"the fits saw different numbers of rounds: {sizes}.")
     return az.compare(results, method=method, round_to="none")
-
-
-def prior_sensitivity(
-    tree: xr.DataTree,
-    history: History | None = None,
-    *,
-    model: Any = None,
-    quantities: Mapping[str, Any] | None = None,
-    threshold: float = 0.05,
-) -> pd.DataFrame:
-    """Return how strongly results react to the prior and to the likelihood, by power scaling.
-
-    Both are raised to powers near 1 and the draws reweighted; nothing is fitted again.
-
-    Parameters
-    ----------
-    tree : xarray.DataTree
-        What `bayesfair.fit` returned for a history.
-    history : History, optional
-        The history that was fitted; needed for models of your own, and as for `loo`.
-    model : callable, optional
-        Your own build function, if the tree is a fit of it.
-    quantities : mapping of name to array, optional
-        Further quantities, one value per draw: ``(draw,)`` or ``(draw, n)``, chains joined in
-        order; for example an audit's regret under each draw. Default: P* of each arm.
-    threshold : float
-        Sensitivities above it are named in the diagnosis; 0.05 is the authors' suggestion.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per quantity: ``prior``, ``likelihood`` (sensitivities, dimensionless) and
-        ``diagnosis``: "potential prior-data conflict", "potential strong prior / weak likelihood",
-        or a tick.
-
-    Raises
-    ------
-    OptionError
-        If the log density of the prior cannot be had.
-
-    Notes
-    -----
-    Only top-level priors are scaled: in a hierarchical model the law of the arms given mu and tau
-    belongs to the model.
-
-    References
-    ----------
-    .. [1] Kallioinen, Paananen, Buerkner, Vehtari (2024), Statistics and Computing 34, 57.
-
-    Examples
-    --------
-    >>> from bayesfair.inference import fit
-    >>> history = History(["a", "b"] * 20, [1, 0, 1, 1] * 10)
-    >>> table = prior_sensitivity(fit(history, prior=(10, 200), seed=1))
-    >>> table.loc["theta[a]", "diagnosis"]
-    'potential prior-data conflict'
-    """
-    posterior = tree["posterior"].to_dataset()
-    shape = posterior.sizes["chain"], posterior.sizes["draw"]
-    cells = _cells(tree, history)
-    log_likelihood = _log_likelihood(tree, cells) @ cells["count"].astype(float)
-    log_prior = np.broadcast_to(_log_prior(tree, history, model), shape)
-    chosen = posterior[str(tree.attrs["reads"]).split(",")]
-    for name, value in (_default_quantities(tree) if quantities is None else quantities).items():
-        array = np.asarray(value, dtype=np.float64)
-        if array.shape[:1] != (shape[0] * shape[1],):
-            raise OptionError(
-                f"quantity {name!r} has shape {array.shape}, expected one row for each of the "
-                f"{shape[0] * shape[1]} draws."
-            )
-        dims = ["chain", "draw", *(f"{name}_{axis}" for axis in range(array.ndim - 1))]
-        if array.shape[1:] == (posterior.sizes["arm"],):
-            dims[2] = "arm"
-        chosen = chosen.assign({name: (dims, array.reshape(*shape, *array.shape[1:]))})
-
-    return _sensitivity_table(chosen, log_prior, log_likelihood.reshape(shape), threshold)
-
-
-def _sensitivity_table(
-    chosen: xr.Dataset, log_prior: FloatArray, log_likelihood: FloatArray, threshold: float
-) -> pd.DataFrame:
-    """Return ArviZ's sensitivities of each variable to both components, with its diagnosis."""
-    import arviz_stats as az
-    import xarray as xr
-    from arviz_base import dataset_to_dataframe
-
-    def component(name: str, values: FloatArray) -> xr.Dataset:
-        if np.ptp(values) <= 1e-12 * max(1.0, float(np.abs(values).max())):
-            # a flat prior (or a log without rewards): no power of it changes anything
-            return xr.zeros_like(chosen.isel(chain=0, draw=0, drop=True), dtype=np.float64)
-        part = xr.Dataset(
-            {"total": (("chain", "draw", "part"), values[..., None])},
-            attrs={"sample_dims": ["chain", "draw"]},
-        )
-        group = f"log_{name}"
-        tree = xr.DataTree.from_dict({"/posterior": chosen, f"/{group}": part})
-        with np.errstate(invalid="ignore"):
-            found: xr.Dataset = az.psense(tree, group=name)
-        return found.fillna(0.0)  # a quantity that cannot vary
-
-    names = ("prior", "likelihood")
-    parts = [component(n, v) for n, v in zip(names, (log_prior, log_likelihood), strict=True)]
-    joined = xr.concat(parts, dim="component").assign_coords(component=list(names))
-    table: pd.DataFrame = dataset_to_dataframe(joined, sample_dims=["component"]).T
-
-    def diagnosis(prior: float, likelihood: float) -> str:
-        if prior < threshold:
-            return "✓"
-        if likelihood >= threshold:
-            return "potential prior-data conflict"
-        return "potential strong prior / weak likelihood"
-
-    pairs = zip(table["prior"], table["likelihood"], strict=True)
-    table["diagnosis"] = [diagnosis(p, q) for p, q in pairs]
-    return table.round(6)
-
-
-def prior_power_weights(
-    tree: xr.DataTree, powers: Sequence[float], history: History | None = None, *, model: Any = None
-) -> tuple[FloatArray, FloatArray]:
-    """Return importance weights of the draws for the prior raised to each power, PSIS-smoothed.
-
-    Parameters
-    ----------
-    tree, history, model
-        As for `prior_sensitivity`.
-    powers : sequence of float
-        1 is the prior itself, below 1 a flatter and above 1 a more peaked one.
-
-    Returns
-    -------
-    weights : (P, draw) array
-        Each row sums to 1; chains joined in order.
-    khat : (P,) array
-        Pareto k-hat; above 0.7 the weights are not to be trusted.
-    """
-    posterior = tree["posterior"].to_dataset()
-    shape = posterior.sizes["chain"], posterior.sizes["draw"]
-    log_prior = np.broadcast_to(_log_prior(tree, history, model), shape).ravel()
-    weights, khat = np.empty((len(powers), log_prior.size)), np.empty(len(powers))
-    for p, power in enumerate(powers):
-        if power == 1:
-            weights[p], khat[p] = 1 / log_prior.size, -np.inf
-        else:
-            weights[p], khat[p] = psis_weights((power - 1) * log_prior, 1.0)
-    return weights, khat
-
-
-def _default_quantities(tree: xr.DataTree) -> dict[str, FloatArray]:
-    from bayesfair.inference.posterior import rewards_from_posterior
-
-    if "bin" in tree["posterior"].to_dataset().sizes:
-        return {}
-    return {"best_arm_probability": rewards_from_posterior(tree).best_arm_probability()}
-
-
-def _log_prior(tree: xr.DataTree, history: History | None, model: Any) -> Any:
-    """Return the log density of the top-level prior at each draw, ``(chain, draw)``."""
-    posterior = tree["posterior"].to_dataset()
-    name = str(tree.attrs["model"])
-    options = json.loads(str(tree.attrs["model_options"]))
-    if name in CLOSED_FORM.values():
-        return _conjugate_log_prior(tree, posterior)
-    if model is None and name not in ARM_MODELS:
-        raise OptionError(
-            f"this is a fit of your own model {name!r}; give it again (model=) with the history, "
-            "so that its prior can be evaluated."
-        )
-    contract = contract_of(name if model is None else model)
-    if contract.log_prior is not None:
-        return contract.log_prior(posterior, **options).transpose("chain", "draw").values
-    if history is None:
-        raise OptionError(
-            f"model {name!r} has no log_prior of its own; give the history (and model=, for a "
-            "build function of yours), so that the prior can be evaluated."
-        )
-    from pymc.stats import compute_log_prior
-    from pytensor.graph.traversal import ancestors
-
-    built = contract.build(history, **options)
-    free = built.free_RVs
-    top = [v.name for v in free if not set(ancestors([v])).intersection(set(free) - {v})]
-    density = compute_log_prior(
-        tree, var_names=top, model=built, extend_inferencedata=False,
-        progressbar=False,
-    )  # fmt: skip
-    return sum(
-        density[v].sum([d for d in density[v].dims if d not in ("chain", "draw")]).values
-        for v in density.data_vars
-    )
-
-
-def _conjugate_log_prior(tree: xr.DataTree, posterior: xr.Dataset) -> FloatArray:
-    """Return the log prior density of a closed-form model, up to a constant."""
-    from scipy import stats
-
-    data = tree["constant_data"].to_dataset()
-    family = str(tree.attrs["family"])
-    if "prior" in data:
-        columns = list(data["prior"].values.T)
-    else:  # fitted by NUTS: the containers of the PyMC model
-        names = {
-            "bernoulli": ("alpha", "beta"),
-            "finite": ("concentration",),
-            "poisson": ("shape", "inverse_scale"),
-            "normal": ("prior_mean", "prior_kappa", "prior_shape", "prior_scale"),
-        }[family]
-        columns = [data[n].values for n in names]
-        columns = list(columns[0].T) if family == "finite" else columns
-    if family == "finite":
-        mass = np.maximum(posterior["probability"].values, 1e-300)
-        return np.asarray(((np.asarray(columns).T - 1) * np.log(mass)).sum(axis=(-2, -1)))
-    if family == "bernoulli":
-        density = stats.beta.logpdf(
-            np.clip(posterior["theta"].values, 1e-300, 1 - 2.0**-53), columns[0], columns[1]
-        )
-    elif family == "poisson":
-        density = stats.gamma.logpdf(
-            np.maximum(posterior["rate"].values, 1e-300), columns[0], scale=1 / columns[1]
-        )
-    else:
-        mean, sd = posterior["mean"].values, posterior["sd"].values
-        density = stats.norm.logpdf(mean, columns[0], sd / np.sqrt(columns[1]))
-        density = density + stats.invgamma.logpdf(sd**2, columns[2], scale=columns[3])
-    return np.asarray(density.sum(axis=-1))

@@ -6,7 +6,8 @@ import pytest
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.inference import fit, rewards_from_posterior
-from bayesfair.inference.criticism import compare, loo, prior_sensitivity
+from bayesfair.inference.criticism import compare, loo
+from bayesfair.inference.prior_power import prior_sensitivity
 
 RNG = np.random.default_rng(1)
 ARM = RNG.integers(0, 3, 200)
@@ -112,6 +113,42 @@ def test_compare_refuses_what_cannot_be_compared():
         loo(one, HISTORY.before(100))
 
 
+def test_compare_takes_what_loo_returned():
+    import arviz_stats as az
+
+    fits = {"flat": fit(HISTORY, prior=(1, 1), seed=1), "tight": fit(HISTORY, prior=(9, 9), seed=1)}
+    from_fits = compare(fits)
+    results = {name: loo(tree) for name, tree in fits.items()}
+    mixed = compare({"flat": fits["flat"], "tight": results["tight"]})
+    theirs = az.compare(results, round_to="none")
+    for ours in (from_fits, compare(results), mixed):
+        assert list(ours.index) == list(theirs.index)
+        assert ours["elpd"].to_numpy() == pytest.approx(theirs["elpd"].to_numpy(), abs=1e-10)
+        assert ours["dse"].to_numpy() == pytest.approx(theirs["dse"].to_numpy(), abs=1e-10)
+
+
+def test_fits_of_different_logs_of_one_length_are_refused():
+    other = History(HISTORY.arm, 1 - HISTORY.reward, arms=HISTORY.arms)
+    with pytest.raises(OptionError, match="different logs"):
+        compare({"one": fit(HISTORY, seed=1), "other": fit(other, seed=1)})
+    # the same rewards at other rounds: the pairs of terms would not belong together
+    turned = History(HISTORY.arm[::-1], HISTORY.reward[::-1], arms=HISTORY.arms)
+    with pytest.raises(OptionError, match="different logs"):
+        compare({"one": fit(HISTORY, seed=1), "turned": fit(turned, seed=1)})
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: loo("bernoulli_independent", HISTORY), "loo needs a fit"),
+        (lambda: compare([1, 2]), "by name"),
+    ],
+)
+def test_what_is_no_fit_is_named(call, message):
+    with pytest.raises(OptionError, match=message):
+        call()
+
+
 def test_prior_sensitivity_names_the_conflict():
     good = prior_sensitivity(fit(HISTORY, seed=1))
     assert set(good.columns) == {"prior", "likelihood", "diagnosis"}
@@ -214,6 +251,8 @@ def test_shared_models_and_models_of_ones_own():
     own = fit(HISTORY, model=build, seed=1, cores=1, allow_unconverged=True)
     with pytest.raises(OptionError, match="give the history"):
         prior_sensitivity(own, model=build)
+    with pytest.raises(OptionError, match="fit of your own model"):
+        prior_sensitivity(own, HISTORY)
     same = prior_sensitivity(own, HISTORY, model=build)
     # two samplers of one posterior: sensitivities agree within their own noise
     for name in ("theta[a]", "theta[b]", "theta[c]"):

@@ -1,0 +1,249 @@
+"""How much a posterior owes to its prior: powers of the prior by reweighting its draws."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.errors import OptionError
+from bayesfair.history import History
+from bayesfair.inference.carry import psis_weights
+from bayesfair.inference.contract import ARM_MODELS, CLOSED_FORM, contract_of
+from bayesfair.inference.criticism import cells_of_fit, log_likelihood_of_cells
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+__all__ = ["prior_power_weights", "prior_sensitivity"]
+
+FloatArray = NDArray[np.float64]
+
+
+def prior_sensitivity(
+    tree: xr.DataTree,
+    history: History | None = None,
+    *,
+    model: Any = None,
+    quantities: Mapping[str, Any] | None = None,
+    threshold: float = 0.05,
+) -> pd.DataFrame:
+    """Return how strongly results react to the prior and to the likelihood, by power scaling.
+
+    Both are raised to powers near 1 and the draws reweighted; nothing is fitted again.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        What `bayesfair.fit` returned for a history.
+    history : History, optional
+        The history that was fitted; needed for models of your own, and as for `loo`.
+    model : callable, optional
+        Your own build function, if the tree is a fit of it.
+    quantities : mapping of name to array, optional
+        Further quantities, one value per draw: ``(draw,)`` or ``(draw, n)``, chains joined in
+        order; for example an audit's regret under each draw. Default: P* of each arm.
+    threshold : float
+        Sensitivities above it are named in the diagnosis; 0.05 is the authors' suggestion.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per quantity: ``prior``, ``likelihood`` (sensitivities, dimensionless) and
+        ``diagnosis``: "potential prior-data conflict", "potential strong prior / weak likelihood",
+        or a tick.
+
+    Raises
+    ------
+    OptionError
+        If the log density of the prior cannot be had.
+
+    Notes
+    -----
+    Only top-level priors are scaled: in a hierarchical model the law of the arms given mu and tau
+    belongs to the model.
+
+    References
+    ----------
+    .. [1] Kallioinen, Paananen, Buerkner, Vehtari (2024), Statistics and Computing 34, 57.
+
+    Examples
+    --------
+    >>> from bayesfair.inference import fit
+    >>> history = History(["a", "b"] * 20, [1, 0, 1, 1] * 10)
+    >>> table = prior_sensitivity(fit(history, prior=(10, 200), seed=1))
+    >>> table.loc["theta[a]", "diagnosis"]
+    'potential prior-data conflict'
+    """
+    posterior = tree["posterior"].to_dataset()
+    shape = posterior.sizes["chain"], posterior.sizes["draw"]
+    cells = cells_of_fit(tree, history)
+    log_likelihood = log_likelihood_of_cells(tree, cells) @ cells["count"].astype(float)
+    log_prior = np.broadcast_to(_log_prior(tree, history, model), shape)
+    chosen = posterior[str(tree.attrs["reads"]).split(",")]
+    for name, value in (_default_quantities(tree) if quantities is None else quantities).items():
+        array = np.asarray(value, dtype=np.float64)
+        if array.shape[:1] != (shape[0] * shape[1],):
+            raise OptionError(
+                f"quantity {name!r} has shape {array.shape}, expected one row for each of the "
+                f"{shape[0] * shape[1]} draws."
+            )
+        dims = ["chain", "draw", *(f"{name}_{axis}" for axis in range(array.ndim - 1))]
+        if array.shape[1:] == (posterior.sizes["arm"],):
+            dims[2] = "arm"
+        chosen = chosen.assign({name: (dims, array.reshape(*shape, *array.shape[1:]))})
+
+    return _sensitivity_table(chosen, log_prior, log_likelihood.reshape(shape), threshold)
+
+
+def _sensitivity_table(
+    chosen: xr.Dataset, log_prior: FloatArray, log_likelihood: FloatArray, threshold: float
+) -> pd.DataFrame:
+    """Return ArviZ's sensitivities of each variable to both components, with its diagnosis."""
+    import arviz_stats as az
+    import xarray as xr
+    from arviz_base import dataset_to_dataframe
+
+    def component(name: str, values: FloatArray) -> xr.Dataset:
+        if np.ptp(values) <= 1e-12 * max(1.0, float(np.abs(values).max())):
+            # a flat prior (or a log without rewards): no power of it changes anything
+            return xr.zeros_like(chosen.isel(chain=0, draw=0, drop=True), dtype=np.float64)
+        part = xr.Dataset(
+            {"total": (("chain", "draw", "part"), values[..., None])},
+            attrs={"sample_dims": ["chain", "draw"]},
+        )
+        group = f"log_{name}"
+        tree = xr.DataTree.from_dict({"/posterior": chosen, f"/{group}": part})
+        with np.errstate(invalid="ignore"):
+            found: xr.Dataset = az.psense(tree, group=name)
+        return found.fillna(0.0)  # a quantity that cannot vary
+
+    names = ("prior", "likelihood")
+    parts = [component(n, v) for n, v in zip(names, (log_prior, log_likelihood), strict=True)]
+    joined = xr.concat(parts, dim="component").assign_coords(component=list(names))
+    table: pd.DataFrame = dataset_to_dataframe(joined, sample_dims=["component"]).T
+
+    def diagnosis(prior: float, likelihood: float) -> str:
+        if prior < threshold:
+            return "✓"
+        if likelihood >= threshold:
+            return "potential prior-data conflict"
+        return "potential strong prior / weak likelihood"
+
+    pairs = zip(table["prior"], table["likelihood"], strict=True)
+    table["diagnosis"] = [diagnosis(p, q) for p, q in pairs]
+    return table.round(6)
+
+
+def prior_power_weights(
+    tree: xr.DataTree, powers: Sequence[float], history: History | None = None, *, model: Any = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return importance weights of the draws for the prior raised to each power, PSIS-smoothed.
+
+    Parameters
+    ----------
+    tree, history, model
+        As for `prior_sensitivity`.
+    powers : sequence of float
+        1 is the prior itself, below 1 a flatter and above 1 a more peaked one.
+
+    Returns
+    -------
+    weights : (P, draw) array
+        Each row sums to 1; chains joined in order.
+    khat : (P,) array
+        Pareto k-hat; above 0.7 the weights are not to be trusted.
+    """
+    posterior = tree["posterior"].to_dataset()
+    shape = posterior.sizes["chain"], posterior.sizes["draw"]
+    log_prior = np.broadcast_to(_log_prior(tree, history, model), shape).ravel()
+    weights, khat = np.empty((len(powers), log_prior.size)), np.empty(len(powers))
+    for p, power in enumerate(powers):
+        if power == 1:
+            weights[p], khat[p] = 1 / log_prior.size, -np.inf
+        else:
+            weights[p], khat[p] = psis_weights((power - 1) * log_prior, 1.0)
+    return weights, khat
+
+
+def _default_quantities(tree: xr.DataTree) -> dict[str, FloatArray]:
+    from bayesfair.inference.posterior import rewards_from_posterior
+
+    if "bin" in tree["posterior"].to_dataset().sizes:
+        return {}
+    return {"best_arm_probability": rewards_from_posterior(tree).best_arm_probability()}
+
+
+def _log_prior(tree: xr.DataTree, history: History | None, model: Any) -> Any:
+    """Return the log density of the top-level prior at each draw, ``(chain, draw)``."""
+    posterior = tree["posterior"].to_dataset()
+    name = str(tree.attrs["model"])
+    options = json.loads(str(tree.attrs["model_options"]))
+    if name in CLOSED_FORM.values():
+        return _conjugate_log_prior(tree, posterior)
+    if model is None and name not in ARM_MODELS:
+        raise OptionError(
+            f"this is a fit of your own model {name!r}; give it again (model=) with the history, "
+            "so that its prior can be evaluated."
+        )
+    contract = contract_of(name if model is None else model)
+    if contract.log_prior is not None:
+        return contract.log_prior(posterior, **options).transpose("chain", "draw").values
+    if history is None:
+        raise OptionError(
+            f"model {name!r} has no log_prior of its own; give the history (and model=, for a "
+            "build function of yours), so that the prior can be evaluated."
+        )
+    from pymc.stats import compute_log_prior
+    from pytensor.graph.traversal import ancestors
+
+    built = contract.build(history, **options)
+    free = built.free_RVs
+    top = [v.name for v in free if not set(ancestors([v])).intersection(set(free) - {v})]
+    density = compute_log_prior(
+        tree, var_names=top, model=built, extend_inferencedata=False,
+        progressbar=False,
+    )  # fmt: skip
+    return sum(
+        density[v].sum([d for d in density[v].dims if d not in ("chain", "draw")]).values
+        for v in density.data_vars
+    )
+
+
+def _conjugate_log_prior(tree: xr.DataTree, posterior: xr.Dataset) -> FloatArray:
+    """Return the log prior density of a closed-form model, up to a constant."""
+    from scipy import stats
+
+    data = tree["constant_data"].to_dataset()
+    family = str(tree.attrs["family"])
+    if "prior" in data:
+        columns = list(data["prior"].values.T)
+    else:  # fitted by NUTS: the containers of the PyMC model
+        names = {
+            "bernoulli": ("alpha", "beta"),
+            "finite": ("concentration",),
+            "poisson": ("shape", "inverse_scale"),
+            "normal": ("prior_mean", "prior_kappa", "prior_shape", "prior_scale"),
+        }[family]
+        columns = [data[n].values for n in names]
+        columns = list(columns[0].T) if family == "finite" else columns
+    if family == "finite":
+        mass = np.maximum(posterior["probability"].values, 1e-300)
+        return np.asarray(((np.asarray(columns).T - 1) * np.log(mass)).sum(axis=(-2, -1)))
+    if family == "bernoulli":
+        density = stats.beta.logpdf(
+            np.clip(posterior["theta"].values, 1e-300, 1 - 2.0**-53), columns[0], columns[1]
+        )
+    elif family == "poisson":
+        density = stats.gamma.logpdf(
+            np.maximum(posterior["rate"].values, 1e-300), columns[0], scale=1 / columns[1]
+        )
+    else:
+        mean, sd = posterior["mean"].values, posterior["sd"].values
+        density = stats.norm.logpdf(mean, columns[0], sd / np.sqrt(columns[1]))
+        density = density + stats.invgamma.logpdf(sd**2, columns[2], scale=columns[3])
+    return np.asarray(density.sum(axis=-1))
