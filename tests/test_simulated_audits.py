@@ -14,8 +14,10 @@ from bayesfair.errors import DataError
 from bayesfair.performance import utility
 from bayesfair.policies import (
     SDTS,
+    UCB1,
     CalibratedOracle,
     ChainedConfidence,
+    EpsilonGreedy,
     FairnessOfExposure,
     FairSDDTS,
     FairSDTS,
@@ -39,6 +41,8 @@ RULES = [
     CalibratedOracle(),
     Uniform(),
     Greedy(),
+    EpsilonGreedy(epsilon=0.4),
+    UCB1(),
     Softmax(temperature=0.3),
     Thompson(),
     RandomisedPlayTheWinner(),
