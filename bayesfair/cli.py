@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bayesfair.cli_duels import AUDIT_COMPARISONS_HELP, audit_comparisons_command
 from bayesfair.cli_fit import FIT_HELP, fit_command
 from bayesfair.cli_tools import Progress, check_target, labels, reading, words, write
 from bayesfair.cli_tools import numbers as numbers_of
@@ -261,6 +262,7 @@ def simulate_command(  # noqa: PLR0917 - typer: options are arguments
 
 
 app.command(name="fit", help=FIT_HELP)(fit_command)
+app.command(name="audit-comparisons", help=AUDIT_COMPARISONS_HELP)(audit_comparisons_command)
 
 
 def _read(source: Any, scan: bool | None, **options: Any) -> Any:

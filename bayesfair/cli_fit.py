@@ -10,7 +10,7 @@ import typer
 
 from bayesfair.cli_tools import write
 
-__all__ = ["FIT_HELP", "fit_command", "render_fit"]
+__all__ = ["FIT_HELP", "fit_command", "outcome_words", "render_fit"]
 
 FIT_HELP = """Fit duels, choices or rankings: worths and ranks with their uncertainty.
 
@@ -122,7 +122,7 @@ def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options a
     save: Annotated[Path | None, typer.Option(help="Write the fit to a NetCDF file.")] = None,
 ) -> None:
     from bayesfair.checks import check_choice
-    from bayesfair.errors import BayesfairWarning, OptionError
+    from bayesfair.errors import BayesfairWarning, DataError, OptionError
     from bayesfair.inference import fit
     from bayesfair.ranking.summary import fit_summary
     from bayesfair.readers.comparisons import read_comparisons
@@ -138,7 +138,7 @@ def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options a
             raise OptionError(f"{option} {str(target)!r}: there is no such folder; make it first.")
     named: dict[str, Any] = {
         "format": format, "left": left, "right": right, "winner": winner, "loser": loser,
-        "wins": _pair(wins), "tied": tied, "outcomes": _mapping(outcomes), "ranking": ranking,
+        "wins": _pair(wins), "tied": tied, "outcomes": outcome_words(outcomes), "ranking": ranking,
         "item": item, "rank": rank, "orderings": _names(orderings), "chosen": chosen,
         "offered": offered, "first": first, "weight": weight, "delimiter": delimiter,
     }  # fmt: skip
@@ -158,6 +158,12 @@ def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options a
             source, **named, items=_names(items), partial=partial, missing=missing, labels=labels,
             unknown=unknown, both_bad=both_bad,
         )  # fmt: skip
+        if not comparisons.n_comparisons:
+            raise DataError(
+                f"no comparison is left in {comparisons.source}: rows may have been left out, have "
+                "weight 0, or compare an item with itself; rankings need two items. "
+                + " ".join(comparisons.notices)
+            )
         tree = fit(
             comparisons, model=model, method=method, prior_sd=prior_sd, draws=draws, seed=seed,
             progress=_on_terminal(), **options,
@@ -231,7 +237,8 @@ def _pair(text: str | None) -> tuple[str, str] | None:
     return names[0], names[1]
 
 
-def _mapping(text: str | None) -> dict[object, str] | None:
+def outcome_words(text: str | None) -> dict[object, str] | None:
+    """Return what outcome words mean, from ``1=left,0=right,.5=tie``."""
     if text is None:
         return None
     from bayesfair.errors import OptionError

@@ -166,6 +166,8 @@ class DuelAudit:
             "the whole rule logged"
             if log["selection"] == "full"
             else f"shares in {log['n_windows']} windows stand for probabilities"
+            if log["selection"] == "windows"
+            else "only the left item's probability logged"
         )
         skipped = f", {log['n_skipped']} rows left out" if log["n_skipped"] else ""
         lines = [
@@ -196,7 +198,7 @@ class DuelAudit:
         numbers = self.numbers
         subjective, objective = numbers["subjective"], numbers["objective"]
         eps1 = numbers["criterion"]["eps1"]
-        at_least = "at least " if numbers["log"]["selection"] == "windows" else ""
+        at_least = "at least " if numbers["log"]["selection"] != "full" else ""
         lines = [
             "Smooth fairness: similar items, similar chances of being compared",
             f"  under the beliefs of the time   {subjective['verdict']}: the log needs eps2 = "

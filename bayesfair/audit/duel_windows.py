@@ -87,7 +87,7 @@ def audit_windows(
     )
     i, j = worst_pair(low_gap, truth.log_worth.mean(axis=0), criterion.eps1)
     notices.append(
-        f"No selection probabilities were given: shares of the slot in {len(length)} windows of "
+        f"The law of the slot was not given: shares of the slot in {len(length)} windows of "
         f"about {int(np.median(length))} duels stand for them. They can show unfairness; 'fair' "
         "would speak of the windows' means, not of each round. Limits are simultaneous 95 % "
         "(Clopper-Pearson)."

@@ -22,6 +22,7 @@ from bayesfair.audit.duel_bounds import (
     violations,
     worst_pair,
 )  # fmt: skip
+from bayesfair.audit.duel_chosen import checked_propensity, with_chosen
 from bayesfair.audit.duel_log import DuelRounds, duel_rounds, windows_of
 from bayesfair.audit.duel_result import DuelAudit, Truth, named, slot_notices
 from bayesfair.audit.duel_windows import audit_windows
@@ -44,6 +45,7 @@ def audit_comparisons(
     slot: str = "first",
     pair_probability: ArrayLike | None = None,
     selection_probability: ArrayLike | None = None,
+    propensity: ArrayLike | None = None,
     offered: ArrayLike | None = None,
     window: int | None = None,
     eps1: float = 2.0,
@@ -74,6 +76,11 @@ def audit_comparisons(
         not on offer.
     selection_probability : (T, k) or (k,) array, optional
         Instead: the law of the slot. Without either, it is estimated in windows.
+    propensity : (T,) array, optional
+        Instead: only the probability with which the item on the left was put there. The regret is
+        then an unbiased estimate; smooth fairness is judged from windows. Needs ``slot="first"``.
+        The probability of the whole pair does not serve: the law of the slot is a sum over
+        opponents, and only one of them was seen.
     offered : (T, k) array of bool, optional
         Which items were on offer. Without it, from NaN; in windows, from an item's first and last
         duel.
@@ -138,6 +145,11 @@ def audit_comparisons(
         raise DataError("an audit of who is compared needs at least two items.")
     if rounds.selection is not None and window is not None:
         raise OptionError("window= is for logs without probabilities; these have them.")
+    chosen = None
+    if propensity is not None:
+        if rounds.selection is not None:
+            raise OptionError("the law of the slot is known; leave propensity= out.")
+        chosen = checked_propensity(propensity, duels, rounds)
     truth = _truth(
         rounds, worth=worth, tree=fit, model=model, prior_sd=prior_sd, draws=draws, seed=seed
     )
@@ -146,7 +158,8 @@ def audit_comparisons(
     # the whole log is one more window: less often on offer throughout, but much sharper
     windows = windows_of(rounds, window, _ALPHA / 2)
     whole = windows_of(rounds, rounds.n_rounds, _ALPHA / 2).where_covered_by(windows)
-    return audit_windows(rounds, criterion, truth, windows, whole)
+    audit = audit_windows(rounds, criterion, truth, windows, whole)
+    return audit if chosen is None else with_chosen(audit, rounds, truth, chosen)
 
 
 def _truth(

@@ -80,6 +80,7 @@ class Comparisons(ComparisonCells):
         winner_is: str | None = None,
         first: Any = None,
         weight: ArrayLike | None = None,
+        ranking: Any = None,
         items: Sequence[object] | None = None,
         both_bad: str = "tie",
         unknown: str = "error",
@@ -106,6 +107,9 @@ class Comparisons(ComparisonCells):
             Who was shown first or played at home: a side or an item's name, empty = neither.
         weight : (N,) array, optional
             Frequency weights >= 0; 0 leaves a row out.
+        ranking : (N,) column, optional
+            Which ranking a duel was cut from. A warning says how many duels are pairs of one
+            ranking: they are not independent.
         items : sequence, optional
             All items, also those without data; else the union of the labels seen, sorted.
         both_bad : {"tie", "separate", "drop"}
@@ -144,6 +148,7 @@ class Comparisons(ComparisonCells):
             source=Source(source, lines),
             keep_rows=keep_rows,
             n_skipped=n_skipped,
+            ranking=ranking,
         )
         return cls(**fields)
 

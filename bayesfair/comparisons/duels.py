@@ -127,6 +127,36 @@ def _both_bad(outcome: NDArray[np.int8], how: str) -> tuple[NDArray[np.int8], li
     return outcome, [note], 0
 
 
+def shared_rankings(
+    ranking: Any, left: NDArray[np.int32], right: NDArray[np.int32], keep: NDArray[np.bool_]
+) -> list[str]:
+    """Warn of duels that are pairs of one ranking, and return the notice.
+
+    Two rows with one ranking id that share an item are not independent. Rows that only share the
+    id (two matches of one day) are.
+    """
+    column = encode(ranking)
+    if len(column.codes) != len(left):
+        raise DataError(f"ranking has {len(column.codes)} rows, left {len(left)}; must agree.")
+    known = keep & (column.codes >= 0)
+    code, a, b = column.codes[known].astype(np.int64), left[known], right[known]
+    k = int(max(a.max(initial=0), b.max(initial=0))) + 1
+    ends = np.concatenate([code * k + a, code * k + b])
+    seen, times = np.unique(ends, return_counts=True)
+    broken = np.unique(seen[times > 1] // k)
+    if not broken.size:
+        return []
+    n = int(np.isin(code, broken).sum())
+    note = (
+        f"{n} duels are pairs of {broken.size} rankings (one is "
+        f"{column.labels[int(broken[0])]!r}). Pairs of one ranking are not independent: intervals "
+        "come out too narrow. Give the rankings themselves (orderings=, or ranking=, item=, "
+        "rank=) and fit plackett_luce."
+    )
+    warnings.warn(note, BayesfairWarning, stacklevel=5)
+    return [note]
+
+
 def drop_self(n: float, example: str) -> list[str]:
     """Warn that comparisons of an item with itself were dropped, and return the notice."""
     if not n:
@@ -155,6 +185,7 @@ def collapse_duels(
     source: Source,
     keep_rows: bool,
     n_skipped: int,
+    ranking: Any = None,
 ) -> dict[str, Any]:
     """Return the fields of `Comparisons` for rows of duels; see `Comparisons.from_duels`."""
     columns = [encode(left), encode(right)]
@@ -207,10 +238,13 @@ def collapse_duels(
     notices += notes
     values = checked_weight(weight, n, source)
     same = (a == b) & (a >= 0)
-    notices += drop_self(int(same.sum()), words.items[a[np.argmax(same)]] if same.any() else "")
+    n_self = same.sum() if values is None else values[same].sum()
+    notices += drop_self(float(n_self), words.items[a[np.argmax(same)]] if same.any() else "")
     keep = (outcome >= 0) & ~same
     if values is not None:
         keep &= values > 0
+    if ranking is not None:
+        notices += shared_rankings(ranking, a, b, keep)
     fields = _cells(
         left=a,
         right=b,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -44,6 +45,22 @@ def _checked_words(outcomes: Mapping[object, str] | None) -> dict[str, str]:
     for word, meaning in outcomes.items():
         words[clean_label(str(word))] = check_choice(meaning, f"outcomes[{word!r}]", OUTCOMES)
     return words
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if isfinite(value) else None
+
+
+def _as_word(label: str, words: Mapping[str, str], items: Mapping[str, int]) -> str:
+    """Return the word that a label stands for as a number: 0.5 and .5, 1 and 1.0 are the same."""
+    value = None if label in words or label in items else _number(label)
+    if value is None:
+        return label
+    return next((word for word in words if _number(word) == value), label)
 
 
 def _reading(
@@ -109,7 +126,7 @@ def resolve_outcomes(
     left, right : (N,) arrays of int
         Positions of the two items in `items`; -1 = missing.
     outcomes : mapping of word to "left", "right", "tie" or "both_bad", optional
-        Replaces the usual words.
+        Replaces the usual words. Numbers are compared by value: .5, "0.5" and 0.50 are one word.
     winner_is : {"side", "item"}, optional
         Needed only where an item is named like a side.
     unknown : {"error", "skip"}
@@ -122,8 +139,8 @@ def resolve_outcomes(
     """
     check_choice(unknown, "unknown", ("error", "skip"))
     words = _checked_words(outcomes)
-    labels = tuple(clean_label(label) for label in winner.labels)
     position = {item: i for i, item in enumerate(items)}
+    labels = tuple(_as_word(clean_label(label), words, position) for label in winner.labels)
     reading = _reading(labels, words, position, winner_is)
     as_outcome = np.full(len(labels) + 1, -1, np.int8)  # the last entry serves code -1
     as_item = np.full(len(labels) + 1, -1, np.int32)

@@ -139,6 +139,15 @@ def collapse_ranked_rows(
             f"{source.where(int(bad[0]))}: ranking, item or rank is missing ({bad.size} such "
             "rows). An item that was not ranked needs no row."
         )
+    low = np.flatnonzero(value < 1) if lowest_is_best else bad
+    if low.size:
+        i = int(low[0])
+        raise DataError(
+            f"{source.where(i)}: rank of {column.labels[column.codes[i]]!r} is {value[i]:g}; ranks "
+            f"count from 1 = best ({low.size} such rows). Add 1 if they count from 0; leave out "
+            "rows of items that were not ranked; for a quantity of which more is better say "
+            "lowest_is_best=False."
+        )
     words = vocabulary([column.labels], items)
     given = checked_weight(weight, len(value), source)
     per_ranking = None

@@ -212,7 +212,7 @@ def fit_comparisons(
     Raises
     ------
     DataError
-        If there is nothing to compare; for ``prior_sd=inf`` if no finite estimate exists, naming
+        If there are fewer than two items; for ``prior_sd=inf`` if no finite estimate exists, naming
         the items that prevent it.
     ConvergenceError
         NUTS did not converge; carries the tree.
@@ -281,7 +281,9 @@ def fit_comparisons(
             groups["posterior"] = laplace_group(comparisons, problem, found.theta)
     if not flat and "posterior" not in groups:
         module = module or importlib.import_module(f"bayesfair.models.{name}")
-        sampled, extra = nuts_groups(comparisons, module.build, problem.options, rng=rng, **nuts)
+        sampled, extra = nuts_groups(
+            comparisons, module.build, problem.options, rng=rng, shipped=True, **nuts
+        )
         groups |= sampled
         attrs |= extra
     return _accepted(groups, {**shared, **attrs}, comparisons, allow_unconverged)

@@ -145,6 +145,7 @@ class CompiledModel:
         cores: int | None = None,
         progress: bool = False,
         data: Mapping[str, Any] | None = None,
+        target_accept: float | None = None,
     ) -> tuple[xr.DataTree, dict[str, Any]]:
         """Sample, and once more with smaller steps if the draws are refused.
 
@@ -156,6 +157,8 @@ class CompiledModel:
             Reproducible, whatever `cores`.
         data : mapping, optional
             New values of data containers.
+        target_accept : float, optional
+            Of the first attempt, where larger steps than usual are known to be safe.
 
         Returns
         -------
@@ -165,7 +168,10 @@ class CompiledModel:
             See `diagnose`.
         """
         per_chain = draws // N_CHAINS
-        for attempt, settings in enumerate(_SETTINGS):
+        first: dict[str, Any] = dict(_SETTINGS[0])
+        if target_accept is not None:
+            first["target_accept"] = target_accept
+        for attempt, settings in enumerate((first, *_SETTINGS[1:])):
             thin = attempt + 1
             tree = self.sample(
                 draws=per_chain * thin,
@@ -173,7 +179,7 @@ class CompiledModel:
                 cores=cores,
                 progress=progress,
                 data=data,
-                **settings,  # type: ignore[arg-type]
+                **settings,
             )
             if thin > 1:
                 tree = tree.isel(draw=slice(None, None, thin))

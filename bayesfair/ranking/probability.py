@@ -11,6 +11,7 @@ from scipy.special import expit, ndtr
 from bayesfair.checks import check_choice
 from bayesfair.errors import OptionError
 from bayesfair.kernels.orders import mean_outcomes
+from bayesfair.kernels.team import usable_cores
 from bayesfair.ranking.draws import better_probability, fitted, ranks_of
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["outcome_probability", "rank_probability", "win_probability"]
 
 FloatArray = NDArray[np.float64]
+
+_WIDE = 500  # spread of log-worths beyond which products of worths leave double precision
 
 
 def outcome_probability(
@@ -97,10 +100,11 @@ def win_probability(tree: xr.DataTree, *, first: str = "neither") -> xr.Dataset:
     if sign and "order_effect" not in extra:
         raise OptionError(f"first={first!r}: this fit has no order effect; leave first out.")
     edge = sign * extra["order_effect"] if sign else None
-    if fit.model == "thurstone" or np.ptp(log_worth, axis=1).max() > 600:
+    if fit.model == "thurstone" or np.ptp(log_worth, axis=1).max() > _WIDE:
         beats, tie = _gap_by_gap(fit.model, log_worth, edge, extra.get("log_tie"))
     else:
-        beats, tie = mean_outcomes(log_worth, extra.get("log_tie"), edge)
+        threads = usable_cores()
+        beats, tie = mean_outcomes(log_worth, extra.get("log_tie"), edge, threads=threads)
     for table in (beats, tie):
         np.fill_diagonal(table, np.nan)
     dims, items = ("item", "item_other"), np.array(fit.items)

@@ -61,12 +61,24 @@ class JsonLines:
             except pa.ArrowInvalid:
                 pass  # numbers among the text, or a broken line: read slowly, which names it
         records = self._records()
-        yield pa.table(
-            {
-                c: pa.array([_text(record.get(c)) for record in records], pa.string())
-                for c in columns
-            }
-        )
+        yield pa.table({c: self._column(c, [record.get(c) for record in records]) for c in columns})
+
+    def _column(self, name: str, values: list[Any]) -> Any:
+        """Return one key of all records as text, or as lists of text (offered items)."""
+        import pyarrow as pa
+
+        for number, value in enumerate(values, start=1):
+            inner = value if isinstance(value, list) else [value]
+            if any(isinstance(v, (dict, list)) for v in inner):
+                raise DataError(
+                    f"row {number} of {self.name}, key {name!r}: {json.dumps(value)[:60]} is no "
+                    "label; expected text or a number."
+                )
+        if any(isinstance(value, list) for value in values):
+            sets = [v if isinstance(v, list) or v is None else [v] for v in values]
+            texts = [None if v is None else [_text(label) for label in v] for v in sets]
+            return pa.array(texts, pa.list_(pa.string()))
+        return pa.array([_text(value) for value in values], pa.string())
 
     def _records(self) -> list[dict[str, Any]]:
         with opened(self.path) as stream:
@@ -74,7 +86,8 @@ class JsonLines:
         if not self.lines:
             return _objects(json.loads(text), self.name)
         records = []
-        for number, line in enumerate(text.splitlines(), start=1):
+        # not splitlines(): JSON text may hold U+2028 and other characters that it takes for ends
+        for number, line in enumerate(text.split("\n"), start=1):
             if not line.strip():
                 continue
             try:
@@ -122,7 +135,7 @@ def open_json(path: Path) -> JsonLines:
     first = head.lstrip()
     if not first:
         raise DataError(f"{path.name} is empty; expected one JSON object per line.")
-    line = first.splitlines()[0]
+    line = first.partition("\n")[0]
     try:
         record = json.loads(line)
         if isinstance(record, dict) and not all(isinstance(v, dict) for v in record.values()):

@@ -15,7 +15,17 @@ from bayesfair.errors import DataError, OptionError
 from bayesfair.readers.times import order_values
 from bayesfair.readers.values import numbers
 
-__all__ = ["Rows", "choices", "counts", "duels", "load", "rankings", "recognised"]
+__all__ = [
+    "Rows",
+    "are_pairs",
+    "choices",
+    "counts",
+    "duels",
+    "load",
+    "pairs_of_rankings",
+    "rankings",
+    "recognised",
+]
 
 # Column names recognised without being told, first match wins.
 _DUELS = (
@@ -23,6 +33,8 @@ _DUELS = (
     ("model_a", "model_b", "winner"),
     ("winner", "loser", None),
 )
+# of pairs: which ranking they were cut from
+_CUT_FROM = ("ranking", "ranking_id", "ballot", "ballot_id")
 _RANKED = (("ranking", "item", "rank"), ("race", "driver", "rank"))
 
 
@@ -74,6 +86,19 @@ def recognised(source: str, header: Sequence[str]) -> dict[str, str]:
         "left=, right=, winner= for duels; wins=(.., ..) for counts; ranking=, item=, rank= or "
         "orderings=[..] for rankings; chosen=, offered= for choices."
     )
+
+
+def are_pairs(used: Mapping[str, str]) -> bool:
+    """Whether the columns hold duels, so that a ranking column tells what they were cut from."""
+    return bool({"left", "loser"} & set(used)) and not {"item", "rank", "ranks[0]"} & set(used)
+
+
+def pairs_of_rankings(used: Mapping[str, str], header: Sequence[str]) -> dict[str, str]:
+    """Find the column that tells which ranking duels were cut from, by its usual names."""
+    if not are_pairs(used) or "ranking" in used or "wins[0]" in used:
+        return {}
+    found = [c for c in _CUT_FROM if c in header and c not in used.values()]
+    return {"ranking": found[0]} if found else {}
 
 
 def _require(used: Mapping[str, str], options: Sequence[str]) -> None:
@@ -155,6 +180,17 @@ def counts(
 ) -> Comparisons:
     """Return duels given as counts of wins and ties."""
     _require(used, ("left", "right"))
+    if "ranking" in used:
+        raise OptionError(
+            "wins= holds counts of many duels; a row of counts has no ranking=. Leave it out, or "
+            "give one row per duel."
+        )
+    if wins[0] == wins[1] or tied in wins:
+        raise OptionError(
+            f"wins=({wins[0]!r}, {wins[1]!r}) and tied={tied!r} must be different columns. If one "
+            "column counts how often the one item beat the other, say winner=, loser= and "
+            "weight= instead."
+        )
     won_left, won_right = (np.asarray(rows.number(column)) for column in wins)
     return Comparisons.from_counts(
         rows.text(used["left"]),
@@ -180,5 +216,6 @@ def duels(rows: Rows, used: Mapping[str, str], side: str | None, **options: Any)
         rows.text(used[pair[1]]),
         rows.text(used["winner"]) if pair[0] == "left" else None,
         first=side or rows.text(used.get("first")),
+        ranking=rows.text(used.get("ranking")),
         **options,
     )

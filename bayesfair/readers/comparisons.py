@@ -12,10 +12,12 @@ from bayesfair.checks import check_choice
 from bayesfair.comparisons import Comparisons
 from bayesfair.readers.arena import open_json
 from bayesfair.readers.comparison_rows import (
+    are_pairs,
     choices,
     counts,
     duels,
     load,
+    pairs_of_rankings,
     rankings,
     recognised,
 )
@@ -23,9 +25,10 @@ from bayesfair.readers.headers import missing_column
 from bayesfair.readers.preflib import SUFFIXES, read_preflib
 from bayesfair.readers.tables import open_source
 
-__all__ = ["read_comparisons"]
+__all__ = ["JSON_SUFFIXES", "read_comparisons"]
 
-_JSON = {".jsonl", ".ndjson", ".json"}
+#: Files that are read as JSON.
+JSON_SUFFIXES = {".jsonl", ".ndjson", ".json"}
 # options that say what kind of data the columns hold
 _TELLING = {"left", "right", "winner", "loser", "ranking", "item", "chosen"}
 
@@ -80,7 +83,9 @@ def read_comparisons(
     wins, tied : pair of str, str
         Instead of `winner`: columns with the wins of left and of right, and with ties.
     ranking, item, rank : str
-        Columns of rankings in long form: which ranking, which item, which rank (1 = best).
+        Columns of rankings in long form: which ranking, which item, which rank (1 = best). With
+        duels, `ranking` alone is the column that tells which ranking a pair was cut from (found by
+        the names ranking, ranking_id, ballot, ballot_id): such pairs get a warning.
     orderings : sequence of str
         Columns of rankings in wide form, best first: each holds an item.
     ranks : sequence of str
@@ -136,7 +141,7 @@ def read_comparisons(
          "weight": weight, "order": order},
         {"wins": wins, "orderings": orderings, "ranks": ranks},
     )  # fmt: skip
-    if format == "json" or (format == "auto" and _JSON & set(suffixes)):
+    if format == "json" or (format == "auto" and JSON_SUFFIXES & set(suffixes)):
         opened_source: Any = open_json(Path(os.fspath(source)))
     else:
         opened_source = open_source(source, delimiter=delimiter, wanted=tuple(used.values()))
@@ -146,6 +151,7 @@ def read_comparisons(
             raise missing_column(column, option, opened_source.name, header)
     if not (_TELLING & set(used) or orderings or ranks):
         used |= recognised(opened_source.name, header)
+    used |= pairs_of_rankings(used, header)
     side = None
     if first is not None:
         side = first if first in ("left", "right") and first not in header else None
@@ -168,7 +174,7 @@ def read_comparisons(
     }
     shared = {"items": items, "source": rows.source, "row": rows.lines}
     weights = rows.number(weight)
-    if orderings or ranks or "ranking" in used:
+    if orderings or ranks or ("ranking" in used and not are_pairs(used)):
         made = rankings(rows, used, orderings, ranks, **shared, **rank_options, weight=weights)
     elif "chosen" in used:
         made = choices(rows, used, separator, **shared, weight=weights)

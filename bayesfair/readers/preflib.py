@@ -16,6 +16,7 @@ __all__ = ["SUFFIXES", "read_preflib"]
 SUFFIXES = (".soc", ".soi", ".toc", ".toi")
 
 _NAME = re.compile(r"#\s*ALTERNATIVE NAME\s+(\d+)\s*:\s*(.*)", re.IGNORECASE)
+_COUNT = re.compile(r"#\s*NUMBER (ALTERNATIVES|UNIQUE ORDERS)\s*:\s*(\d+)", re.IGNORECASE)
 _TOTAL = re.compile(r"#\s*NUMBER VOTERS\s*:\s*(\d+)", re.IGNORECASE)
 _PLACE = re.compile(r"\{([^{}]*)\}|([^,{}\s][^,{}]*)")
 
@@ -24,6 +25,8 @@ class _Ballots(NamedTuple):
     names: dict[str, str]
     n_voters: float | None
     rows: list[tuple[int, str, str]]  # line, count, order
+    n_alternatives: int | None  # as announced
+    n_orders: int | None
 
 
 def read_preflib(
@@ -55,9 +58,11 @@ def read_preflib(
     path = Path(path)
     name = source or path.name
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        lines = path.read_text(encoding="latin-1").splitlines()
+        text = path.read_text(encoding="latin-1")
+    # not splitlines(): a name may hold characters that it takes for line ends (0x85 in latin-1)
+    lines = text.split("\n")
     ballots = _new_layout(lines, name) if _is_new(lines) else _old_layout(lines, name)
     if not ballots.rows:
         raise DataError(f"{name} holds no ballots; expected lines such as '12: 1,3,2'.")
@@ -87,6 +92,16 @@ def read_preflib(
             f"the header announces {ballots.n_voters:g} voters, the ballots sum to {total:g}; the "
             "ballots are used."
         )
+    announced = (
+        (ballots.n_alternatives, len(known), "alternatives", "names"),
+        (ballots.n_orders, len(ballots.rows), "unique orders", "holds"),
+    )
+    for said, found, what, verb in announced:
+        if said is not None and said != found:
+            notices.append(
+                f"the header announces {said} {what}, the file {verb} {found}; what is in the file "
+                "is used."
+            )
     if shared and labels == "names":
         notices.append("alternatives with the same name were told apart by their ids.")
     from dataclasses import replace
@@ -101,12 +116,15 @@ def _is_new(lines: list[str]) -> bool:
 
 def _new_layout(lines: list[str], name: str) -> _Ballots:
     names: dict[str, str] = {}
+    counts: dict[str, int] = {}
     n_voters, rows = None, []
     for number, line in enumerate(lines, start=1):
         text = line.strip()
         if text.startswith("#"):
             if found := _NAME.match(text):
-                names[found.group(1)] = found.group(2)
+                _name(names, found.group(1), found.group(2), number, name)
+            elif found := _COUNT.match(text):
+                counts[found.group(1).upper()] = int(found.group(2))
             elif found := _TOTAL.match(text):
                 n_voters = float(found.group(1))
         elif text:
@@ -120,13 +138,25 @@ def _new_layout(lines: list[str], name: str) -> _Ballots:
     if not names:  # a bare file: items are called by their ids
         ids = {i for _, _, order in rows for i in re.findall(r"[^\s,{}]+", order)}
         names = {i: i for i in sorted(ids, key=lambda i: (len(i), i))}
-    return _Ballots(names, n_voters, rows)
+    return _Ballots(names, n_voters, rows, counts.get("ALTERNATIVES"), counts.get("UNIQUE ORDERS"))
+
+
+def _name(names: dict[str, str], key: str, label: str, number: int, name: str) -> None:
+    """Add the name of an alternative; one id names one alternative."""
+    if key in names:
+        raise DataError(
+            f"row {number} of {name} names alternative {key} again: {label!r} after "
+            f"{names[key]!r}. Correct the id."
+        )
+    names[key] = label
 
 
 def _old_layout(lines: list[str], name: str) -> _Ballots:
     numbered = [(n, line.strip()) for n, line in enumerate(lines, start=1) if line.strip()]
     try:
         k = int(numbered[0][1])
+        if k < 1:
+            raise ValueError
     except (ValueError, IndexError):
         first = numbered[0][1][:80] if numbered else ""
         raise DataError(
@@ -137,18 +167,20 @@ def _old_layout(lines: list[str], name: str) -> _Ballots:
         raise DataError(
             f"{name} announces {k} alternatives but has {len(numbered)} lines; it is truncated."
         )
-    names = {}
+    names: dict[str, str] = {}
     for number, text in numbered[1 : k + 1]:
         key, comma, label = text.partition(",")  # the first comma: names may hold others
         if not comma:
             raise DataError(f"row {number} of {name} reads {text[:80]!r}; expected 'id,name'.")
-        names[key.strip()] = label.strip().strip('"')
-    total = numbered[k + 1][1].split(",")[0]
+        _name(names, key.strip(), label.strip().strip('"'), number, name)
+    total, _, rest = numbered[k + 1][1].partition(",")
+    unique = rest.rpartition(",")[2].strip()
     rows = []
     for number, text in numbered[k + 2 :]:
         count, _, order = text.partition(",")
         rows.append((number, count, order))
-    return _Ballots(names, float(total) if total.strip().isdigit() else None, rows)
+    n_voters = float(total) if total.strip().isdigit() else None
+    return _Ballots(names, n_voters, rows, None, int(unique) if unique.isdigit() else None)
 
 
 def _count(text: str, line: int, name: str) -> float:

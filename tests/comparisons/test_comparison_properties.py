@@ -104,7 +104,7 @@ def test_rankings_as_orders_ranks_and_rows(rows, partial):
     one = Comparisons.from_rankings(rows, items=ITEMS, partial=partial)
     ranks = [[row.index(i) + 1 if i in row else 0 for i in ITEMS] for row in rows]
     two = Comparisons.from_rankings(ranks=ranks, items=ITEMS, partial=partial)
-    long = [(n, i, row.index(i)) for n, row in enumerate(rows) for i in reversed(row)]
+    long = [(n, i, row.index(i) + 1) for n, row in enumerate(rows) for i in reversed(row)]
     n, item, rank = zip(*long, strict=True)
     three = Comparisons.from_ranked_rows(n, item, rank, items=ITEMS, partial=partial)
     for other in (two, three):

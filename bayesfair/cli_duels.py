@@ -1,0 +1,136 @@
+"""The command ``bayesfair audit-comparisons``: whether who is compared with whom is fair."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Annotated, Any
+
+import typer
+
+__all__ = ["AUDIT_COMPARISONS_HELP", "audit_comparisons_command"]
+
+AUDIT_COMPARISONS_HELP = """Audit who is compared with whom: are similar items sampled similarly?
+
+Columns: as in `bayesfair fit` (left, right, winner; model_a, model_b, winner; winner, loser), and
+where present p_{item} (the law of the slot), or propensity (the probability with which the item on
+the left was put there), and timestamp or tstamp. Without probabilities, shares in windows stand for
+them.
+
+Example: `bayesfair audit-comparisons battles.csv --json audit.json`
+
+Example: `bayesfair audit-comparisons battles.jsonl --order tstamp --slot mean --window 1000`
+"""
+
+_STAMPS = ("timestamp", "tstamp")
+_EXIT = {"unfair": ("unfair",), "undetermined": ("unfair", "undetermined")}
+
+
+def audit_comparisons_command(  # noqa: D103, PLR0917 - typer: the help is above, options are arguments
+    file: Annotated[str, typer.Argument(help="CSV, Parquet or JSON lines, one row per duel.")],
+    left: Annotated[str | None, typer.Option(help="Column of the left item.")] = None,
+    right: Annotated[str | None, typer.Option(help="Column of the right item.")] = None,
+    winner: Annotated[
+        str | None, typer.Option(help="Column of the outcome: a side, a tie, or the winner.")
+    ] = None,
+    loser: Annotated[
+        str | None, typer.Option(help="Column of the losing item; needs --winner.")
+    ] = None,
+    outcomes: Annotated[
+        str | None, typer.Option(help="What outcome words mean, e.g. 1=left,0=right,.5=tie.")
+    ] = None,
+    unknown: Annotated[str, typer.Option(help="Unknown outcome words: error, skip.")] = "error",
+    both_bad: Annotated[
+        str, typer.Option(help="'Both bad' judgements: tie, separate, drop.")
+    ] = "tie",
+    missing: Annotated[str, typer.Option(help="Rows with missing values: error, drop.")] = "error",
+    items: Annotated[
+        str | None, typer.Option(help="All items, comma-separated, also those without data.")
+    ] = None,
+    order: Annotated[
+        str | None, typer.Option(help="Column to sort by (default: timestamp, tstamp if present).")
+    ] = None,
+    propensity: Annotated[
+        str | None, typer.Option(help="Column of the left item's probability; '' for none.")
+    ] = None,
+    probabilities: Annotated[
+        str | None, typer.Option(help="Columns of the slot's law, p_{item}; '' for none.")
+    ] = None,
+    delimiter: Annotated[str | None, typer.Option(help="Of text files; default detected.")] = None,
+    slot: Annotated[
+        str, typer.Option(help="first: the left item; mean: half the chance of taking part.")
+    ] = "first",
+    window: Annotated[int | None, typer.Option(help="Duels per window of shares.")] = None,
+    eps1: Annotated[float, typer.Option(help="Weight of the distance of rewards.")] = 2.0,
+    eps2: Annotated[float, typer.Option(help="Slack.")] = 0.05,
+    delta: Annotated[float, typer.Option(help="Tolerated probability of unfairness.")] = 0.05,
+    model: Annotated[
+        str | None, typer.Option(help="Of the worths: bradley_terry, davidson (ties).")
+    ] = None,
+    prior_sd: Annotated[float, typer.Option(help="Of each log-worth.")] = 1.0,
+    draws: Annotated[int, typer.Option(help="Posterior draws.")] = 4000,
+    seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
+    json_file: Annotated[
+        str | None, typer.Option("--json", help="Write JSON to a file, or - for standard output.")
+    ] = None,
+    fail_on: Annotated[
+        str | None, typer.Option(help="Exit 1 on this verdict or worse: unfair, undetermined.")
+    ] = None,
+) -> None:
+    from bayesfair.audit.duels import audit_comparisons
+    from bayesfair.checks import check_choice
+    from bayesfair.cli_fit import outcome_words
+    from bayesfair.cli_tools import check_target, labels, reading, write
+    from bayesfair.errors import BayesfairWarning
+    from bayesfair.readers.comparison_probabilities import header_of, read_duel_probabilities
+    from bayesfair.readers.comparisons import read_comparisons
+
+    check_target(json_file, "--json")
+    if fail_on is not None:
+        check_choice(fail_on, "--fail-on", tuple(_EXIT))
+    header = header_of(file, delimiter=delimiter)
+    if order is None:
+        order = next((name for name in _STAMPS if name in header), None)
+    with warnings.catch_warnings(), reading(file):
+        warnings.simplefilter("ignore", BayesfairWarning)  # they are among the notices
+        duels = read_comparisons(
+            file, left=left, right=right, winner=winner, loser=loser, items=labels(items),
+            outcomes=outcome_words(outcomes), unknown=unknown, both_bad=both_bad, missing=missing,
+            order=order, keep_rows=True, delimiter=delimiter,
+        )  # fmt: skip
+        logged = read_duel_probabilities(
+            file, duels.items, **_columns(propensity, probabilities, header, duels.items),
+            order=order, delimiter=delimiter,
+        )  # fmt: skip
+    audit = audit_comparisons(
+        duels,
+        slot=slot,
+        selection_probability=logged.selection,
+        propensity=logged.propensity,
+        window=window,
+        eps1=eps1,
+        eps2=eps2,
+        delta=delta,
+        model=model,
+        prior_sd=prior_sd,
+        draws=draws,
+        seed=seed,
+    )
+    write(audit.to_dict(), str(audit), json_file)
+    if fail_on is not None and audit.verdict in _EXIT[fail_on]:
+        print(f"verdict {audit.verdict} (--fail-on {fail_on})", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _columns(
+    propensity: str | None,
+    probabilities: str | None,
+    header: tuple[str, ...],
+    items: tuple[str, ...],
+) -> dict[str, Any]:
+    """Return the columns of probabilities: those named, else those with the usual names."""
+    if probabilities is None and not propensity and any(f"p_{item}" in header for item in items):
+        probabilities = "p_{item}"
+    if propensity is None and not probabilities and "propensity" in header:
+        propensity = "propensity"
+    return {"propensity": propensity or None, "probabilities": probabilities or None}
