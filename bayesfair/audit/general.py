@@ -99,7 +99,20 @@ def general_result(
         found = find_pairs(part.selection_probability, chunks(), criterion)
     coded = coded_rewards(part, state.family, table.support)
     end = run_parameters(state.family, table, part.arm, coded, part.known_at)
-    return _result(part, criterion, best, found, changed, end, want_rounds=want_rounds)
+    if part.selection_probability is not None:
+        end = _with_last_round(end, part, table)
+    return _result(
+        part, criterion, best, found, changed, end, before=table, want_rounds=want_rounds
+    )
+
+
+def _with_last_round(end: BeliefTable, part: History, before: BeliefTable) -> BeliefTable:
+    """Return the end state with what the first round of the next part is compared to."""
+    n = part.n_rounds
+    known_at = np.arange(1, n + 1) if part.known_at is None else part.known_at
+    fresh = bool(np.any((known_at == n) & ~np.isnan(part.reward)) or np.any(before.pending_at == n))
+    assert part.selection_probability is not None
+    return end._replace(last_pi=part.selection_probability[-1].copy(), changed=fresh)
 
 
 def _result(
@@ -110,17 +123,20 @@ def _result(
     changed: NDArray[np.bool_],
     end: Any,
     *,
+    before: BeliefTable | None = None,
     want_rounds: bool,
 ) -> GeneralResult:
     n, k = part.n_rounds, part.n_arms
     pi = part.selection_probability
     rows = np.arange(n)
     still = ~changed
-    still[:1] = False
+    follows = before is not None and before.last_pi.size > 0
+    still[:1] = before is not None and follows and not before.changed
     moved = 0
-    if pi is not None and n > 1:
-        shift = np.nan_to_num(np.abs(np.diff(pi, axis=0))).max(axis=1) > 1e-9
-        moved = int((still[1:] & shift).sum())
+    if pi is not None and n:
+        last = before.last_pi if before is not None and follows else pi[0]
+        shift = np.nan_to_num(np.abs(np.diff(pi, axis=0, prepend=last[None]))).max(axis=1) > 1e-9
+        moved = int((still & shift).sum())
     nothing = np.zeros(k)
     known = np.nan_to_num(pi) if pi is not None else None
     if found is None:

@@ -52,6 +52,7 @@ _DIMS = {
     "n_violating": ("tolerance",),
     "pending_at": ("pending",), "pending_arm": ("pending",), "pending_reward": ("pending",),
     "parameters": ("arm", "parameter"), "support": ("level",),
+    "last_pi": ("last_arm",),
 }  # fmt: skip
 
 

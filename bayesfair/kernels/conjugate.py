@@ -40,6 +40,10 @@ class BeliefTable(NamedTuple):
         Rewards; for ``"finite"`` the position of the level.
     support : (L,) array
         Levels of a finite reward; empty for other families.
+    last_pi : (k,) array
+        Selection probabilities of the last round; empty before the first, or where not logged.
+    changed : bool
+        Whether the beliefs before the next round differ from those before the last one.
     """
 
     parameters: Floats
@@ -47,6 +51,8 @@ class BeliefTable(NamedTuple):
     pending_arm: NDArray[np.int32]
     pending_reward: Floats
     support: Floats
+    last_pi: Floats = np.empty(0)
+    changed: bool = True
 
 
 @numba.njit(cache=True, nogil=True)
