@@ -128,9 +128,12 @@ def simulate(
         raise OptionError(f"{rule.name} chooses pairs; run it with simulate_duels.")
     if not isinstance(rule, Policy):
         raise OptionError(f"policy={policy!r} is neither a rule of bayesfair.policies nor a name.")
-    rule = rule.for_run(truth.n_arms, n_rounds, truth)
     family = _family(truth, family)
-    state = rule.start(truth.arms, family, prior=prior, support=getattr(truth, "support", None))
+    rule = rule.for_run(truth.n_arms, n_rounds, truth, family=family)
+    support = (0.0, 1.0) if isinstance(truth, Bernoulli) else getattr(truth, "support", None)
+    state = rule.start(
+        truth.arms, family, prior=prior, support=support if family == "finite" else None
+    )
     mask = _offered(offered, truth, n_rounds)
     batch = check_whole(batch, "batch", 1)
     runs = {}

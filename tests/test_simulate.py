@@ -24,7 +24,7 @@ from bayesfair.policies import (
     Thompson,
     Uniform,
 )
-from bayesfair.rewards import Bernoulli, Finite, StudentT
+from bayesfair.rewards import Bernoulli, Empirical, Finite, StudentT
 from bayesfair.simulate import drifting_rewards, simulate
 
 COMPILED = [
@@ -167,6 +167,27 @@ def test_several_levels_and_their_family():
         )
     assert history.arms == ("a", "b")
     assert set(np.unique(history.reward)) == {1, 2, 5}
+
+
+def test_coins_may_be_learned_as_two_levels_and_draws_of_coins_as_coins():
+    theta = [0.6, 0.3, 0.5]
+    coins = simulate(SDTS(), theta, 200, seed=8)
+    levels = simulate(SDTS(), theta, 200, seed=8, family="finite")
+    # Dirichlet(1/2) on two levels is Beta(1/2, 1/2): the same rule, though other rewards are drawn
+    state = SDTS().start(3)
+    for t in range(200):
+        pi = SDTS().selection_probability(state)
+        np.testing.assert_allclose(levels.selection_probability[t], pi, atol=1e-12)
+        state = SDTS().update(state, int(levels.arm[t]), float(levels.reward[t]))
+    assert coins.selection_probability[0] == pytest.approx(levels.selection_probability[0])
+    draws = Empirical(np.random.default_rng(0).integers(0, 2, (500, 2)).astype(float))
+    rule = FairSDTS(eps2=0.4, delta=0.5)  # C = log(2 * 2 / .5) / (2 * .16) = 6.5
+    run = simulate(rule, draws, 300, seed=1, family="bernoulli")
+    plays = np.cumsum(run.arm[:, None] == np.arange(2), axis=0)
+    explores = np.ptp(run.selection_probability, axis=1) == 0
+    first = int(np.flatnonzero((plays > 6.5).all(axis=1))[0]) + 1
+    assert explores[:first].all()
+    assert not explores[first]
 
 
 def test_rewards_that_no_rule_learns_need_a_family():

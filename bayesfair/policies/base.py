@@ -240,7 +240,9 @@ class Policy(ABC):
         spread[arm] += before * (reward - total[arm] / pulls[arm])
         return replace(state, pulls=pulls, total=total, spread=spread, levels=levels)
 
-    def for_run(self, n_arms: int, n_rounds: int, rewards: Any) -> Self:
+    def for_run(
+        self, n_arms: int, n_rounds: int, rewards: Any, *, family: str | None = None
+    ) -> Self:
         """Return the rule with what it needs to know of a coming run; warn of what will not work.
 
         Parameters
@@ -249,6 +251,8 @@ class Policy(ABC):
             Size of the run.
         rewards : reward family
             True rewards, from which only what the rule is entitled to is read.
+        family : str, optional
+            Family the rule learns under; default that of the rewards.
         """
         return self
 

@@ -230,16 +230,17 @@ class FairSDTS(Policy):
             return np.full(state.n_arms, 1 / state.n_arms)
         return best_arm_probability(state)
 
-    def for_run(self, n_arms: int, n_rounds: int, rewards: Any) -> Self:
+    def for_run(
+        self, n_arms: int, n_rounds: int, rewards: Any, *, family: str | None = None
+    ) -> Self:
         """Return the rule with T and the largest divergence filled in; warn where it is vacuous."""
         rule = self
         if self.C == "sqrt" and self.n_rounds is None:
             rule = replace(rule, n_rounds=n_rounds)
         if self.C == "paper" and self.max_divergence is None:
             rule = replace(rule, max_divergence=float(np.max(rewards.divergence())))
-        family, n_levels = type(rewards).__name__.lower(), 2
-        if family == "finite":
-            n_levels = len(rewards.support)
+        family = family or type(rewards).__name__.lower()
+        n_levels = len(getattr(rewards, "support", (0.0, 1.0)))
         constant = rule.exploration_constant(n_arms, family, n_levels)
         needed = n_arms * (math.floor(constant) + 1)
         if needed >= n_rounds:
@@ -311,6 +312,8 @@ class CalibratedOracle(Policy):
         here = np.isin(np.arange(self._rewards().n_arms), state.memory[0].astype(int))
         return self._rewards().best_arm_probability(offered=here)[here]
 
-    def for_run(self, n_arms: int, n_rounds: int, rewards: Any) -> Self:
+    def for_run(
+        self, n_arms: int, n_rounds: int, rewards: Any, *, family: str | None = None
+    ) -> Self:
         """Return the rule with the truth filled in."""
         return self if self.truth is not None else replace(self, truth=rewards)
