@@ -9,6 +9,7 @@ import numpy as np
 from bayesfair.audit.calibration import freedman_bound, share_distance, z_threshold
 from bayesfair.audit.objective import evaluate, parts_from_cells
 from bayesfair.audit.summary import Summary
+from bayesfair.checks import counted, listed
 from bayesfair.rewards import Bernoulli
 
 __all__ = ["log_findings"]
@@ -23,7 +24,32 @@ def log_findings(summary: Summary) -> list[str]:
     """Return the notices that follow from an audited log, most important first."""
     found = [*_selection_findings(summary), *_play_findings(summary), *_belief_findings(summary)]
     tie = _tie_sentence(summary)
-    return [*found, tie] if tie else found
+    return [*found, *([tie] if tie else []), *_gaps(summary)]
+
+
+def _gaps(summary: Summary) -> list[str]:
+    """Give the reason of values that cannot be had."""
+    sums, arms, found = summary.sums, summary.arms, []
+    if summary.selection == "full" and len(arms) > 1 and sums.n_rounds and _no_pair(summary):
+        found.append(
+            "In no round were two arms on offer: there is no pair to compare, and smooth fairness "
+            "holds for want of one."
+        )
+    unseen = np.flatnonzero(sums.plays - sums.n_unobserved == 0)
+    if unseen.size:
+        found.append(
+            f"No reward was observed of {counted(unseen.size, 'arm')} "
+            f"({listed([arms[i] for i in unseen], 3)}): the mean reward is not known, and P* rests "
+            "on the prior."
+        )
+    return found
+
+
+def _no_pair(summary: Summary) -> bool:
+    """Whether no round had two arms on offer, by the sets of arms on offer."""
+    return bool(summary.cells) and all(
+        key != b"" and np.frombuffer(key, dtype=bool).sum() < 2 for key in summary.cells
+    )
 
 
 def _selection_findings(summary: Summary) -> list[str]:
@@ -123,7 +149,7 @@ def _belief_findings(summary: Summary) -> list[str]:
             "from something else. Each round is still held against the beliefs from the logged "
             "rewards; fairness given the context is not tested."
         )
-    several = len(summary.arms) > 1 and sums.n_rounds > 1
+    several = len(summary.arms) > 1 and sums.n_rounds > 1 and not _no_pair(summary)
     if summary.selection == "full" and several and summary.resolution.values:
         flat = np.abs(sums.selection_variance - _constant_variance(summary)) <= 1e-9 * np.maximum(
             sums.selection_variance, 1e-300

@@ -120,3 +120,23 @@ def test_absent_where_the_prior_is_why():
     means = np.array([reward[arm == i].mean() for i in range(3)])
     assert np.prod(1 - means) > 0.5 and (pi[0] - _best(means)).max() < 0.4
     assert _said(optimist) is None
+
+
+# -- reasons of values that cannot be had ----------------------------------------------------------
+
+
+def test_arms_without_an_observed_reward_are_named():
+    pi = np.full((3, 4), 0.25)
+    log = bf.History(["a", "b", "a"], [1, np.nan, 0], pi, arms=["a", "b", "c", "d"])
+    numbers = bf.audit(log, objective=False).to_dict()
+    assert [a["reward_mean"] for a in numbers["arms"]] == [0.5, None, None, None]
+    (said,) = [n for n in numbers["notices"] if n.startswith("No reward was observed")]
+    assert "of 3 arms ('b', 'c', 'd')" in said
+
+
+def test_no_two_arms_on_offer_is_said_and_is_no_rule_that_does_not_learn():
+    pi = [[1.0, np.nan], [np.nan, 1.0]] * 2
+    numbers = bf.audit(bf.History([0, 1, 0, 1], [1, 0, 1, 0], pi), objective=False).to_dict()
+    assert numbers["subjective"]["worst"] is None and numbers["verdict"] == "fair"
+    (said,) = numbers["notices"][:-1]  # the last: no objective part
+    assert said.startswith("In no round were two arms on offer")
