@@ -25,6 +25,9 @@ Example: `bayesfair fit battles.csv --left model_a --right model_b --winner winn
 Example: `bayesfair fit counts.csv --left i --right j --wins w_ij,w_ji --tied t_ij`
 """
 
+#: Columns that a narrow terminal can spare, in this order.
+_SPARED = ("sd", "log-worth", "won", "n", "tier", "95 %")
+
 #: How the bundled comparisons are read.
 _EXAMPLES: dict[str, dict[str, Any]] = {
     "baseball": {
@@ -58,6 +61,9 @@ def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options a
         str | None,
         typer.Option(help="What outcome words mean, e.g. 1=left,0=right,.5=tie."),
     ] = None,
+    winner_is: Annotated[
+        str | None, typer.Option(help="What --winner holds where it could be both: side, item.")
+    ] = None,
     unknown: Annotated[str, typer.Option(help="Unknown outcome words: error, skip.")] = "error",
     both_bad: Annotated[
         str, typer.Option(help="'Both bad' judgements: tie, separate, drop.")
@@ -72,10 +78,20 @@ def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options a
     orderings: Annotated[
         str | None, typer.Option(help="Wide form: columns of items, best first.")
     ] = None,
+    ranks: Annotated[
+        str | None, typer.Option(help="Wide form: columns named like items that hold ranks.")
+    ] = None,
+    lowest_is_best: Annotated[
+        bool, typer.Option(help="Whether rank 1 is best, or of ranks more is better.")
+    ] = True,
+    tie_tolerance: Annotated[
+        float, typer.Option(help="Neighbouring ranks that differ by no more are tied.")
+    ] = 0.0,
     chosen: Annotated[str | None, typer.Option(help="Choices: column of the chosen item.")] = None,
     offered: Annotated[
         str | None, typer.Option(help="Choices: column of the offered items, a|b|c.")
     ] = None,
+    separator: Annotated[str, typer.Option(help="Between offered items.")] = "|",
     first: Annotated[
         str | None,
         typer.Option(help="Column of who was shown first (or at home); or left, right: always."),
@@ -139,7 +155,9 @@ def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options a
     named: dict[str, Any] = {
         "format": format, "left": left, "right": right, "winner": winner, "loser": loser,
         "wins": _pair(wins), "tied": tied, "outcomes": outcome_words(outcomes), "ranking": ranking,
-        "item": item, "rank": rank, "orderings": _names(orderings), "chosen": chosen,
+        "item": item, "rank": rank, "orderings": _names(orderings), "ranks": _names(ranks),
+        "lowest_is_best": lowest_is_best, "tie_tolerance": tie_tolerance, "separator": separator,
+        "winner_is": winner_is, "chosen": chosen,
         "offered": offered, "first": first, "weight": weight, "delimiter": delimiter,
     }  # fmt: skip
     source: Any = file
@@ -175,7 +193,8 @@ def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options a
         tree.to_netcdf(save, engine="h5netcdf")
     if plot is not None:
         _draw(tree, plot, anchor)
-    write(numbers, render_fit(tree, comparisons, numbers), json_file)
+    text = render_fit(tree, comparisons, numbers, width=_terminal_width())
+    write(numbers, text, json_file)
 
 
 def _checks(tree: Any, comparisons: Any, seed: int) -> list[str]:
@@ -273,8 +292,35 @@ def _draw(tree: Any, path: Path, anchor: str | None) -> None:
     figure.savefig(path, dpi=100)
 
 
-def render_fit(tree: Any, comparisons: Any, numbers: dict[str, Any]) -> str:
-    """Return the report of a fit as plain text."""
+def _terminal_width() -> int | None:
+    """Return the columns of the terminal that is printed to; None if it is none."""
+    import shutil
+    import sys
+
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _narrowed(
+    header: list[str], rows: list[list[str]], width: int | None
+) -> tuple[list[str], list[list[str]], list[str]]:
+    """Leave out columns that can be spared until the table fits; return which."""
+    gone: list[str] = []
+    for name in _SPARED:
+        widest = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+        if width is None or sum(widest) + 2 * len(widest) <= width:
+            break
+        if name in header:
+            at = header.index(name)
+            header = header[:at] + header[at + 1 :]
+            rows = [row[:at] + row[at + 1 :] for row in rows]
+            gone.append(name)
+    return header, rows, gone
+
+
+def render_fit(
+    tree: Any, comparisons: Any, numbers: dict[str, Any], *, width: int | None = None
+) -> str:
+    """Return the report of a fit as plain text, for lines of `width` characters if given."""
     import textwrap
 
     from bayesfair.audit.text import number, table
@@ -311,6 +357,7 @@ def render_fit(tree: Any, comparisons: Any, numbers: dict[str, Any]) -> str:
         if many:
             cells.append("-" if none else str(at["island"] + 1))
         rows.append(cells)
+    header, rows, gone = _narrowed(header, rows, width)
     method = numbers["method"]
     found = numbers["diagnostics"]
     if method == "laplace":
@@ -334,16 +381,26 @@ def render_fit(tree: Any, comparisons: Any, numbers: dict[str, Any]) -> str:
         *table(header, rows),
         "",
         *_extras(tree, posterior),
+    ]
+    legend = [
         "Rank 1 = best. rank: 1 + number of items told apart from it and better (probability >= "
         f"{ranks.attrs['tier_probability']:g}).",
         "A new tier begins where every item above is told apart from every item below.",
         f"Intervals: {ranks.attrs['interval']}; won: came first alone.",
     ]
+    if gone:
+        legend.append(
+            f"Left out for want of width: {', '.join(gone)} (a wider terminal, or --json)."
+        )
+    for text in legend:
+        lines += textwrap.wrap(text, 110 if width is None else width)
     if numbers["notices"]:
         lines += ["", "Notices"]
         for notice in numbers["notices"]:
-            lines += textwrap.wrap(notice, 96, initial_indent="  * ", subsequent_indent="    ",
-                                   break_long_words=False, break_on_hyphens=False)  # fmt: skip
+            lines += textwrap.wrap(
+                notice, min(96, width or 96), initial_indent="  * ", subsequent_indent="    ",
+                break_long_words=False, break_on_hyphens=False,
+            )  # fmt: skip
     return "\n".join(lines)
 
 

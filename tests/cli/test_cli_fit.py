@@ -333,3 +333,56 @@ def test_a_fit_without_nuts_never_loads_pymc_or_matplotlib():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not set(done.stdout.splitlines()[-1].split()) & {"pymc", "pytensor", "matplotlib"}
+
+
+@needs_shared
+def test_a_narrow_terminal_gets_whole_lines(capsys, monkeypatch):
+    from bayesfair import cli_fit
+
+    baseball = SHARED / "baseball.csv"
+    options = [baseball, "--left", "home.team", "--right", "away.team", "--wins",
+               "home.wins,away.wins", "--first", "left"]  # fmt: skip
+    status, wide, _ = run(capsys, *options)
+    assert status == 0
+    header = next(line for line in wide.splitlines() if "P(rank 1)" in line)
+    assert "log-worth" in header and "Left out" not in wide
+    monkeypatch.setattr(cli_fit, "_terminal_width", lambda: 80)
+    narrow = run(capsys, *options)[1]
+    table = [line for line in narrow.splitlines() if line.startswith("  ")]
+    assert max(map(len, table[4:])) <= 80
+    header = next(line for line in narrow.splitlines() if "P(rank 1)" in line)
+    assert header.split("  ")[1] == "item" and "ranks 95 %" in header
+    assert "Left out for want of width: sd, log-worth" in narrow
+    # the same items in the same order
+    teams = [
+        line.split("  ")[1].strip()
+        for line in wide.splitlines()
+        if line.count("[") == 1 and line[:2] == "  "
+    ]
+    assert teams == [
+        line.split("  ")[1].strip()
+        for line in narrow.splitlines()
+        if line.count("[") == 1 and line[:2] == "  "
+    ]
+
+
+def test_ranks_in_wide_form_and_scores(capsys, tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("x,y,z\n9,5,1\n8,7,2\n3,6,1\n")
+    _, text, _ = run(capsys, path, "--ranks", "x,y,z", "--no-lowest-is-best", "--json", "-")
+    best_last = [item["item"] for item in json.loads(text)["items"]]
+    _, text, _ = run(capsys, path, "--ranks", "x,y,z", "--json", "-")
+    assert best_last[::-1] == [item["item"] for item in json.loads(text)["items"]]
+    assert best_last == ["x", "y", "z"]
+
+
+def test_an_item_called_left(capsys, tmp_path):
+    path = tmp_path / "named.csv"
+    path.write_text("left,right,winner\nleft,b,left\nb,left,left\nb,left,right\n")
+    status, _, message = run(capsys, path)
+    assert status == 2 and "two ways" in message
+    _, text, _ = run(capsys, path, "--winner-is", "item", "--unknown", "skip", "--json", "-")
+    assert json.loads(text)["items"][0]["item"] == "left"
+    _, text, _ = run(capsys, path, "--winner-is", "side", "--json", "-")
+    won = {item["item"]: item["log_worth"]["mean"] for item in json.loads(text)["items"]}
+    assert won["left"] > won["b"]

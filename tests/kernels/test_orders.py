@@ -39,6 +39,23 @@ def test_mean_outcomes_against_loops(ties, first):
                 assert tie[i, j] == pytest.approx(tied, rel=1e-12)
 
 
+@pytest.mark.parametrize("n", [1, 2, 511, 513, 1025])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_blocks_of_draws_and_threads(n, threads):
+    # more items than are done by one thread; draws that fill no block, or end on an odd one
+    log_worth = np.random.default_rng(n).normal(scale=2, size=(n, 101))
+    log_tie = np.linspace(-1, 1, n)
+    nu, worth = np.exp(log_tie)[:, None], np.exp(log_worth)
+    win, tie = mean_outcomes(log_worth, log_tie, None, threads=threads)
+    for i in (0, 57, 100):
+        equal = nu * np.sqrt(worth[:, i : i + 1] * worth)
+        total = worth[:, i : i + 1] + worth + equal
+        others = np.arange(101) != i
+        expected = (worth[:, i : i + 1] / total).mean(axis=0)
+        np.testing.assert_allclose(win[i][others], expected[others], rtol=1e-12)
+        np.testing.assert_allclose(tie[i][others], (equal / total).mean(axis=0)[others], rtol=1e-12)
+
+
 def test_tiny_chances_keep_their_digits():
     win, _ = mean_outcomes(np.array([[200.0, -200.0]]), None, None)
     assert win[1, 0] == pytest.approx(math.exp(-400), rel=1e-12)
