@@ -58,6 +58,25 @@ def test_prior_sensitivity_is_one_more_key(capsys, tmp_path):
         assert message in err
 
 
+def test_a_rating_scale_is_given_as_numbers(capsys, tmp_path):
+    (tmp_path / "log.csv").write_text(
+        "arm,reward,p_a,p_b\n" + "a,3,0.5,0.5\nb,4,0.5,0.5\n" * 5, encoding="utf-8"
+    )
+    args = ("audit", tmp_path / "log.csv", "--json", "-", "--support")
+    status, out, _ = run(capsys, *args, "1,2,3,4,5")
+    assert status == 0
+    log = bf.read_history(tmp_path / "log.csv")
+    assert json.loads(out) == bf.audit(log, support=[1, 2, 3, 4, 5], seed=0).to_dict()
+    for wrong, message in (
+        ("1,2", "List all values"),
+        ("1,x", "numbers separated"),
+        ("1,1", "dist"),
+    ):
+        status, out, err = run(capsys, *args, wrong)
+        assert (status, out) == (2, "")
+        assert message in err
+
+
 def test_json_and_rounds_and_netcdf_to_files(capsys, tmp_path):
     status, out, _ = run(
         capsys, "audit", "--example", "ecmo", "--json", tmp_path / "a.json", "--rounds",
