@@ -11,6 +11,7 @@ import typer
 
 from bayesfair.cli_duels import AUDIT_COMPARISONS_HELP, audit_comparisons_command
 from bayesfair.cli_fit import FIT_HELP, fit_command
+from bayesfair.cli_resume import arms_of, earlier_audit, go_on
 from bayesfair.cli_tools import Progress, check_target, labels, reading, words, write
 from bayesfair.cli_tools import numbers as numbers_of
 
@@ -50,6 +51,7 @@ Example: `bayesfair audit log.csv --arm item_id --reward click --propensity p --
 
 @app.command(name="audit", help=AUDIT_HELP)
 def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, options are arguments
+    context: typer.Context,
     log: Annotated[
         str | None, typer.Argument(help="CSV or Parquet: a file, a folder or a glob.")
     ] = None,
@@ -126,6 +128,10 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         Path | None, typer.Option(help="Write every round to this Parquet file.")
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Write the audit to a NetCDF file.")] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(help="Go on with the audit in this file (--save): LOG is what followed."),
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(help="Write a report for readers to this HTML file.")
     ] = None,
@@ -149,14 +155,13 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         check_choice(fail_on, "--fail-on", tuple(VERDICT_EXIT))
     if rounds is not None and by is not None:
         raise OptionError("--rounds writes one log; it cannot be combined with --by.")
-    if save is not None and by is not None:
-        raise OptionError("--save writes one audit; it cannot be combined with --by.")
     if max_regret_per_round is not None:
         check_in_range(max_regret_per_round, "--max-regret-per-round", 0, 1)
     for target, option in ((json_file, "--json"), (rounds, "--rounds"), (save, "--save"),
                            (report, "--report")):  # fmt: skip
         check_target(target, option)
     check_target(rounds, "--rounds", (".parquet", ".pq"))
+    earlier = None if resume is None else earlier_audit(resume, context)
     source: Any = log
     if example is not None:
         from bayesfair import examples
@@ -171,7 +176,7 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         probabilities=probabilities,
         order=order,
         by=by,
-        arms=labels(arms),
+        arms=labels(arms) or arms_of(earlier),
         offered=offered,
         offered_delimiter=offered_delimiter,
         known_at=known_at,
@@ -186,32 +191,34 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
     from bayesfair.audit import Audit, audit
 
     with Progress(data) as progress:
-        result = audit(
-            data,
-            eps1=eps1,
-            eps2=eps2,
-            delta=delta,
-            divergence=divergence,
-            reward_divergence=reward_divergence,
-            family=family,
-            prior=numbers_of(prior, "--prior"),
-            support=numbers_of(support, "--support"),
-            model=model,
-            objective=objective,
-            tolerance=tolerance,
-            draws=draws,
-            seed=seed,
-            progress=progress.advance,
-        )
+        if earlier is not None:
+            part, result = go_on(earlier, data, context, progress.advance)
+        else:
+            part = result = audit(
+                data,
+                eps1=eps1,
+                eps2=eps2,
+                delta=delta,
+                divergence=divergence,
+                reward_divergence=reward_divergence,
+                family=family,
+                prior=numbers_of(prior, "--prior"),
+                support=numbers_of(support, "--support"),
+                model=model,
+                objective=objective,
+                tolerance=tolerance,
+                draws=draws,
+                seed=seed,
+                progress=progress.advance,
+            )
     result = _add_prior_sensitivity(result) if prior_sensitivity else result
     numbers = result.to_dict()
-    if isinstance(result, Audit):  # --rounds, --save and --by exclude each other
-        if rounds is not None:
-            from bayesfair.audit.per_round import write_rounds
+    if rounds is not None and isinstance(part, Audit):  # --rounds and --by exclude each other
+        from bayesfair.audit.per_round import write_rounds
 
-            write_rounds(result, rounds)
-        if save is not None:
-            result.save(save)
+        write_rounds(part, rounds)
+    if save is not None:
+        result.save(save)
     _write_report(result, report)
     write(numbers, str(result), json_file)
     if fail_on is not None and numbers["verdict"] in VERDICT_EXIT[fail_on]:
