@@ -13,8 +13,9 @@ from bayesfair.comparisons import Comparisons
 from bayesfair.kernels.races import race_total_variation
 
 __all__ = [
-    "beliefs_at", "checkpoints", "gaps", "interval", "regret_of", "regret_per_draw", "runs",
-    "shares", "smallest", "verdict_of", "violations", "worst_pair",
+    "beliefs_at", "checkpoints", "frontier_of", "gaps", "interval", "needed_of", "regret_of",
+    "regret_per_draw", "runs", "shares", "smallest", "verdict_of", "violations", "worst_of",
+    "worst_pair",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
@@ -155,6 +156,40 @@ def worst_pair(gap: FloatArray, worth: FloatArray, eps1: float) -> tuple[int, in
     np.fill_diagonal(excess, -np.inf)
     i, j = divmod(int(np.argmax(excess)), len(worth))
     return i, j
+
+
+def worst_of(
+    items: tuple[str, ...], gap: FloatArray, shown: FloatArray, worth: FloatArray, eps1: float
+) -> dict[str, Any]:
+    """Return the pair whose `gap` is furthest above its bound, with its entry of `shown`."""
+    i, j = worst_pair(gap, worth, eps1)
+    return {"item": items[i], "item_other": items[j], "gap": float(shown[i, j])}
+
+
+def needed_of(
+    least: FloatArray, needed: FloatArray, most: FloatArray, column: int
+) -> dict[str, float]:
+    """Return mean and 95 % limits of the smallest eps2 at one eps1, from draws of its limits."""
+    return {
+        "mean": float(needed[:, column].mean()),
+        "lower": float(np.quantile(least[:, column], 0.025)),
+        "upper": float(np.quantile(most[:, column], 0.975)),
+    }
+
+
+def frontier_of(
+    eps1: FloatArray, subjective: FloatArray, least: FloatArray, needed: FloatArray,
+    most: FloatArray,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Return the frontier: what the log needs at each eps1, believed and under the truth."""
+    return [
+        {
+            "eps1": float(e),
+            "subjective": float(subjective[n]),
+            "objective": needed_of(least, needed, most, n),
+        }
+        for n, e in enumerate(eps1)
+    ]
 
 
 def regret_of(total: Any, mean: Any, lower: Any, upper: Any, exact: bool) -> dict[str, Any]:

@@ -8,12 +8,15 @@ from numpy.typing import NDArray
 from bayesfair.audit.criterion import Criterion, worst_verdict
 from bayesfair.audit.duel_bounds import (
     beliefs_at,
+    frontier_of,
     gaps,
+    needed_of,
     regret_of,
     regret_per_draw,
     shares,
     smallest,
     verdict_of,
+    worst_of,
     worst_pair,
 )  # fmt: skip
 from bayesfair.audit.duel_log import DuelRounds, Windows
@@ -85,7 +88,6 @@ def audit_windows(
     subjective_verdict = verdict_of(
         float(subjective_high[at] <= limit), float(subjective_low[at] <= limit), criterion
     )
-    i, j = worst_pair(low_gap, truth.log_worth.mean(axis=0), criterion.eps1)
     notices.append(
         f"The law of the slot was not given: shares of the slot in {len(length)} windows of "
         f"about {int(np.median(length))} duels stand for them. They can show unfairness; 'fair' "
@@ -113,16 +115,10 @@ def audit_windows(
             "probability_fair": None,
             "probability_fair_lower": fair_low,
             "probability_fair_upper": fair_high,
-            "smallest_eps2": {
-                "mean": float(needed[:, at].mean()),
-                "lower": float(np.quantile(least[:, at], 0.025)),
-                "upper": float(np.quantile(most[:, at], 0.975)),
-            },
-            "worst": {
-                "item": rounds.items[i],
-                "item_other": rounds.items[j],
-                "gap": float(plug[i, j]),
-            },
+            "smallest_eps2": needed_of(least, needed, most, at),
+            "worst": worst_of(
+                rounds.items, low_gap, plug, truth.log_worth.mean(axis=0), criterion.eps1
+            ),
             "verdict": verdict,
         },
         calibration={
@@ -140,18 +136,7 @@ def audit_windows(
         p_best=p_best,
         believed=believed / rounds.n_rounds,
         selection_mean=share * (1.0 if rounds.slot == "first" else 0.5),
-        frontier=[
-            {
-                "eps1": float(e),
-                "subjective": float(subjective_low[n]),
-                "objective": {
-                    "mean": float(needed[:, n].mean()),
-                    "lower": float(np.quantile(least[:, n], 0.025)),
-                    "upper": float(np.quantile(most[:, n], 0.975)),
-                },
-            }
-            for n, e in enumerate(eps1)
-        ],
+        frontier=frontier_of(eps1, subjective_low, least, needed, most),
         windows=windows,
         notices=notices,
     )

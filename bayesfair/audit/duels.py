@@ -12,15 +12,17 @@ from bayesfair.audit.criterion import Criterion, worst_verdict
 from bayesfair.audit.duel_bounds import (
     beliefs_at,
     checkpoints,
+    frontier_of,
     gaps,
     interval,
+    needed_of,
     regret_of,
     regret_per_draw,
     runs,
     smallest,
     verdict_of,
     violations,
-    worst_pair,
+    worst_of,
 )  # fmt: skip
 from bayesfair.audit.duel_chosen import checked_propensity, with_chosen
 from bayesfair.audit.duel_log import DuelRounds, duel_rounds, windows_of
@@ -247,7 +249,6 @@ def _full(rounds: DuelRounds, criterion: Criterion, truth: Truth) -> DuelAudit:
     per_round = interval(totals / rounds.n_rounds)
     objective_verdict = verdict_of(fair, fair, criterion)
     subjective_verdict = "fair" if frontier[at] <= limit else "unfair"
-    i, j = worst_pair(gap, truth.log_worth.mean(axis=0), criterion.eps1)
     mean = np.nansum(np.where(np.isnan(rows), 0.0, rows) * length[:, None], axis=0) / length.sum()
     exact = len(truth.log_worth) == 1
     return DuelAudit.make(
@@ -265,12 +266,8 @@ def _full(rounds: DuelRounds, criterion: Criterion, truth: Truth) -> DuelAudit:
             "probability_fair": fair,
             "probability_fair_lower": fair,
             "probability_fair_upper": fair,
-            "smallest_eps2": interval(needed[:, at]),
-            "worst": {
-                "item": rounds.items[i],
-                "item_other": rounds.items[j],
-                "gap": float(gap[i, j]),
-            },
+            "smallest_eps2": needed_of(needed, needed, needed, at),
+            "worst": worst_of(rounds.items, gap, gap, truth.log_worth.mean(axis=0), criterion.eps1),
             "verdict": objective_verdict,
         },
         calibration={
@@ -286,14 +283,7 @@ def _full(rounds: DuelRounds, criterion: Criterion, truth: Truth) -> DuelAudit:
         p_best=p_best,
         believed=believed / rounds.n_rounds,
         selection_mean=mean,
-        frontier=[
-            {
-                "eps1": float(e),
-                "subjective": float(frontier[n]),
-                "objective": interval(needed[:, n]),
-            }
-            for n, e in enumerate(eps1)
-        ],
+        frontier=frontier_of(eps1, frontier, needed, needed, needed),
         windows=None,
         notices=[*_play_notices(rounds), *slot_notices(rounds)],
     )

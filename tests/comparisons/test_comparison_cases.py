@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from comparison_tools import by_item, mle, with_ghost
 from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import norm
@@ -19,24 +20,6 @@ DOMINANCE = [("a", "b"), ("a", "c"), ("a", "d"), ("b", "c"), ("b", "d"), ("c", "
 def wins(pairs, **options):
     winners, losers = zip(*pairs, strict=True)
     return Comparisons.from_duels(list(winners), list(losers), **options)
-
-
-def mle(data, **options):
-    return fit_comparisons(data, prior_sd=np.inf, seed=0, **options)["mode"].to_dataset()
-
-
-def by_item(values):
-    return {str(item): float(v) for item, v in zip(values["item"].values, values.values,
-                                                   strict=True)}  # fmt: skip
-
-
-def with_ghost(rankings, items):
-    ghost = [pair for item in items for pair in ([item, "(ghost)"], ["(ghost)", item])]
-    return Comparisons.from_rankings(
-        [*rankings, *ghost],
-        partial="subset",
-        weight=[1.0] * len(rankings) + [0.5] * len(ghost),
-    )
 
 
 def test_the_best_item_has_the_largest_log_worth():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from comparison_tools import with_ghost
 
 from bayesfair import examples
 from bayesfair.comparisons import Comparisons
@@ -216,15 +217,6 @@ def test_nascar_83_drivers():
     worth = {"PJ Jones": 0.1864, "Scott Pruett": 0.1096, "Mark Martin": 0.0235, "Carl Long": 0.0021}
     close(mode, "worth", worth, 5e-5)
     assert float(mode["log_likelihood"]) == pytest.approx(-4191.0973, abs=5e-5)
-
-
-def with_ghost(rankings, items, weight=0.5):
-    """Add an item with half a win and half a loss against each other one ("npseudo")."""
-    ghost = [pair for item in items for pair in ([item, "(ghost)"], ["(ghost)", item])]
-    rows = [list(r) for r in rankings] + ghost
-    return Comparisons.from_rankings(
-        rows, partial="subset", weight=[1.0] * len(rankings) + [weight] * len(ghost)
-    )
 
 
 def test_nascar_all_87_with_a_ghost():

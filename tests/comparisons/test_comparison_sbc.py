@@ -76,7 +76,9 @@ def ranks(model, *, prior_sd=1.0, seed=0):
 
 
 def p_values(found):
-    return np.array([kstest(column, "uniform").pvalue for column in found.T])
+    """Test ranks of each parameter (bias) and their distance from the middle (width)."""
+    folded = np.abs(2 * found - 1)
+    return np.array([kstest(u, "uniform").pvalue for u in np.hstack([found, folded]).T])
 
 
 @pytest.mark.statistical

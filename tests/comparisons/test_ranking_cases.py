@@ -4,29 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from comparison_tools import by_item, mle, with_ghost
 
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError
 from bayesfair.inference import fit
-from bayesfair.inference.comparisons import fit_comparisons
-
-
-def mle(data, **options):
-    return fit_comparisons(data, prior_sd=np.inf, seed=0, **options)["mode"].to_dataset()
-
-
-def by_item(values):
-    return {str(item): float(v) for item, v in zip(values["item"].values, values.values,
-                                                   strict=True)}  # fmt: skip
-
-
-def with_ghost(rankings, items):
-    ghost = [pair for item in items for pair in ([item, "(ghost)"], ["(ghost)", item])]
-    return Comparisons.from_rankings(
-        [*rankings, *ghost],
-        partial="subset",
-        weight=[1.0] * len(rankings) + [0.5] * len(ghost),
-    )
 
 
 def test_sharing_first_place_beats_third():
