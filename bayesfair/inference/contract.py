@@ -133,7 +133,8 @@ def contract_of(model: Any) -> Contract:
         build = getattr(model, "build", None)
     else:
         build = source = model
-        name = f"{getattr(model, '__module__', '?')}.{getattr(model, '__qualname__', 'build')}"
+        inner = _inner(model)
+        name = f"{getattr(inner, '__module__', '?')}.{getattr(inner, '__qualname__', 'build')}"
     if not callable(build) or hasattr(build, "free_RVs"):
         raise OptionError(
             f"model={model!r} must be a shipped model's name ({listed(ARM_MODELS)}), or a function "
@@ -167,7 +168,7 @@ def label_of(model: Any) -> str:
     """Return a short name of a model: the shipped name, or that of the function or module."""
     if isinstance(model, str):
         return model
-    inner = getattr(model, "func", model)  # functools.partial
+    inner = _inner(model)
     return str(getattr(inner, "__name__", type(inner).__name__))
 
 
@@ -234,18 +235,25 @@ def share_options(
     return shares
 
 
+def _inner(build: Any) -> Any:
+    """Return the function behind functools.partial and decorators."""
+    while hasattr(build, "func"):
+        build = build.func
+    return inspect.unwrap(build) if callable(build) else build
+
+
 def _declared(source: Any, build: Any, name: str) -> Any:
     """Look beside the build function: on itself, then in the module that defines it."""
-    for place in (source, build):
+    inner = _inner(build)
+    for place in (source, build, inner):
         value = getattr(place, name, None)
         if value is not None:
             return value
-    inner = inspect.unwrap(getattr(build, "func", build))  # functools.partial, decorators
     return getattr(inner, "__globals__", {}).get(name)
 
 
 def _found(source: Any, build: Any) -> str:
-    names = [n for n in getattr(inspect.unwrap(build), "__globals__", vars(source)) if n.isupper()]
+    names = [n for n in getattr(_inner(build), "__globals__", vars(source)) if n.isupper()]
     return (
         f"Found beside it: {listed(sorted(names))}." if names else "Nothing is declared beside it."
     )

@@ -242,8 +242,16 @@ def _label(variable: Any, index: tuple[int, ...]) -> str:
     return f"[{', '.join(shown)}]"
 
 
-def refusal(found: Mapping[str, Any]) -> str:
-    """Return why a fit is refused, naming the worst variables, or "" if it is accepted."""
+def refusal(found: Mapping[str, Any], *, returnable: bool = True) -> str:
+    """Return why a fit is refused, naming the worst variables, or "" if it is accepted.
+
+    Parameters
+    ----------
+    found : mapping
+        What `diagnose` returned.
+    returnable : bool
+        Whether the caller takes ``allow_unconverged=True``.
+    """
     offenders = []
     for name, rhat, bulk, tail in found["values"]:
         reasons = []
@@ -266,7 +274,8 @@ def refusal(found: Mapping[str, Any]) -> str:
         return ""
     return (
         f"{'; '.join(parts)}, after {found['n_chains']} x {found['n_draws']} draws. "
-        f"{_remedy(found)} The draws are in error.tree; allow_unconverged=True returns them."
+        f"{_remedy(found)} The draws are in error.tree"
+        + ("; allow_unconverged=True returns them." if returnable else ".")
     )
 
 

@@ -157,7 +157,7 @@ class Refitter:
             draws=self.draws, seed=(self.seed + 7919 * m) % 2**31, cores=self.cores,
             data=data_of(model),
         )  # fmt: skip
-        reason = refusal(found)
+        reason = refusal(found, returnable=False)
         if reason:
             raise ConvergenceError(
                 f"{self.contract.name}, beliefs before {self.history.where(min(t, self._last))} "

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bayesfair as bf
-from bayesfair.inference.contract import family_of_models, label_of, share_options
+from bayesfair.inference.contract import contract_of, family_of_models, label_of, share_options
 
 STARS = [1, 2, 3, 4, 5]
 EVEN = [[0.5, 0.5]] * 10
@@ -137,6 +137,14 @@ def own(history, *, spread=1.0, **rest):
 
 
 own.READS = ("theta",)
+
+
+def test_what_stands_beside_a_build_function_is_found_behind_partial():
+    plain, bound = contract_of(own), contract_of(functools.partial(own, spread=2))
+    assert bound.reads == plain.reads == ("theta",)
+    assert bound.family == "bernoulli"
+    assert bound.name == plain.name
+    assert bound.name.endswith(".own")
 
 
 def test_families_and_names_of_models():

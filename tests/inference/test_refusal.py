@@ -39,7 +39,11 @@ def test_the_message_names_variable_arm_value_limit_and_remedy():
     assert "4 x 500 draws" in message and "error.tree" in message and "Raise draws" in message
     diverging = np.zeros((4, 500), dtype=bool)
     diverging[0, :3] = True
-    message = refusal(diagnose(tree_of(rng.normal(size=(4, 500, 2)), diverging)))
+    found = diagnose(tree_of(rng.normal(size=(4, 500, 2)), diverging))
+    message = refusal(found)
+    # beliefs between rounds cannot go on from such draws: no option is named that is not there
+    assert "allow_unconverged" in message
+    assert "allow_unconverged" not in refusal(found, returnable=False)
     assert "3 divergent transitions (limit 0)" in message and "Reparametrise" in message
 
 
