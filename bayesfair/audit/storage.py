@@ -138,7 +138,7 @@ def save_audit(audit: Audit | AuditGroup, path: Any, *, rounds: bool = False) ->
     encoding = {
         at: {
             str(name): {"_FillValue": None}
-            | ({"zlib": True, "complevel": 4} if values.size >= _COMPRESSED else {})
+            | ({"zlib": True, "complevel": 1} if values.size >= _COMPRESSED else {})
             for name, values in data.variables.items()
             if values.dtype.kind in "fiub"
         }
