@@ -11,6 +11,7 @@ from bayesfair.kernels.team import Team
 __all__ = ["before_counts", "mean_outcomes"]
 
 _BLOCK = 512  # draws at a time, of all items: they stay in the cache
+_SMALL = 1e-3  # chances below this are summed on their own
 _FEW = 100  # items below which a second thread costs more than it saves
 
 
@@ -50,7 +51,7 @@ def before_counts(ranks: NDArray[np.int32]) -> NDArray[np.int64]:
 
 # sums may be reordered, so that several draws are added at once; NaN and infinity stay as they are
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def _add_outcomes(rows, root, edge, nu, level, ties, win, tie):  # type: ignore[no-untyped-def]
+def _add_outcomes(rows, root, edge, nu, level, win, tie):  # type: ignore[no-untyped-def]
     k, n = root.shape
     for begin in range(0, n, _BLOCK):
         half = (min(n, begin + _BLOCK) - begin) // 2
@@ -71,27 +72,17 @@ def _add_outcomes(rows, root, edge, nu, level, ties, win, tie):  # type: ignore[
                 lost = 0.0
                 tied = 0.0
                 # two draws share a division: x / p + y / q = (x q + y p) / (p q)
-                if ties:
-                    for d in range(half):
-                        y1 = b1[d] * b1[d]
-                        y2 = b2[d] * b2[d]
-                        t1 = u1[d] * b1[d]
-                        t2 = u2[d] * b2[d]
-                        p = a1[d] + y1 + t1
-                        q = a2[d] + y2 + t2
-                        part = 1.0 / (p * q)
-                        won += (a1[d] * q + a2[d] * p) * part
-                        lost += (y1 * q + y2 * p) * part
-                        tied += (t1 * q + t2 * p) * part
-                else:
-                    for d in range(half):
-                        y1 = b1[d] * b1[d]
-                        y2 = b2[d] * b2[d]
-                        p = a1[d] + y1
-                        q = a2[d] + y2
-                        part = 1.0 / (p * q)
-                        won += (a1[d] * q + a2[d] * p) * part
-                        lost += (y1 * q + y2 * p) * part
+                for d in range(half):
+                    y1 = b1[d] * b1[d]
+                    y2 = b2[d] * b2[d]
+                    t1 = u1[d] * b1[d]
+                    t2 = u2[d] * b2[d]
+                    p = a1[d] + y1 + t1
+                    q = a2[d] + y2 + t2
+                    part = 1.0 / (p * q)
+                    won += (a1[d] * q + a2[d] * p) * part
+                    lost += (y1 * q + y2 * p) * part
+                    tied += (t1 * q + t2 * p) * part
                 if odd:
                     d = middle + half
                     a = ahead[d] ** 2
@@ -106,6 +97,42 @@ def _add_outcomes(rows, root, edge, nu, level, ties, win, tie):  # type: ignore[
                 if level:
                     win[j, i] += lost / n
                     tie[j, i] = tie[i, j]
+
+
+# as above without ties, which is most of the work of many items
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _add_wins(rows, worth, edge, level, win):  # type: ignore[no-untyped-def]
+    k, n = worth.shape
+    for begin in range(0, n, _BLOCK):
+        size = min(n, begin + _BLOCK) - begin
+        half = size // 2
+        middle = begin + half
+        for i in rows:
+            a = worth[i] * edge
+            a1 = a[begin:middle]
+            a2 = a[middle : middle + half]
+            for j in range(i + 1 if level else 0, k):
+                if i == j:
+                    continue
+                b1 = worth[j, begin:middle]
+                b2 = worth[j, middle : middle + half]
+                won = 0.0
+                for d in range(half):
+                    p = a1[d] + b1[d]
+                    q = a2[d] + b2[d]
+                    won += (a1[d] * q + a2[d] * p) / (p * q)
+                if size > 2 * half:
+                    d = begin + size - 1
+                    won += a[d] / (a[d] + worth[j, d])
+                win[i, j] += won / n
+                if not level:
+                    continue
+                lost = size - won
+                if lost < _SMALL * size:  # a difference of nearly equal numbers has no digits left
+                    lost = 0.0
+                    for d in range(begin, begin + size):
+                        lost += worth[j, d] / (a[d] + worth[j, d])
+                win[j, i] += lost / n
 
 
 def mean_outcomes(
@@ -141,10 +168,14 @@ def mean_outcomes(
     nu = np.zeros(n) if log_tie is None else np.exp(log_tie)
     k = root.shape[0]
     win, tie = np.zeros((2, k, k))
-    level, ties = order_effect is None, log_tie is not None
+    level = order_effect is None
+    worth = root**2 if log_tie is None else root
 
     def add(rows: NDArray[np.int64]) -> None:
-        _add_outcomes(rows, root, edge, nu, level, ties, win, tie)
+        if log_tie is None:
+            _add_wins(rows, worth, edge**2, level, win)
+        else:
+            _add_outcomes(rows, root, edge, nu, level, win, tie)
 
     with Team(threads if k > _FEW else 1) as team:
         team.share(add, k)

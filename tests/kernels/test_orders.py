@@ -56,6 +56,21 @@ def test_blocks_of_draws_and_threads(n, threads):
         np.testing.assert_allclose(tie[i][others], (equal / total).mean(axis=0)[others], rtol=1e-12)
 
 
+@pytest.mark.parametrize("n", [1, 513, 1024])
+@pytest.mark.parametrize("first", [False, True])
+def test_wins_without_ties_in_blocks(n, first):
+    # gaps up to 40: chances of e^-40 keep their digits beside those near 1
+    log_worth = np.random.default_rng(n).normal(scale=8, size=(n, 103))
+    effect = np.linspace(-1, 2, n) if first else None
+    win, tie = mean_outcomes(log_worth, None, effect, threads=2)
+    assert not tie.any()
+    ahead = effect[:, None] if first else 0.0
+    for i in (0, 57, 102):
+        expected = (1 / (1 + np.exp(log_worth - log_worth[:, i : i + 1] - ahead))).mean(axis=0)
+        others = np.arange(103) != i
+        np.testing.assert_allclose(win[i][others], expected[others], rtol=1e-11)
+
+
 def test_tiny_chances_keep_their_digits():
     win, _ = mean_outcomes(np.array([[200.0, -200.0]]), None, None)
     assert win[1, 0] == pytest.approx(math.exp(-400), rel=1e-12)
