@@ -161,7 +161,14 @@ def audit(
             f"audit has no option {name!r}.{did_you_mean(name, _OPTIONS)} (Other options are "
             "passed to the model, and no model= was given.)"
         )
-    draws = int(check_in_range(draws, "draws", 1, 1e8))
+    if not check_in_range(draws, "draws", 1, 1e8).is_integer():
+        raise OptionError(f"draws={draws!r} must be a whole number.")
+    draws = int(draws)
+    if truth is not None and not isinstance(truth, Rewards):
+        raise OptionError(
+            f"truth={truth!r} must be the true reward laws, such as "
+            "bayesfair.rewards.Bernoulli([0.6, 0.5])."
+        )
     if truth is not None and model is not None:
         raise OptionError("give truth= (known rewards) or model= (a posterior of them), not both.")
     if objective and truth is None and seed is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,7 +30,16 @@ __all__ = [
 Columns = list[tuple[str, Callable[[dict[str, Any]], str]]]
 
 _WIDTH = 96
+_LONGEST = 40  # characters of a label in a table
 _MOST_ARMS = 30
+_MEANINGS = (
+    "P*: probability that an arm's reward is the highest. The eps2 a log needs: the largest "
+    "divergence of two arms' probabilities in a round, less eps1 times that of their rewards."
+)
+_GROUP_MEANINGS = (
+    "regret/round: subjective fairness regret; ESS: effective size of its weights, where only the "
+    "chosen arm's probability was logged."
+)
 _DUST = 1e-12  # rounding of double precision, nothing that was measured
 VERDICT_WORDS = {
     "fair": "FAIR",
@@ -64,9 +74,40 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [line(cells[0]), "  " + "  ".join("-" * w for w in widths), *map(line, cells[1:])]
 
 
+def _columns() -> int:
+    """Return how many columns the terminal has; many where there is none."""
+    return max(40, shutil.get_terminal_size((10_000, 24)).columns)
+
+
+def _fitted(lines: Sequence[str]) -> list[str]:
+    """Return lines of prose, those wrapped that a terminal would break."""
+    width = _columns()
+    found: list[str] = []
+    for line in lines:
+        beside = line.startswith("  ") and line[37:39] == "  "  # a title, and what is said of it
+        indent = " " * (39 if beside else len(line) - len(line.lstrip()))
+        found += [line] if len(line) <= width else textwrap.wrap(
+            line, width, subsequent_indent=indent, drop_whitespace=True, break_long_words=False,
+            break_on_hyphens=False, replace_whitespace=False,
+        )  # fmt: skip
+    return found
+
+
+def plain(label: object) -> str:
+    r"""Return a label for a table: one line, no control characters, not too long.
+
+    Examples
+    --------
+    >>> plain("a\nb"), len(plain("x" * 100))
+    ('a\\nb', 40)
+    """
+    text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(label))
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
 def _wrapped(text: str, bullet: str = "  * ") -> list[str]:
     return textwrap.wrap(
-        text, _WIDTH, initial_indent=bullet, subsequent_indent=" " * len(bullet),
+        text, min(_WIDTH, _columns()), initial_indent=bullet, subsequent_indent=" " * len(bullet),
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
 
@@ -74,7 +115,7 @@ def _wrapped(text: str, bullet: str = "  * ") -> list[str]:
 def render(audit: dict[str, Any]) -> str:
     """Return the report of one audit."""
     log, criterion = audit["log"], audit["criterion"]
-    lines = [
+    head = [
         f"Fairness audit of {log['source']}",
         f"  {log_words(log)}",
         "",
@@ -84,13 +125,18 @@ def render(audit: dict[str, Any]) -> str:
         "",
         *_calibration_lines(audit),
         *_utility_lines(audit),
+    ]
+    foot = [
+        f"Prior: {criterion['prior']}. Intervals are equal-tailed 95 % intervals.",
+        *textwrap.wrap(_MEANINGS, min(_columns(), 90)),
+    ]
+    lines = [
+        *_fitted(head),
         *_sensitivity_lines(audit),
         "",
         *_arm_lines(audit),
         "",
-        f"Prior: {criterion['prior']}. Intervals are equal-tailed 95 % intervals.",
-        "P*: probability that an arm's reward is the highest. The eps2 a log needs: the largest",
-        "divergence of two arms' probabilities in a round, less eps1 times that of their rewards.",
+        *_fitted(foot),
     ]
     if audit["notices"]:
         lines += ["", "Notices"]
@@ -281,7 +327,7 @@ def arm_columns(audit: dict[str, Any]) -> Columns:
     arms, log = audit["arms"], audit["log"]
     frequencies = log["selection"] == "none"
     columns: Columns = [
-        ("arm", lambda a: str(a["arm"])),
+        ("arm", lambda a: plain(a["arm"])),
         ("n", lambda a: str(a["n"])),
         ("mean reward", lambda a: number(a["reward_mean"])),
         ("P* believed", lambda a: number(a["p_best_subjective"])),
@@ -354,29 +400,31 @@ def render_group(group: dict[str, Any]) -> str:
     """Return the report of several audits: a line each, then the share of violating runs."""
     columns = group_columns()
     rows = [
-        [str(label), *(cell(audit) for _, cell in columns)]
+        [plain(label), *(cell(audit) for _, cell in columns)]
         for label, audit in group["groups"].items()
     ]
     runs = group["runs"]
     criterion = group["criterion"]
     logs = [audit["log"] for audit in group["groups"].values()]
     lines = [
-        f"Fairness audit of {counted(len(rows), 'log')}: {logs[0]['source']}"
-        + (f" to {logs[-1]['source']}" if len(logs) > 1 else ""),
-        "",
-        f"Verdict: {VERDICT_WORDS[group['verdict']]}   {asked(criterion)}",
-        "",
+        *_fitted(
+            [
+                f"Fairness audit of {counted(len(rows), 'log')}: {logs[0]['source']}"
+                + (f" to {logs[-1]['source']}" if len(logs) > 1 else ""),
+                "",
+                f"Verdict: {VERDICT_WORDS[group['verdict']]}   {asked(criterion)}",
+                "",
+            ]
+        ),
         *table(["group", *(name for name, _ in columns)], rows),
         "",
-        f"Prior: {criterion['prior']}.",
-        "regret/round: subjective fairness regret; ESS: effective size of its weights, where",
-        "only the chosen arm's probability was logged.",
+        *_fitted([f"Prior: {criterion['prior']}."]),
+        *textwrap.wrap(_GROUP_MEANINGS, min(_columns(), 90)),
     ]
     if runs["n"]:
-        lines.append(
-            f"{runs['n_violating']} of {runs['n']} runs are unfair: share {number(runs['share'])} "
-            f"[{number(runs['lower'])}, {number(runs['upper'])}]"
-        )
+        share, lower, upper = (number(runs[name]) for name in ("share", "lower", "upper"))
+        unfair = f"{runs['n_violating']} of {runs['n']} runs are unfair"
+        lines += _fitted([f"{unfair}: share {share} [{lower}, {upper}]"])
     asked_prior = {g: a for g, a in group["groups"].items() if "prior_sensitivity" in a}
     if asked_prior:
         lines += ["", "Sensitivity to the prior (numbers: --json)"]
