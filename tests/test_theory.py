@@ -361,3 +361,32 @@ def test_softmax_guarantee_holds_and_is_nearly_reached():
             if m[i] != m[j]:
                 largest = max(largest, abs(pi[i] - pi[j]) / abs(m[i] - m[j]))
     assert largest > 0.9 * eps1
+
+
+def test_tie_weights_are_large_only_where_successes_are_rare():
+    rng = np.random.default_rng(3)
+    for _ in range(2000):
+        theta = rng.beta(0.3, rng.choice([0.5, 5.0, 50.0]), int(rng.integers(2, 40)))
+        found = theory.sum_of_tie_weights(theta)
+        assert 1 - 1e-12 <= found <= min(len(theta), 1.3 / theta.mean()) + 1e-9
+    assert theory.sum_of_tie_weights(np.zeros(7)) == pytest.approx(7)
+
+
+def test_the_constant_of_the_limit_falls_to_a_share_of_k_in_a_corner():
+    """One sure success beside rare ones: A / k falls towards about .56 as the arms become many."""
+    shares = [
+        theory.asymptotic_constant([1 - 1e-9] + [1e-6] * (k - 1)) / k for k in (10, 100, 1000)
+    ]
+    assert shares[0] > shares[1] > shares[2] > 0.56
+    assert shares[2] == pytest.approx(0.56, rel=0.06)
+
+
+def test_the_last_unfair_round_by_trying_every_count():
+    for k, e, delta in ((2, 0.5, 0.1), (5, 0.2, 0.05), (10, 0.1, 0.3)):
+        n = 1
+        while True:
+            y = e / 2 - 1 / (2 * (n + 1))
+            if y > 0 and 2 * k * math.exp(-2 * n * y * y) <= delta / 2:
+                break
+            n += 1
+        assert theory.unfair_rounds_end(k, e, delta) == 2 * k * n * (n + 1)
