@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GeneralResult",
     "audit_with_beliefs_model",
+    "general_end",
     "general_result",
     "general_start",
     "model_options",
@@ -97,13 +98,18 @@ def general_result(
             pass
     else:
         found = find_pairs(part.selection_probability, chunks(), criterion)
-    coded = coded_rewards(part, state.family, table.support)
-    end = run_parameters(state.family, table, part.arm, coded, part.known_at)
-    if part.selection_probability is not None:
-        end = _with_last_round(end, part, table)
+    end = general_end(part, state)
     return _result(
         part, criterion, best, found, changed, end, before=table, want_rounds=want_rounds
     )
+
+
+def general_end(part: History, state: AuditState) -> BeliefTable:
+    """Return the beliefs after a part."""
+    table: BeliefTable = state.beliefs
+    coded = coded_rewards(part, state.family, table.support)
+    end = run_parameters(state.family, table, part.arm, coded, part.known_at)
+    return end if part.selection_probability is None else _with_last_round(end, part, table)
 
 
 def _with_last_round(end: BeliefTable, part: History, before: BeliefTable) -> BeliefTable:

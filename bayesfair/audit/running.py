@@ -14,11 +14,11 @@ from bayesfair.audit.state import AuditState
 from bayesfair.checks import check_choice, listed
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
-from bayesfair.kernels.stream import start_state, stream_bernoulli
+from bayesfair.kernels.stream import end_state, start_state, stream_bernoulli
 from bayesfair.priors import prior_table
 from bayesfair.sufficient import check_support, choose_family, earlier_counts
 
-__all__ = ["FAMILIES", "iter_results", "n_threads", "parts_of", "start_of"]
+__all__ = ["FAMILIES", "end_of", "iter_results", "n_threads", "parts_of", "start_of"]
 
 _MANY_REWARDS = 20
 
@@ -150,6 +150,29 @@ def start_of(
         begin = table + earlier_counts(first, "bernoulli", whole=False)
     beliefs = start_state(begin[:, 0], begin[:, 1])
     return AuditState(arms, "bernoulli", table, 0, beliefs), note
+
+
+def end_of(data: Any, start: AuditState) -> AuditState:
+    """Return where an audit of a log would end, from its rewards alone; see `AuditState.after`."""
+    state = start
+    for part in parts_of(data):
+        if tuple(part.arms) != state.arms:
+            raise DataError(
+                f"the state has arms {list(state.arms)}, this log has {list(part.arms)}; read it "
+                f"with arms={list(state.arms)}."
+            )
+        if state.family == "bernoulli":
+            require_bernoulli(part)
+            beliefs: Any = end_state(
+                part.arm, part.reward, part.selection_probability,
+                state=state.beliefs, known_at=part.known_at,
+            )  # fmt: skip
+        else:
+            from bayesfair.audit.general import general_end
+
+            beliefs = general_end(part, state)
+        state = replace(state, n_rounds=state.n_rounds + part.n_rounds, beliefs=beliefs)
+    return state
 
 
 def iter_results(

@@ -25,7 +25,14 @@ from bayesfair.kernels.stream_state import TOLERANCES, StreamResult, StreamState
 from bayesfair.kernels.stream_wide import run_wide
 from bayesfair.kernels.team import Team
 
-__all__ = ["TOLERANCES", "StreamResult", "StreamState", "start_state", "stream_bernoulli"]
+__all__ = [
+    "TOLERANCES",
+    "StreamResult",
+    "StreamState",
+    "end_state",
+    "start_state",
+    "stream_bernoulli",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -268,6 +275,30 @@ def _updates(
     order = np.argsort(at, kind="stable")
     until = np.searchsorted(at[order], np.arange(n_rounds + 1), side="right").astype(np.int64)
     return _Updates(until, at[order], arms[order], rewards[order], int(until[-1]), int(until[-2]))
+
+
+def end_state(
+    arm: NDArray[np.int32],
+    reward: Floats,
+    pi: Floats | None,
+    *,
+    state: StreamState,
+    known_at: Ints | None = None,
+) -> StreamState:
+    """Return the state after a part of a log, as `stream_bernoulli` would, and nothing else.
+
+    Parameters
+    ----------
+    arm, reward, pi, state, known_at
+        As there; of `pi` only the last row is looked at.
+    """
+    n_rounds = arm.size
+    if not n_rounds:
+        return state
+    updates = _updates(arm, np.asarray(reward, np.float64), known_at, state)
+    with Team(1) as team:
+        counts = _block_counts(-(-n_rounds // _BLOCK), updates, state.alpha.size, team)
+    return _end_state(pi, None, updates, counts[-1], state, n_rounds)
 
 
 def _end_state(

@@ -258,6 +258,22 @@ def test_three_machines_share_a_log(tmp_path):
         a.resume(random_log(3, 30, 4))
 
 
+@given(st.fixed_dictionaries(LOG_OPTIONS), st.integers(3, 30), st.integers(4, 30))
+@settings(max_examples=40, deadline=None)
+def test_machines_work_at_the_same_time_from_states_passed_ahead(options, first_cut, step):
+    log = random_log(**options)
+    cuts = [0, *range(first_cut, log.n_rounds, step), log.n_rounds]
+    if len(cuts) < 3 or cuts[1] >= log.n_rounds:
+        return
+    asked = {"eps1": 1, "seed": 3, "draws": 20, "family": options["family"]}
+    shards = [log.rounds(a, b) for a, b in itertools.pairwise(cuts)]
+    head = bf.audit(shards[0], **asked)
+    states = list(itertools.accumulate(shards[1:-1], lambda s, d: s.after(d), initial=head.state))
+    # in any order, each on its own
+    rest = [bf.audit(d, prior=s, **asked) for s, d in zip(states, shards[1:], strict=True)]
+    assert_same_audit(functools.reduce(bf.merge, [head, *rest]), bf.audit(log, **asked))
+
+
 def test_groups_go_on_label_by_label(tmp_path):
     logs = {f"run {i}": random_log(i, 40, 3, delays=True) for i in range(3)}
     asked = {"eps1": 1, "seed": 1, "draws": 50}
