@@ -31,13 +31,16 @@ __all__ = [
 
 # More distinct values than this are counts or measurements, not a rating scale.
 _MANY_LEVELS = 10
+# So few may be a scale even where each was seen once.
+_FEW_LEVELS = 5
 
 
 def choose_family(history: History) -> tuple[str, str]:
     """Return the reward family that the observed rewards suggest, and a sentence saying why.
 
-    Rewards 0 and 1 are ``"bernoulli"``; at most 10 distinct values ``"finite"``; whole numbers from
-    0 up ``"poisson"``; everything else ``"normal"``.
+    Rewards 0 and 1 are ``"bernoulli"``; at most 10 distinct values ``"finite"``, unless they are
+    fractions that hardly repeat (five or more, in more than half of the rewards: measurements of a
+    short log); whole numbers from 0 up ``"poisson"``; everything else ``"normal"``.
 
     Examples
     --------
@@ -46,11 +49,14 @@ def choose_family(history: History) -> tuple[str, str]:
     """
     seen = history.reward[~np.isnan(history.reward)]
     levels = np.unique(seen)
+    whole = bool(np.all(levels == np.rint(levels)))
     if np.isin(levels, (0.0, 1.0)).all():
         family, why = "bernoulli", "the rewards are 0 and 1"
-    elif levels.size <= _MANY_LEVELS:
+    elif levels.size <= _MANY_LEVELS and (
+        whole or levels.size < _FEW_LEVELS or 2 * levels.size <= seen.size
+    ):
         family, why = "finite", f"the rewards take {counted(levels.size, 'distinct value')}"
-    elif levels[0] >= 0 and np.all(levels == np.rint(levels)):
+    elif levels[0] >= 0 and whole:
         family, why = (
             "poisson",
             f"the rewards are whole numbers from {levels[0]:g} to {levels[-1]:g}",

@@ -171,3 +171,33 @@ def test_options_go_to_the_model_that_takes_them():
     with pytest.raises(bf.OptionError, match=r"'widht'.*Did you mean 'width'\?"):
         share_options({"widht": 2}, both)
     assert share_options({"anything": 2}, both | {"model": (own, ())})["model"] == {"anything": 2}
+
+
+@pytest.mark.parametrize(
+    ("rewards", "family"),
+    [
+        ([0, 1, 1], "bernoulli"),
+        ([True, False, True], "bernoulli"),
+        ([1, 1, 1], "bernoulli"),
+        ([5, 3, 4], "finite"),
+        ([-1, 1, -1], "finite"),
+        ([0.5, 0.5], "finite"),
+        ([0, 0.5, 1], "finite"),
+        ([0.5, 1.5, 2.5, 3.5, 4.5] * 2, "finite"),  # half stars
+        ([0.12, 1.7, -0.3, 2.21, 0.98, 1.14], "normal"),  # measurements of a short log
+        ([0.12, 1.7, -0.3, 2.21, 0.98, 0.98], "normal"),
+        (list(range(11)), "poisson"),
+        (list(range(-5, 6)), "normal"),
+        ([3, 7, 12, 100, 5, 4, 8], "finite"),
+        ([np.nan, 2, 3], "finite"),
+        ([np.nan, np.nan], "bernoulli"),
+    ],
+)
+def test_the_family_goes_by_the_rewards_and_says_so(rewards, family):
+    n = len(rewards)
+    log = bf.History([t % 2 for t in range(n)], rewards, selection_probability=[[0.5, 0.5]] * n)
+    audit = bf.audit(log, objective=False)
+    assert audit.settings.family == family
+    said = [notice for notice in audit.findings if "was chosen because" in notice]
+    assert len(said) == (family != "bernoulli")
+    assert bf.fit(log, seed=1, draws=4).attrs["family"] == family
