@@ -206,22 +206,28 @@ class DuelLikelihood:
             theta[:, -1] if self.layout.tie else None,
         )
 
-    def recession_rows(self) -> NDArray[np.float64]:
+    def recession_rows(self) -> Any:
         """Return the rows g with g d >= 0 for directions d that never lower the likelihood."""
-        design = self.design.toarray()
-        won, lost, tied = self.counts > 0
-        none = np.zeros((len(design), 1))
+        from scipy.sparse import csr_array, hstack, vstack
+
+        design = self.design
+        won, lost, tied = (np.flatnonzero(count) for count in self.counts > 0)
         if not self.layout.tie:
-            return np.concatenate([design[won], -design[lost]])
-        half, one = design / 2, none + 1
+            return vstack([design[won], -design[lost]])
+        none = csr_array((design.shape[0], 1))
+        half, one = design / 2, csr_array(np.ones((design.shape[0], 1)))
+
+        def rows(part: Any, last: Any, which: NDArray[np.int64]) -> Any:
+            return csr_array(hstack([part, last]))[which]
+
         # an outcome must stay at least as likely as each of the other two
-        return np.concatenate(
+        return vstack(
             [
-                np.hstack([half, -one])[won],
-                np.hstack([design, none])[won],
-                np.hstack([-half, -one])[lost],
-                np.hstack([-design, none])[lost],
-                np.hstack([half, one])[tied],
-                np.hstack([-half, one])[tied],
+                rows(half, -one, won),
+                rows(design, none, won),
+                rows(-half, -one, lost),
+                rows(-design, none, lost),
+                rows(half, one, tied),
+                rows(-half, one, tied),
             ]
         )

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from bayesfair.checks import listed
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError
-from bayesfair.inference.comparison_likelihood import DuelLikelihood, Likelihood
-from bayesfair.kernels.graph import recession_direction
+from bayesfair.inference.comparison_likelihood import DuelLikelihood, Layout, Likelihood
+from bayesfair.kernels.duels import DuelCounts
+from bayesfair.kernels.graph import components, recession_direction
 
 __all__ = ["require_maximum"]
 
@@ -47,6 +48,9 @@ def require_maximum(comparisons: Comparisons, likelihood: Likelihood) -> None:
     layout = likelihood.layout
     if not (isinstance(likelihood, DuelLikelihood) and (layout.order or layout.tie)):
         return
+    cells = likelihood.cells
+    if layout.tie and not layout.order and cells.ties.any() and _wins_link_all(cells, layout):
+        return  # a cycle of wins holds all worths together, a tie and a win the tie parameter
     gauge = np.zeros((1, layout.size))
     gauge[0, : layout.n_items] = 1.0
     direction = recession_direction(likelihood.recession_rows(), gauge)
@@ -64,6 +68,16 @@ def require_maximum(comparisons: Comparisons, likelihood: Likelihood) -> None:
         "without bound, at no loss of likelihood (pairs in one presentation only, or outcomes "
         f"that a threshold predicts perfectly). {_REMEDY}"
     )
+
+
+def _wins_link_all(cells: DuelCounts, layout: Layout) -> bool:
+    """Whether wins alone, without ties, link all items in both directions."""
+    a, b = cells.left, cells.right
+    up, down = cells.wins_left > 0, cells.wins_right > 0
+    none = np.zeros(0, np.int32)
+    won = np.concatenate([a[up], b[down]])
+    lost = np.concatenate([b[up], a[down]])
+    return bool((components(layout.n_items, won, lost, none, none).strong == 0).all())
 
 
 def _apart(

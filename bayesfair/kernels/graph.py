@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,13 +138,13 @@ def ranking_matrices(
 
 
 def recession_direction(
-    constraints: NDArray[np.float64], equalities: NDArray[np.float64]
+    constraints: Any, equalities: NDArray[np.float64]
 ) -> NDArray[np.float64] | None:
     """Return a direction along which a log-likelihood never falls, or None if there is none.
 
     Parameters
     ----------
-    constraints : (m, p) array
+    constraints : (m, p) array, sparse or not
         Rows g with g d >= 0 for every direction d of recession; the log-likelihood rises strictly
         where some g d > 0.
     equalities : (e, p) array
@@ -170,19 +170,20 @@ def recession_direction(
     array([ 1., -1.])
     """
     from scipy.optimize import linprog
+    from scipy.sparse import csr_array
 
-    rows = np.vstack([constraints, equalities])
-    gram = rows.T @ rows
+    constraints = csr_array(constraints)
+    gram = (constraints.T @ constraints).toarray() + equalities.T @ equalities
     values, vectors = np.linalg.eigh(gram)
     if values[0] < 1e-10 * max(values[-1], 1.0):  # a contrast that nothing identifies
         direction = vectors[:, 0]
         unit: NDArray[np.float64] = direction / np.abs(direction).max()
         return unit
     result = linprog(
-        -constraints.sum(axis=0),
+        -np.asarray(constraints.sum(axis=0)).ravel(),
         A_ub=-constraints,
-        b_ub=np.zeros(len(constraints)),
-        A_eq=equalities,
+        b_ub=np.zeros(constraints.shape[0]),
+        A_eq=csr_array(equalities),
         b_eq=np.zeros(len(equalities)),
         bounds=[(-1, 1)] * constraints.shape[1],
         method="highs",

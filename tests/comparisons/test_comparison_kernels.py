@@ -12,7 +12,9 @@ from scipy.stats import norm
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError
 from bayesfair.inference.comparison_likelihood import DuelLikelihood
-from bayesfair.inference.comparisons import problem_of
+from bayesfair.inference.comparisons import fit_comparisons, problem_of
+from bayesfair.inference.existence import require_maximum
+from bayesfair.inference.laplace import find_mode
 from bayesfair.kernels import duels as duel_kernels
 from bayesfair.kernels import plackett_luce as kernel
 from bayesfair.kernels.gauss_best import gauss_best_probability
@@ -266,6 +268,47 @@ def test_recession_of_davidson_without_a_cycle():
     both = Comparisons.from_counts(["a"], ["b"], [1], [1], [1])
     likelihood = DuelLikelihood(both, "davidson", order_effect=False, ties="keep")
     assert recession_direction(likelihood.recession_rows(), gauge) is None
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_existence_agrees_with_where_newton_goes(seed):
+    # few duels of four items: some have an estimate, some not. Oracle: a nearly flat prior, whose
+    # mode stays put as it gets flatter if the estimate exists, and runs off if not
+    rng = np.random.default_rng(seed)
+    n = 9
+    # the first three duels link all items: what nothing links stays at the prior's mode as well
+    left = np.concatenate([[0, 1, 2], rng.integers(0, 4, n - 3)])
+    right = np.concatenate([[1, 2, 3], (left[3:] + rng.integers(1, 4, n - 3)) % 4])
+    words = rng.choice(["left", "right", "tie"], n, p=[0.4, 0.4, 0.2])
+    data = Comparisons.from_duels(left, right, words, items=range(4))
+    exists = True
+    try:
+        fit_comparisons(data, model="davidson", prior_sd=np.inf, seed=0)
+    except DataError:
+        exists = False
+    sizes = []
+    for sd in (1e2, 1e4):
+        problem = problem_of(data, "davidson", prior_sd=sd, tie_sd=sd)
+        sizes.append(np.abs(find_mode(problem.likelihood, problem.precision).theta).max())
+    assert exists == (sizes[1] < sizes[0] + 1)
+
+
+def test_existence_of_many_items_takes_memory_of_the_data():
+    # a ring of wins closes 1500 items; dense tables of rows and columns would take 700 MB
+    import tracemalloc
+
+    rng = np.random.default_rng(1)
+    k, n = 1500, 10_000
+    left = np.concatenate([np.arange(k), rng.integers(0, k, n)])
+    right = np.concatenate([(np.arange(k) + 1) % k, (left[k:] + rng.integers(1, k, n)) % k])
+    words = np.concatenate([np.repeat("left", k), rng.choice(["left", "right", "tie"], n)])
+    data = Comparisons.from_duels(left, right, words)
+    likelihood = DuelLikelihood(data, "davidson", order_effect=False, ties="keep")
+    tracemalloc.start()
+    require_maximum(data, likelihood)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60e6  # two tables of k x k bytes and the cells
 
 
 def test_empty_chains():
