@@ -113,12 +113,17 @@ class Delimited:
         with opened(self.path) as stream:
             found = misquoted(stream, self.delimiter)
         if found is not None:
-            raise self._bad_quote(f"row {found.row} of {self.name}", found.field, found.open)
+            raise self._bad_quote(f"row {found.row} of {self.name}", found.field, found.kind)
 
     @staticmethod
-    def _bad_quote(place: str, line: str, never_closed: bool) -> DataError:
+    def _bad_quote(place: str, line: str, kind: str) -> DataError:
         twice = 'a quote inside a quoted field is written twice, "".'
-        if never_closed:
+        if kind == "blank":
+            return DataError(
+                f"{place} has blanks before an opening double quote, which then is no quote: "
+                f"{line[:80]!r}. Remove the blanks, or the quotes."
+            )
+        if kind == "open":
             return DataError(
                 f"{place} opens a double quote that is never closed: {line[:80]!r}. Close or "
                 f"remove it ({twice[:-1]})."
@@ -178,7 +183,7 @@ class Delimited:
         if fields:
             wanted, got, line = fields.groups()
             if line.count('"') % 2:
-                return self._bad_quote(place, line, never_closed=True)
+                return self._bad_quote(place, line, "open")
             return DataError(
                 f"{place} has {got} fields, but the header has {wanted} columns "
                 f"{listed(self.header, 6)}. The row reads {line[:120]!r}. Correct the row; a field "

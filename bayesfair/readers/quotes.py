@@ -18,13 +18,14 @@ import numpy as np
 __all__ = ["Misquoted", "QuoteWatch", "misquoted"]
 
 _QUOTE = ord('"')
+_BLANK = (" ", "\t")
 
 
 class Misquoted(NamedTuple):
     """Where a quote is wrong."""
 
     row: int
-    open: bool
+    kind: str  # "open", "behind" (text behind a closing quote) or "blank" (before an opening one)
     field: str
 
 
@@ -108,7 +109,14 @@ def misquoted(stream: Any, delimiter: str) -> Misquoted | None:
     try:
         for record in csv.reader(lines(), delimiter=delimiter, strict=True):
             row += bool(record)
+            lost = [f for f in record if f[:1] in _BLANK and f.lstrip().startswith('"')]
+            if lost:
+                raw = "".join(keep)
+                # a field that was quoted may well begin with a blank and a quote
+                if not all('"' + f.replace('"', '""') + '"' in raw for f in lost):
+                    return Misquoted(row, "blank", raw[:120].rstrip())
             keep.clear()
     except csv.Error as error:
-        return Misquoted(row + 1, "expected after" not in str(error), "".join(keep)[:120].rstrip())
+        kind = "behind" if "expected after" in str(error) else "open"
+        return Misquoted(row + 1, kind, "".join(keep)[:120].rstrip())
     return None

@@ -217,6 +217,11 @@ BROKEN = [
         'arm,reward\na,1\n"a"b,0\n',
         ("row 3", "log.csv", '"a"b,0', "behind a closing double quote", "written twice"),
     ),
+    Broken(
+        "blank_before_a_quote",
+        'arm,reward\na,1\n"a", "1"\n',
+        ("row 3", "log.csv", "blanks before", "Remove the blanks"),
+    ),
     Broken("json", '{"arm":"a","reward":1}\n', ("log.csv", "JSON", "CSV or Parquet")),
     Broken("spreadsheet_note", "sep=;\narm;reward\na;1\n", ("row 1", "'sep=;'", "Remove")),
     Broken("empty_first_line", "\narm,reward\na,1\n", ("row 1", "empty", "Remove empty lines")),
