@@ -12,7 +12,7 @@ import typer
 from bayesfair.cli_duels import AUDIT_COMPARISONS_HELP, audit_comparisons_command
 from bayesfair.cli_fit import FIT_HELP, fit_command
 from bayesfair.cli_resume import arms_of, earlier_audit, go_on
-from bayesfair.cli_tools import Progress, check_target, labels, reading, words, write
+from bayesfair.cli_tools import Progress, check_suffix, check_targets, labels, reading, words, write
 from bayesfair.cli_tools import numbers as numbers_of
 
 app = typer.Typer(
@@ -157,10 +157,9 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         raise OptionError("--rounds writes one log; it cannot be combined with --by.")
     if max_regret_per_round is not None:
         check_in_range(max_regret_per_round, "--max-regret-per-round", 0, 1)
-    for target, option in ((json_file, "--json"), (rounds, "--rounds"), (save, "--save"),
-                           (report, "--report")):  # fmt: skip
-        check_target(target, option)
-    check_target(rounds, "--rounds", (".parquet", ".pq"))
+    targets = {"--json": json_file, "--rounds": rounds, "--save": save, "--report": report}
+    check_targets(targets, read=log)
+    check_suffix(rounds, "--rounds", (".parquet", ".pq"))
     earlier = None if resume is None else earlier_audit(resume, context)
     source: Any = log
     if example is not None:
@@ -259,6 +258,7 @@ def simulate_command(  # noqa: PLR0917 - typer: options are arguments
     """
     from bayesfair.simulation_report import next_step, report, write_runs
 
+    check_targets({"--json": json_file, "--out": out}, read=None)
     numbers, text, logs = report(
         policy, arms, rounds, param or [], runs=runs, batch=batch, delay=delay, seed=seed
     )

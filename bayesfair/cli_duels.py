@@ -80,12 +80,12 @@ def audit_comparisons_command(  # noqa: D103, PLR0917 - typer: the help is above
     from bayesfair.audit.duels import audit_comparisons
     from bayesfair.checks import check_choice
     from bayesfair.cli_fit import outcome_words
-    from bayesfair.cli_tools import check_target, labels, reading, write
+    from bayesfair.cli_tools import check_targets, labels, reading, write
     from bayesfair.errors import BayesfairWarning
     from bayesfair.readers.comparison_probabilities import header_of, read_duel_probabilities
     from bayesfair.readers.comparisons import read_comparisons
 
-    check_target(json_file, "--json")
+    check_targets({"--json": json_file}, read=file)
     if fail_on is not None:
         check_choice(fail_on, "--fail-on", tuple(_EXIT))
     header = header_of(file, delimiter=delimiter)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bayesfair.cli_tools import write
+from bayesfair.cli_tools import check_suffix, check_targets, write
 
 __all__ = ["FIT_HELP", "fit_command", "outcome_words", "render_fit"]
 
@@ -24,6 +24,9 @@ Example: `bayesfair fit battles.csv --left model_a --right model_b --winner winn
 
 Example: `bayesfair fit counts.csv --left i --right j --wins w_ij,w_ji --tied t_ij`
 """
+
+#: Longest side of a picture; the renderer stops at 2^16.
+_MOST_PIXELS = 60_000
 
 #: Columns that a narrow terminal can spare, in this order.
 _SPARED = ("sd", "log-worth", "won", "n", "tier", "95 %")
@@ -147,11 +150,8 @@ def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options a
         raise OptionError(
             "give a FILE of comparisons, or --example baseball; see bayesfair fit --help."
         )
-    if plot is not None:
-        check_choice(plot.suffix.lower(), "--plot suffix", (".png", ".svg", ".pdf"))
-    for option, target in (("--json", json_file), ("--plot", plot), ("--save", save)):
-        if target not in (None, "-") and not Path(target).absolute().parent.is_dir():
-            raise OptionError(f"{option} {str(target)!r}: there is no such folder; make it first.")
+    check_targets({"--json": json_file, "--plot": plot, "--save": save}, read=file)
+    check_suffix(plot, "--plot", (".png", ".svg", ".pdf"))
     named: dict[str, Any] = {
         "format": format, "left": left, "right": right, "winner": winner, "loser": loser,
         "wins": _pair(wins), "tied": tied, "outcomes": outcome_words(outcomes), "ranking": ranking,
@@ -287,9 +287,10 @@ def _draw(tree: Any, path: Path, anchor: str | None) -> None:
     from bayesfair.ranking import rank_table
 
     table = rank_table(tree, anchor=anchor)
-    figure = Figure(figsize=rank_figure_size(table.sizes["item"]), layout="constrained")
+    size = rank_figure_size(table.sizes["item"])
+    figure = Figure(figsize=size, layout="constrained")
     plot_ranks(table, ax=figure.subplots())
-    figure.savefig(path, dpi=100)
+    figure.savefig(path, dpi=min(100, _MOST_PIXELS / max(size)))
 
 
 def _terminal_width() -> int | None:

@@ -3,52 +3,93 @@
 from __future__ import annotations
 
 import csv
+import glob
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from bayesfair.errors import OptionError
 
-__all__ = ["Progress", "check_target", "labels", "numbers", "reading", "say", "words", "write"]
+__all__ = [
+    "Progress",
+    "check_suffix",
+    "check_targets",
+    "labels",
+    "numbers",
+    "reading",
+    "say",
+    "words",
+    "write",
+]
 
 _LONG_BYTES = 20_000_000
 """Files above this size take long enough to say that they are being read."""
 
 
-def check_target(target: str | Path | None, option: str, suffixes: tuple[str, ...] = ()) -> None:
-    """Refuse a file that cannot be written before any long work.
+def check_targets(targets: Mapping[str, str | Path | None], *, read: str | Path | None) -> None:
+    """Refuse files that cannot or must not be written, before any long work.
 
     Parameters
     ----------
-    target : path or None
-        None and ``-`` (standard output) need no file.
-    option : str
-        What messages call it.
-    suffixes : tuple of str
-        How its name may end; empty = as it likes.
+    targets : mapping of str to path or None
+        Option -> file; None and ``-`` (standard output) need no file.
+    read : path or None
+        What the command reads (a file, a folder or a glob): it is never written.
 
     Raises
     ------
     OptionError
-        If it is a folder, lies in none, or may not be written.
+        If a file is a folder, lies in none, may not be written, is among what is read, or is
+        written twice.
     """
-    if target is None or str(target) == "-":
-        return
-    path = Path(target)
-    if not str(target).strip() or path.is_dir():
-        raise OptionError(f"{option} {str(target)!r} must be the name of a file.")
+    seen: dict[Path, str] = {}
+    for option, target in targets.items():
+        if target is None or str(target) == "-":
+            continue
+        path = Path(target)
+        _check_writable(path, str(target), option)
+        place = path.resolve()
+        if not place.is_file() and place.exists():
+            continue  # a device or a pipe
+        if read is not None and _is_read(place, str(read)):
+            raise OptionError(
+                f"{option} {str(target)!r} is, or lies among, what is read; name another file."
+            )
+        if place in seen:
+            raise OptionError(
+                f"{option} and {seen[place]} would write the same file, {str(target)!r}."
+            )
+        seen[place] = option
+
+
+def _check_writable(path: Path, name: str, option: str) -> None:
+    if not name.strip() or path.is_dir():
+        raise OptionError(f"{option} {name!r} must be the name of a file.")
     if not path.parent.is_dir():
         raise OptionError(
-            f"{option} {str(target)!r}: there is no folder {str(path.parent)!r}. Make it first."
+            f"{option} {name!r}: there is no folder {str(path.parent)!r}. Make it first."
         )
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise OptionError(f"{option} {str(target)!r} may not be written; name another place.")
-    if suffixes and path.suffix.lower() not in suffixes:
-        raise OptionError(f"{option} {str(target)!r}: its name must end in {suffixes[0]}.")
+        raise OptionError(f"{option} {name!r} may not be written; name another place.")
+
+
+def _is_read(place: Path, read: str) -> bool:
+    source = Path(read).resolve()
+    if place == source or (source.is_dir() and source in place.parents):
+        return True
+    return any(Path(found).resolve() == place for found in glob.glob(read, recursive=True))
+
+
+def check_suffix(target: str | Path | None, option: str, suffixes: tuple[str, ...]) -> None:
+    """Refuse the name of a file that does not end in one of these."""
+    if target is not None and Path(target).suffix.lower() not in suffixes:
+        raise OptionError(
+            f"{option} {str(target)!r}: its name must end in {' or '.join(suffixes)}."
+        )
 
 
 def labels(text: str | None) -> list[str] | str | None:

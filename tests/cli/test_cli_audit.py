@@ -255,3 +255,46 @@ def test_files_that_cannot_be_written_are_refused_before_the_log_is_read(capsys,
     ):
         status, out, err = run(capsys, "audit", tmp_path / "missing.csv", option, target)
         assert (status, out) == (2, "") and said in err and str(target) in err
+
+
+def test_what_is_read_is_never_written(capsys, tmp_path):
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    text = "arm,reward\na,1\nb,0\n"
+    log = folder / "log.csv"
+    log.write_text(text, encoding="utf-8")
+    link = tmp_path / "link.csv"
+    link.symlink_to(log)
+    for source, target in (
+        (log, log),
+        (link, log),
+        (log, link),
+        (folder, folder / "new.json"),
+        (folder / "*.csv", log),
+    ):
+        for option in ("--json", "--report", "--save"):
+            status, out, err = run(capsys, "audit", source, option, target)
+            assert (status, out) == (2, "") and "what is read" in err and str(target) in err
+    assert log.read_text(encoding="utf-8") == text
+    duels = tmp_path / "duels.csv"
+    duels.write_text("left,right,winner\na,b,left\nb,a,left\n", encoding="utf-8")
+    for command in ("fit", "audit-comparisons"):
+        status, _, err = run(capsys, command, duels, "--json", duels)
+        assert status == 2 and "what is read" in err
+
+
+def test_two_results_do_not_share_a_file(capsys, tmp_path):
+    target = tmp_path / "result"
+    status, _, err = run(
+        capsys,
+        "audit",
+        "--example",
+        "ecmo",
+        "--json",
+        target,
+        "--report",
+        tmp_path / "." / "result",
+    )
+    assert status == 2 and "--report and --json would write the same file" in err
+    nowhere = ("--json", "/dev/null", "--report", "/dev/null")
+    assert run(capsys, "audit", "--example", "ecmo", *nowhere)[0] == 0

@@ -223,8 +223,8 @@ def test_rankings_in_wide_and_long_form(capsys, tmp_path):
         (("--example", "baseball", "--plot", "ranks.jpg"), ".png"),
         (("--example", "baseball", "--prior-sd", "-1"), "prior_sd"),
         (("--example", "baseball", "--draws", "0"), "draws"),
-        (("--example", "baseball", "--plot", "no/where/x.png"), "no such folder"),
-        (("--example", "baseball", "--json", "no/where/x.json"), "no such folder"),
+        (("--example", "baseball", "--plot", "no/where/x.png"), "Make it first"),
+        (("--example", "baseball", "--json", "no/where/x.json"), "Make it first"),
         (("d.csv", "--wins", "a"), "two columns"),
         (("d.csv", "--outcomes", "1"), "no '='"),
     ],
@@ -386,3 +386,16 @@ def test_an_item_called_left(capsys, tmp_path):
     _, text, _ = run(capsys, path, "--winner-is", "side", "--json", "-")
     won = {item["item"]: item["log_worth"]["mean"] for item in json.loads(text)["items"]}
     assert won["left"] > won["b"]
+
+
+def test_a_picture_of_thousands_of_items_is_drawn_smaller(capsys, tmp_path, monkeypatch):
+    from bayesfair import plots
+
+    # as high as the figure of some 4000 items, without fitting them
+    monkeypatch.setattr(plots, "rank_figure_size", lambda n: (2.0, 1000.0))
+    path = tmp_path / "high.png"
+    duels = tmp_path / "two.csv"
+    duels.write_text("left,right,winner\na,b,left\nb,a,left\n")
+    assert run(capsys, duels, "--plot", path)[0] == 0
+    width, height = struct.unpack(">II", path.read_bytes()[16:24])
+    assert height <= 60_000 and width >= 100
