@@ -45,7 +45,8 @@ def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
         return ax
     from matplotlib import pyplot
 
-    return pyplot.subplots(figsize=size, layout="constrained")[1]  # type: ignore[no-any-return]
+    axes: Axes = pyplot.subplots(figsize=size, layout="constrained")[1]
+    return axes
 
 
 def plot_ranks(
@@ -72,8 +73,8 @@ def plot_ranks(
     Colours alternate between tiers; items without data are listed at the bottom without interval.
     """
     check_choice(quantity, "quantity", ("rank", "log_worth", "worth"))
-    # a tree, or the table made of it
-    table: Any = rank_table(fit) if hasattr(fit, "children") else fit  # type: ignore[arg-type]
+    given: Any = fit  # a tree, or the table made of it
+    table = rank_table(given) if hasattr(given, "children") else given
     if quantity == "rank" and not np.isfinite(table["rank_mean"]).any():
         quantity = "log_worth"
     items = [str(item) for item in table["item"].values]

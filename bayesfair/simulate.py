@@ -160,7 +160,8 @@ def as_rewards(rewards: Any) -> Rewards:
     if isinstance(rewards, Rewards):
         return rewards
     if isinstance(rewards, Mapping):
-        return Bernoulli(list(rewards.values()), arms=[str(a) for a in rewards])  # type: ignore[arg-type]
+        means: Any = list(rewards.values())
+        return Bernoulli(means, arms=tuple(str(a) for a in rewards))
     return Bernoulli(rewards)
 
 

@@ -144,7 +144,7 @@ def _duel_report(
     from bayesfair.audit.text import number, table
 
     logs: dict[str, DuelLog] = simulate_duels(rule, worth, n_rounds, seed=seed, n_runs=runs)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "run": label,
             "fairness_regret": float(log.fairness_regret(worth).sum()),
@@ -177,7 +177,7 @@ def _duel_report(
                     str(row["run"]),
                     number(row["fairness_regret"], 1),
                     str(row["without_outcome"]),
-                    *[str(n) for n in row["left"].values()],  # type: ignore[attr-defined]
+                    *[str(n) for n in row["left"].values()],
                 ]
                 for row in rows
             ],
@@ -192,7 +192,8 @@ def next_step(logs: Mapping[str, History | DuelLog], path: Path) -> str:
     """Return the sentence that says how to go on with a written log."""
     first = next(iter(logs.values()))
     if isinstance(first, DuelLog):
-        wasted = any(np.isnan(log.outcome).any() for log in logs.values())  # type: ignore[union-attr]
+        duels = [log for log in logs.values() if isinstance(log, DuelLog)]
+        wasted = any(np.isnan(log.outcome).any() for log in duels)
         missing = " --missing drop" if wasted else ""
         slot = "" if first.slot == "first" else f" --slot {first.slot}"
         return (

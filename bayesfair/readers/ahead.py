@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Iterator
+from typing import cast
 
 __all__ = ["ahead"]
 
@@ -49,7 +50,7 @@ def ahead[T](items: Iterator[T]) -> Iterator[T]:
     thread.start()
     try:
         while (item := waiting.get()) is not done:
-            yield item  # type: ignore[misc]
+            yield cast("T", item)
     finally:
         stopped.set()
         thread.join()

@@ -1,6 +1,7 @@
 """Properties that hold for every log, tried on random ones."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -123,7 +124,6 @@ def test_a_part_that_does_not_follow_is_refused():
 
 
 def test_scan_gives_the_numbers_of_the_whole(tmp_path):
-    pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 
     log = random_log(7, n=5000, k=4)

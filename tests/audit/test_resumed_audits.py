@@ -5,6 +5,7 @@ import itertools
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -200,7 +201,6 @@ def test_tolerance_and_arm_groups_and_earlier_outcomes_go_on(tmp_path):
 
 
 def test_a_scan_goes_on_from_a_file_and_a_file_from_a_scan(tmp_path):
-    pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 
     log = random_log(7, 3000, 3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import polars
 import pyarrow as pa
 import pytest
 
@@ -79,7 +80,7 @@ NAMED = pd.DataFrame({"b": [0.9, 0.8], "a": [0.1, 0.2]})
 
 
 def _polars(frame):
-    return pytest.importorskip("polars").from_pandas(frame)
+    return polars.from_pandas(frame)
 
 
 FRAMES = [lambda f: f, _polars, lambda f: pa.Table.from_pandas(f, preserve_index=False)]

@@ -7,6 +7,7 @@ import uuid
 
 import numpy as np
 import pandas as pd
+import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -35,7 +36,6 @@ def _arrow_filtered() -> pa.Table:
 
 
 def _polars(kind):
-    polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"arm": list("abcabc"), "reward": [1, 0] * 3})
     dtype = polars.Enum(list("zcba")) if kind == "enum" else polars.Categorical
     return frame.with_columns(polars.col("arm").cast(dtype)).filter(polars.col("arm") != "c")
