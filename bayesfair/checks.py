@@ -7,11 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bayesfair.errors import ArmError, OptionError
+from bayesfair.errors import ArmError, DataError, OptionError
 
 __all__ = [
     "as_generator",
+    "as_numbers",
     "check_choice",
     "check_in_range",
     "check_known",
@@ -97,6 +99,20 @@ def check_in_range(
         left, right = "(" if low_open else "[", ")" if high_open else "]"
         raise OptionError(f"{name}={value!r} must be a number in {left}{low:g}, {high:g}{right}.")
     return number
+
+
+def as_numbers(value: Any, name: str) -> NDArray[np.float64]:
+    """Return numbers as an array of float; NaN is a number here.
+
+    Raises
+    ------
+    DataError
+        If there is something else among them.
+    """
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"{name}={value!r:.60} must hold numbers only.") from None
 
 
 def as_generator(seed: Any) -> np.random.Generator:

@@ -158,7 +158,7 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
     if max_regret_per_round is not None:
         check_in_range(max_regret_per_round, "--max-regret-per-round", 0, 1)
     targets = {"--json": json_file, "--rounds": rounds, "--save": save, "--report": report}
-    check_targets(targets, read=log)
+    check_targets(targets, read=log, resumed=resume)
     check_suffix(rounds, "--rounds", (".parquet", ".pq"))
     earlier = None if resume is None else earlier_audit(resume, context)
     source: Any = log

@@ -48,7 +48,8 @@ def audit_comparisons_command(  # noqa: D103, PLR0917 - typer: the help is above
         str | None, typer.Option(help="All items, comma-separated, also those without data.")
     ] = None,
     order: Annotated[
-        str | None, typer.Option(help="Column to sort by (default: timestamp, tstamp if present).")
+        str | None,
+        typer.Option(help="Column to sort by (default: timestamp, tstamp); '' for none."),
     ] = None,
     propensity: Annotated[
         str | None, typer.Option(help="Column of the left item's probability; '' for none.")
@@ -91,6 +92,7 @@ def audit_comparisons_command(  # noqa: D103, PLR0917 - typer: the help is above
     header = header_of(file, delimiter=delimiter)
     if order is None:
         order = next((name for name in _STAMPS if name in header), None)
+    order = order or None  # '' takes the rows as they stand
     with warnings.catch_warnings(), reading(file):
         warnings.simplefilter("ignore", BayesfairWarning)  # they are among the notices
         duels = read_comparisons(

@@ -30,7 +30,12 @@ _LONG_BYTES = 20_000_000
 """Files above this size take long enough to say that they are being read."""
 
 
-def check_targets(targets: Mapping[str, str | Path | None], *, read: str | Path | None) -> None:
+def check_targets(
+    targets: Mapping[str, str | Path | None],
+    *,
+    read: str | Path | None,
+    resumed: Path | None = None,
+) -> None:
     """Refuse files that cannot or must not be written, before any long work.
 
     Parameters
@@ -39,6 +44,8 @@ def check_targets(targets: Mapping[str, str | Path | None], *, read: str | Path 
         Option -> file; None and ``-`` (standard output) need no file.
     read : path or None
         What the command reads (a file, a folder or a glob): it is never written.
+    resumed : path or None
+        A saved audit that is read: only ``--save`` may take its place.
 
     Raises
     ------
@@ -55,7 +62,8 @@ def check_targets(targets: Mapping[str, str | Path | None], *, read: str | Path 
         place = path.resolve()
         if not place.is_file() and place.exists():
             continue  # a device or a pipe
-        if read is not None and _is_read(place, str(read)):
+        saved = resumed is not None and option != "--save" and _is_same(place, resumed)
+        if saved or (read is not None and _is_read(place, str(read))):
             raise OptionError(
                 f"{option} {str(target)!r} is, or lies among, what is read; name another file."
             )
@@ -77,11 +85,16 @@ def _check_writable(path: Path, name: str, option: str) -> None:
         raise OptionError(f"{option} {name!r} may not be written; name another place.")
 
 
+def _is_same(place: Path, other: Path) -> bool:
+    """Whether two paths name one file: by link, hard link or another way of writing."""
+    return place == other.resolve() or (place.exists() and other.exists() and place.samefile(other))
+
+
 def _is_read(place: Path, read: str) -> bool:
-    source = Path(read).resolve()
-    if place == source or (source.is_dir() and source in place.parents):
+    source = Path(read)
+    if _is_same(place, source) or (source.is_dir() and source.resolve() in place.parents):
         return True
-    return any(Path(found).resolve() == place for found in glob.glob(read, recursive=True))
+    return any(_is_same(place, Path(found)) for found in glob.glob(read, recursive=True))
 
 
 def check_suffix(target: str | Path | None, option: str, suffixes: tuple[str, ...]) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesfair.audit.duel_bounds import beliefs_at, checkpoints, regret_of, shares
 from bayesfair.audit.duel_log import DuelRounds, seen_from_to
 from bayesfair.audit.duel_result import DuelAudit, Truth
-from bayesfair.checks import as_generator
+from bayesfair.checks import as_generator, as_numbers
 from bayesfair.errors import DataError, OptionError, ProbabilityError
 
 __all__ = ["checked_propensity", "with_chosen"]
@@ -36,7 +36,7 @@ def checked_propensity(given: ArrayLike, duels: Any, rounds: DuelRounds) -> Floa
             "propensity= is the probability of the item on the left. It tells nothing of the other "
             'side, so that slot="mean" cannot be estimated from it; use slot="first".'
         )
-    values = np.asarray(given, dtype=np.float64)
+    values = as_numbers(given, "propensity")
     cell = getattr(duels, "cell", None)
     if cell is not None and values.shape == cell.shape:
         values = values[cell >= 0]

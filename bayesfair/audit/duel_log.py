@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
-from bayesfair.checks import check_choice, check_in_range
+from bayesfair.checks import as_numbers, check_choice, check_in_range
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError, ProbabilityError
 
@@ -159,9 +159,11 @@ def duel_rounds(
         raise OptionError("give either pair_probability= or selection_probability=, not both.")
     selection = None
     if pair_probability is not None:
-        selection = _slot_law(np.asarray(pair_probability, np.float64), slot, left.size, len(items))
+        selection = _slot_law(
+            as_numbers(pair_probability, "pair_probability"), slot, left.size, len(items)
+        )
     elif selection_probability is not None:
-        selection = np.asarray(selection_probability, np.float64)
+        selection = as_numbers(selection_probability, "selection_probability")
         if selection.shape == (len(items),):
             selection = np.broadcast_to(selection, (left.size, len(items)))
     on_offer = None if offered is None else np.asarray(offered, dtype=bool)
@@ -200,7 +202,7 @@ def _from_comparisons(
 
 def _rows(given: ArrayLike, keep: NDArray[np.bool_]) -> Any:
     table = np.asarray(given)
-    return table[keep] if len(table) == len(keep) else table
+    return table[keep] if table.shape[:1] == keep.shape else table
 
 
 def _slot_law(pairs: FloatArray, slot: str, n_rounds: int, k: int) -> FloatArray:

@@ -28,6 +28,7 @@ from bayesfair.audit.duel_chosen import checked_propensity, with_chosen
 from bayesfair.audit.duel_log import DuelRounds, duel_rounds, windows_of
 from bayesfair.audit.duel_result import DuelAudit, Truth, named, slot_notices
 from bayesfair.audit.duel_windows import audit_windows
+from bayesfair.checks import as_generator, as_numbers, check_in_range
 from bayesfair.errors import ArmError, DataError, OptionError
 from bayesfair.kernels.races import race_total_variation
 
@@ -136,6 +137,9 @@ def audit_comparisons(
     ('fair', 0.0)
     """
     criterion = Criterion(eps1=eps1, eps2=eps2, delta=delta, tolerance=tolerance)
+    as_generator(seed)
+    check_in_range(prior_sd, "prior_sd", 0, np.inf, low_open=True)
+    check_in_range(draws, "draws", 1, 1e8)
     rounds = duel_rounds(
         duels,
         slot=slot,
@@ -182,7 +186,7 @@ def _truth(
             if lacking:
                 raise ArmError(f"worth= has no value for {lacking[0]!r} ({len(lacking)} lacking).")
             worth = [worth[item] for item in rounds.items]
-        value = np.asarray(worth, dtype=np.float64)
+        value = as_numbers(worth, "worth")
         if value.shape != (rounds.n_items,) or not np.all(np.isfinite(value) & (value > 0)):
             raise DataError(f"worth= must be {rounds.n_items} positive finite numbers.")
         return Truth(np.log(value)[None, :], "known worths", "none", "known", seed)
@@ -192,6 +196,8 @@ def _truth(
         tree = fit_worths(
             rounds.comparisons, model=model, prior_sd=prior_sd, draws=draws, seed=seed
         )
+    if not hasattr(tree, "children"):
+        raise OptionError(f"fit={tree!r:.60} must be a tree that bayesfair.fit returned.")
     if tree.attrs.get("model") == "thurstone":
         raise OptionError(
             "the audit needs Plackett-Luce worths; thurstone has normal performances. Use "

@@ -103,6 +103,18 @@ def test_what_cannot_go_on_ends_with_status_2(capsys, days, options, said):
         assert words in err
 
 
+def test_only_save_may_take_the_place_of_the_saved_audit(capsys, days):
+    run(capsys, "audit", "day1.csv", "--save", "a.pq")
+    before = (days / "a.pq").read_bytes()
+    (days / "hard.pq").hardlink_to(days / "a.pq")
+    for option in ("--json", "--report", "--rounds"):
+        for name in ("a.pq", "hard.pq"):
+            status, _, err = run(capsys, "audit", "day2.csv", "--resume", "a.pq", option, name)
+            assert status == 2 and "what is read" in err
+    assert (days / "a.pq").read_bytes() == before
+    assert run(capsys, "audit", "day2.csv", "--resume", "a.pq", "--save", "a.pq")[0] == 0
+
+
 def test_the_arms_of_the_file_hold_for_the_next_log(capsys, days):
     """A next log without logged rules that shows one arm only still has both."""
     (days / "one.csv").write_text("arm,reward\na,1\nb,0\n")

@@ -314,12 +314,22 @@ def test_json_keys_and_report():
             "not both",
         ),
         ({"eps1": -1}, OptionError, "eps1"),
+        ({"selection_probability": ["x"] * 3}, DataError, "numbers only"),
+        ({"pair_probability": "abc"}, DataError, "numbers only"),
+        ({"propensity": ["a"] * 60}, DataError, "numbers only"),
+        ({"worth": "abc"}, DataError, "numbers only"),
+        ({"worth": {"a": "x", "b": 1, "c": 1}}, DataError, "numbers only"),
+        ({"offered": "x"}, DataError, "a row per duel"),
+        ({"fit": 3}, OptionError, "that bayesfair.fit returned"),
+        ({"worth": [1, 1, 1], "prior_sd": -3}, OptionError, "prior_sd"),
+        ({"worth": [1, 1, 1], "draws": -1}, OptionError, "draws"),
+        ({"worth": [1, 1, 1], "seed": None}, OptionError, "seed"),
     ],
 )
 def test_bad_input_is_named(options, kind, words):
     log = arena(np.random.default_rng(1), 60, np.full(3, 1 / 3), np.ones(3))
     with pytest.raises(kind, match=f"(?s){words}"):
-        bf.audit_comparisons(log, seed=1, **options)
+        bf.audit_comparisons(log, **{"seed": 1, **options})
 
 
 def test_what_is_no_log_of_duels():

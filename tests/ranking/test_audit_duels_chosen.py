@@ -152,6 +152,14 @@ def test_command_reads_the_left_items_probability(tmp_path):
     assert "shares in" in plain.stdout and "Verdict" in plain.stdout
 
 
+def test_a_missing_stamp_is_refused_unless_the_order_is_that_of_the_file(tmp_path):
+    rows = [f"{i},{ITEMS[(ITEMS.index(i) + 1) % 3]},left,{t or ''}"
+            for t, i in enumerate("aabbcc" * 20)]  # fmt: skip
+    path = logged(tmp_path, "left,right,winner,timestamp", rows)
+    assert "--order ''" in str(run(path).exception)
+    assert run(path, "--order", "").exit_code == 0
+
+
 def test_command_reads_the_law_of_the_slot(tmp_path):
     rows = [f"{i},{j},left,.5,.3,.2" for i, j in zip("aabc" * 10, "bcaa" * 10, strict=True)]
     path = logged(tmp_path, "left,right,winner,p_a,p_b,p_c", rows)
