@@ -19,6 +19,7 @@ __all__ = ["Misquoted", "QuoteWatch", "misquoted"]
 
 _QUOTE = ord('"')
 _BLANK = (" ", "\t")
+_LONGEST = 1 << 25  # characters of a field; more than Arrow, whose blocks are smaller, ever takes
 
 
 class Misquoted(NamedTuple):
@@ -55,8 +56,9 @@ class QuoteWatch(io.RawIOBase):
         self._stream = stream
         self._between = np.zeros(256, dtype=np.bool_)  # what may stand outside of a quoted field
         self._between[[ord(delimiter), ord("\n"), ord("\r"), _QUOTE]] = True
-        self._tail = b"\n"  # the byte before, and the one whose successor is not known yet
-        self._n_quotes = 0
+        self._last = ord("\n")  # the byte before the next block
+        self._closed = False  # whether that closes a field, so that the next one must be looked at
+        self._odd = False  # whether a quote is open
         self._started = False
         self.suspect = False
 
@@ -66,30 +68,36 @@ class QuoteWatch(io.RawIOBase):
 
     def read(self, size: int = -1, /) -> bytes:
         """Return the next bytes of the stream."""
-        block = bytes(self._stream.read(size) if size >= 0 else self._stream.read())
-        if not self.suspect:
+        block: bytes = self._stream.read(size) if size >= 0 else self._stream.read()
+        if not block:
+            self.suspect |= self._odd
+        elif not self.suspect:
             self._look(block)
         return block
 
     def _look(self, block: bytes) -> None:
-        new = block
-        if not self._started and block:
+        if not self._started:
             self._started = True
-            new = block.removeprefix(codecs.BOM_UTF8)
-        if not block:
-            self.suspect = self._n_quotes % 2 == 1
-            new = b"\n"
-        data = self._tail + new
-        if len(data) > 2 and b'"' in data:
-            values = np.frombuffer(data, np.uint8)
-            at = np.flatnonzero(values[1:-1] == _QUOTE) + 1
-            opens = (self._n_quotes + np.arange(at.size)) % 2 == 0
-            self._n_quotes += at.size
-            beside = np.where(opens, values[at - 1], values[np.minimum(at + 1, len(data) - 1)])
-            self.suspect |= not self._between[beside].all()
-        if not block:
-            self.suspect |= self._n_quotes % 2 == 1
-        self._tail = data[-2:]
+            block = block.removeprefix(codecs.BOM_UTF8)
+            if not block:
+                return
+        if self._closed:
+            self.suspect = not self._between[block[0]]
+            self._closed = False
+        if b'"' in block:  # most logs have none: finding that out is all they cost
+            values = np.frombuffer(block, np.uint8)
+            at = np.flatnonzero(values == _QUOTE)
+            opening, closing = at[int(self._odd) :: 2], at[int(not self._odd) :: 2]
+            before = values[opening - 1]
+            if opening.size and opening[0] == 0:
+                before[0] = self._last
+            if closing.size and closing[-1] == values.size - 1:
+                self._closed = True
+                closing = closing[:-1]
+            beside = (before, values[closing + 1])
+            self.suspect |= not all(self._between[found].all() for found in beside)
+            self._odd ^= at.size % 2 == 1
+        self._last = block[-1]
 
 
 def misquoted(stream: Any, delimiter: str) -> Misquoted | None:
@@ -100,6 +108,7 @@ def misquoted(stream: Any, delimiter: str) -> Misquoted | None:
     text = io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
     row = 0
     keep: list[str] = []
+    limit = csv.field_size_limit(_LONGEST)  # Python's own, 131072, is below what Arrow takes
 
     def lines() -> Any:
         for line in text:
@@ -114,9 +123,11 @@ def misquoted(stream: Any, delimiter: str) -> Misquoted | None:
                 raw = "".join(keep)
                 # a field that was quoted may well begin with a blank and a quote
                 if not all('"' + f.replace('"', '""') + '"' in raw for f in lost):
-                    return Misquoted(row, "blank", raw[:120].rstrip())
+                    return Misquoted(row, "blank", raw[:120].rstrip("\r\n"))
             keep.clear()
     except csv.Error as error:
         kind = "behind" if "expected after" in str(error) else "open"
-        return Misquoted(row + 1, kind, "".join(keep)[:120].rstrip())
+        return Misquoted(row + 1, kind, "".join(keep)[:120].rstrip("\r\n"))
+    finally:
+        csv.field_size_limit(limit)
     return None

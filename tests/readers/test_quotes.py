@@ -100,6 +100,24 @@ def test_quotes_inside_a_plain_field_are_text(tmp_path):
     assert history.arms == ('12" pipe', "plain") and history.n_rounds == 2
 
 
+def test_a_long_field_beside_a_stray_quote_is_no_mistake(tmp_path):
+    """Python's reader takes 131072 characters per field, unless told otherwise."""
+    before = csv.field_size_limit()
+    path = tmp_path / "log.csv"
+    path.write_text(f'reward,note,arm\n1,5" pipe,a\n0,{"x" * 200_000},b\n')
+    assert read_history(path).arms == ("a", "b")
+    path.write_text(f'reward,note,arm\n1,5" pipe,a\n0,{"x" * 200_000},"b\n')
+    with pytest.raises(DataError, match=r"row 3 of log.csv opens a double quote"):
+        read_history(path)
+    assert csv.field_size_limit() == before
+
+
+@pytest.mark.parametrize("blank", [" ", "\t"])
+def test_a_blank_behind_the_last_quote_is_shown(blank):
+    found = misquoted(io.BytesIO(f'a,b\n1,"x"{blank}\r\n'.encode()), ",")
+    assert found == (2, "behind", f'1,"x"{blank}')
+
+
 def test_an_open_quote_late_in_a_long_file_is_named_by_its_row(tmp_path):
     """Beyond one block of the reader, with quoted rows before it."""
     n = 450_000
