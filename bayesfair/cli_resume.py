@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from bayesfair.cli_tools import labels
 from bayesfair.errors import OptionError
 
 if TYPE_CHECKING:
@@ -64,9 +67,23 @@ def earlier_audit(path: Path, context: typer.Context) -> Audit | AuditGroup:
         if _is_given(context, name) and given not in (value, "auto"):
             raise OptionError(
                 f"--{name.replace('_', '-')} {given} cannot go on from {path.name}, which was made "
-                f"with {value}; leave the option out, or audit the whole log again."
+                f"with {'the default' if value is None else value}; leave the option out, or audit "
+                "the whole log again."
             )
+    arms = arms_of(earlier)
+    if arms and _is_given(context, "arms") and labels(context.params["arms"]) != arms:
+        raise OptionError(
+            f"--arms {context.params['arms']} cannot go on from {path.name}, which was made with "
+            f"--arms {_as_labels(arms)}; give these, or leave the option out."
+        )
     return earlier
+
+
+def _as_labels(arms: list[str]) -> str:
+    """Return labels as `--arms` takes them."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(arms)
+    return line.getvalue()
 
 
 def arms_of(earlier: Audit | AuditGroup | None) -> list[str] | None:

@@ -20,7 +20,7 @@ from bayesfair.audit.objective import (
     with_draw_axis,
 )
 from bayesfair.audit.result import Audit, Settings
-from bayesfair.audit.running import iter_results, n_threads, parts_of, start_of
+from bayesfair.audit.running import check_log, iter_results, n_threads, parts_of, start_of
 from bayesfair.audit.state import AuditState
 from bayesfair.audit.summary import Summary, summarise
 from bayesfair.checks import as_generator, check_in_range, did_you_mean, listed
@@ -37,6 +37,9 @@ _OPTIONS = (
     "eps1", "eps2", "delta", "divergence", "reward_divergence", "family", "prior", "support",
     "model", "beliefs_model", "truth", "objective", "tolerance", "draws", "seed", "arm_groups",
 )  # fmt: skip
+
+_NO_FILE = ("memory", "data frame")
+"""Sources that are no names of files."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,11 +243,7 @@ def _common_rewards(data: Mapping[Any, Any], question: Question) -> Question:
 
 
 def _audit_one(data: Any, question: Question) -> Audit:
-    if not isinstance(data, History) and not hasattr(data, "chunks"):
-        raise DataError(
-            f"cannot audit a {type(data).__name__}: give a History (bayesfair.read_history), a "
-            "scan (bayesfair.scan_history), or a mapping of labels to them."
-        )
+    check_log(data)
     resumed = isinstance(getattr(question.prior, "state", question.prior), AuditState)
     for name in ("model", "beliefs_model"):
         if resumed and getattr(question, name) is not None:
@@ -271,9 +270,10 @@ def _audit_next(label: str, log: Any, question: Question) -> Audit:
     """Audit one of several logs, from where the earlier audit of the same label ended."""
     if not isinstance(question.prior, AuditGroup):
         return _audit_one(log, question)
-    result = _audit_one(log, replace(question, prior=question.prior.start_for(label, log.arms)))
     if label in question.prior.audits:
-        return result
+        return _audit_one(log, replace(question, prior=question.prior[label]))
+    check_log(log)
+    result = _audit_one(log, replace(question, prior=question.prior.start_for(label, log.arms)))
     note = "The earlier audit had no such group: its beliefs start from the prior."
     summary = replace(result.summary, notices=(note, *result.summary.notices))
     return replace(result, summary=summary, findings=(note, *result.findings))
@@ -289,6 +289,8 @@ def _summarise_log(data: Any, question: Question) -> tuple[Summary, list[str]]:
         raise DataError(f"{getattr(data, 'source', 'the log')} has no rounds to audit.")
     start, note = start_of(data, question.family, question.prior, first, question.support)
     notes = [note] if note else []
+    if isinstance(question.prior, Audit):
+        notes += _same_log_again(question.prior.summary, first)
     if first.prior_counts is not None and start.n_rounds == 0:
         notes.append(
             f"The log starts mid-run: {first.prior_counts.sum():g} outcomes from before it count "
@@ -306,6 +308,24 @@ def _summarise_log(data: Any, question: Question) -> tuple[Summary, list[str]]:
     assert total is not None
     # they belong to the summary, so that merged audits keep them
     return replace(total, notices=(*notes, *total.notices)), []
+
+
+def _same_log_again(earlier: Summary, part: History) -> list[str]:
+    """Return a notice if the earlier audit ended with a log of the same name.
+
+    There is none if all rows of the part lie behind those seen: then it is a slice of one log.
+    """
+    source, worst = part.source, earlier.worst
+    if source in _NO_FILE or source != earlier.last_source:
+        return []
+    if part.row is not None and worst is not None and worst.source == source:
+        seen = max(worst.row or 0, earlier.end.n_rounds + 1)
+        if part.row.min() > seen:
+            return []
+    return [
+        f"{source} is the name of the last log in the audit that this one continues: is it the "
+        "same log again? Then its rounds count twice."
+    ]
 
 
 def conclude(summary: Summary, question: Question, notes: list[str], data: Any) -> Audit:

@@ -18,7 +18,7 @@ from bayesfair.kernels.stream import end_state, start_state, stream_bernoulli
 from bayesfair.priors import prior_table
 from bayesfair.sufficient import check_support, choose_family, earlier_counts
 
-__all__ = ["FAMILIES", "end_of", "iter_results", "n_threads", "parts_of", "start_of"]
+__all__ = ["FAMILIES", "check_log", "end_of", "iter_results", "n_threads", "parts_of", "start_of"]
 
 _MANY_REWARDS = 20
 
@@ -33,6 +33,21 @@ def n_threads() -> int:
         return os.cpu_count() or 1
 
 
+def check_log(data: Any) -> None:
+    """Raise unless this is a log.
+
+    Raises
+    ------
+    DataError
+        Saying what is.
+    """
+    if not isinstance(data, History) and not hasattr(data, "chunks"):
+        raise DataError(
+            f"cannot audit a {type(data).__name__}: give a History (bayesfair.read_history), a "
+            "scan (bayesfair.scan_history), or a mapping of labels to them."
+        )
+
+
 def parts_of(data: Any) -> Iterator[History]:
     """Yield the parts of a log: the history itself, or the chunks of a scan."""
     if isinstance(data, History):
@@ -41,7 +56,7 @@ def parts_of(data: Any) -> Iterator[History]:
         yield from data.chunks()
 
 
-def require_bernoulli(part: History) -> None:
+def require_bernoulli(part: History, *, goes_on: bool) -> None:
     """Raise unless all observed rewards are 0 or 1.
 
     Raises
@@ -53,9 +68,17 @@ def require_bernoulli(part: History) -> None:
     bad = ~((reward == 0) | (reward == 1) | np.isnan(reward))
     if bad.any():
         t = int(np.flatnonzero(bad)[0])
-        raise DataError(
+        what = (
             f"{part.where_reward(t)} is {reward[t]:g}; Bernoulli rewards are 0 or 1 "
-            f"({int(bad.sum())} such rounds). For ratings use family='finite', for counts "
+            f"({int(bad.sum())} such rounds)."
+        )
+        if goes_on:
+            raise DataError(
+                f"{what} The audit that this log continues is of family 'bernoulli'; audit the "
+                "whole log again for another."
+            )
+        raise DataError(
+            f"{what} For ratings use family='finite', for counts "
             "family='poisson', for measurements family='normal' (a scan chooses the family by its "
             "first part)."
         )
@@ -101,7 +124,7 @@ def start_of(
         All values of a finite reward; default those seen in `first`.
     """
     arms = tuple(data.arms)
-    earlier = getattr(prior, "state", prior)
+    earlier: Any = getattr(prior, "state", prior)
     if isinstance(earlier, AuditState):
         if earlier.arms != arms:
             raise DataError(
@@ -121,7 +144,7 @@ def start_of(
                 "support= differs from that of the earlier audit; leave it out, or audit the "
                 "whole log with it."
             )
-        return earlier, None
+        return _with_earlier_outcomes(earlier, prior, first)
     note = None
     if support is not None and family == "auto":
         family = "finite"
@@ -152,8 +175,38 @@ def start_of(
     return AuditState(arms, "bernoulli", table, 0, beliefs), note
 
 
+def _with_earlier_outcomes(
+    state: AuditState, prior: Any, part: History | None
+) -> tuple[AuditState, str | None]:
+    """Return where a part goes on if it has outcomes from before the log, and a notice.
+
+    Only an audit from the start of its log knows which ones that began with.
+    """
+    if part is None or part.prior_counts is None or not part.prior_counts.any():
+        return state, None
+    counts = earlier_counts(part, state.family, whole=False)
+    start: AuditState = state if state is prior else prior.summary.start
+    if start.n_rounds:
+        return state, (
+            f"{part.source} has outcomes from before the log ({counts.sum():g} of them); they "
+            "belong to its first part and were not counted again."
+        )
+    began = start.counts
+    if state.n_rounds == 0 and not began.any():  # a log that starts here
+        begin = state.prior + counts
+        return replace(state, beliefs=start_state(begin[:, 0], begin[:, 1])), None
+    if not np.allclose(counts, began, rtol=1e-9, atol=1e-9):
+        raise DataError(
+            "outcomes before the log belong to its first part; the audit that this one continues "
+            f"began with {began.sum():g} of them, {part.source} has {counts.sum():g} others. Read "
+            "it without prior=, or audit the whole log again."
+        )
+    return state, None
+
+
 def end_of(data: Any, start: AuditState) -> AuditState:
     """Return where an audit of a log would end, from its rewards alone; see `AuditState.after`."""
+    check_log(data)
     state = start
     for part in parts_of(data):
         if tuple(part.arms) != state.arms:
@@ -162,7 +215,7 @@ def end_of(data: Any, start: AuditState) -> AuditState:
                 f"with arms={list(state.arms)}."
             )
         if state.family == "bernoulli":
-            require_bernoulli(part)
+            require_bernoulli(part, goes_on=True)
             beliefs: Any = end_state(
                 part.arm, part.reward, part.selection_probability,
                 state=state.beliefs, known_at=part.known_at,
@@ -187,7 +240,7 @@ def iter_results(
     state = start
     for part in parts_of(data):
         if state.family == "bernoulli":
-            require_bernoulli(part)
+            require_bernoulli(part, goes_on=start.n_rounds > 0)
             result: Any = stream_bernoulli(
                 part.arm,
                 part.reward,

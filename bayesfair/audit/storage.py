@@ -107,7 +107,8 @@ def save_audit(audit: Audit | AuditGroup, path: Any, *, rounds: bool = False) ->
     Raises
     ------
     OptionError
-        If there is no such folder, or the rounds to keep are not at hand.
+        If there is no such folder, a label holds a zero byte, or the rounds to keep are not at
+        hand.
     """
     import xarray as xr
 
@@ -115,8 +116,14 @@ def save_audit(audit: Audit | AuditGroup, path: Any, *, rounds: bool = False) ->
     if path.is_dir() or not path.parent.is_dir():
         what = "is a folder" if path.is_dir() else f"there is no folder {str(path.parent)!r}"
         raise OptionError(f"cannot save the audit as {str(path)!r}: {what}. Give a file name.")
-    found = _datasets(audit, "/")
     audits = audit.audits if isinstance(audit, AuditGroup) else {"": audit}
+    for label in (*audits, *(arm for one in audits.values() for arm in one.summary.arms)):
+        if "\0" in label:
+            raise OptionError(
+                f"cannot save the audit: the label {label!r} holds a zero byte, which NetCDF "
+                "cannot keep. Give it another label."
+            )
+    found = _datasets(audit, "/")
     for g, one in enumerate(audits.values()):
         at = f"/group_{g}/" if isinstance(audit, AuditGroup) else "/"
         text, groups = packed(one)
@@ -212,9 +219,13 @@ def load_audit(path: Any) -> Audit | AuditGroup:
     DataError
         If the file is missing, is no NetCDF file, holds no audit, comes from an older or newer
         layout, lacks a part, or was changed since it was saved.
+    OptionError
+        If `path` is no path.
     """
     import xarray as xr
 
+    if not isinstance(path, (str, os.PathLike)):
+        raise OptionError(f"cannot load an audit from {path!r}: give the path of a file.")
     path = Path(path)
     if not path.is_file():
         raise DataError(

@@ -180,6 +180,11 @@ class Summary:
         """Labels of the arms."""
         return self.start.arms
 
+    @property
+    def last_source(self) -> str:
+        """Name of the last log, where several were merged."""
+        return self.source.rsplit(_TO, maxsplit=1)[-1]
+
     def merged(self, later: Summary) -> Summary:
         """Return the summary of this part followed by ``later``.
 

@@ -357,3 +357,91 @@ def test_beliefs_under_a_model_are_saved_but_cannot_go_on(tmp_path):
         loaded.resume(log.rounds(6, 12))
     with pytest.raises(bf.OptionError, match="beliefs_model="):
         bf.merge(loaded, bf.audit(log.rounds(6, 12), seed=1))
+
+
+def with_counts(log, counts):
+    found = log.rounds(0, log.n_rounds)
+    object.__setattr__(found, "prior_counts", np.array(counts, dtype=float))
+    return found
+
+
+def test_outcomes_before_the_log_belong_to_its_first_part(tmp_path):
+    log, counts = random_log(3, 30, 2), [[5, 2], [0, 3]]
+    parts = [log.before(10), log.rounds(10, 20), log.rounds(20, 30)]
+    plain = bf.audit(parts[0], seed=1)
+    begun = through_a_file(bf.audit(with_counts(parts[0], counts), seed=1), tmp_path)
+    for first, more in ((plain, counts), (begun, [[5, 2], [0, 4]])):
+        with pytest.raises(bf.DataError, match=r"to its first part.* began with (0|10) of"):
+            first.resume(with_counts(parts[1], more))
+    both = begun.resume(with_counts(parts[1], counts))
+    with pytest.raises(bf.DataError, match="belong to its first part"):
+        both.resume(with_counts(parts[2], [[1, 0], [0, 0]]))
+    whole = bf.audit(with_counts(log, counts), seed=1)
+    assert_same_audit(both.resume(with_counts(parts[2], counts)), whole)
+    # a part alone, or a state, does not know how its log began: it says what it does
+    alone = bf.audit(parts[1], prior=begun, seed=1)
+    for before in (alone, both.state):
+        last = bf.audit(with_counts(parts[2], counts), prior=before, seed=1)
+        assert any("not counted again" in n for n in last.findings)
+        assert_same_audit(bf.merge(both, last), whole)
+    wide = bf.audit(random_log(3, 9, 2, family="poisson"), family="poisson", seed=1)
+    with pytest.raises(bf.OptionError, match="poisson family cannot use"):
+        wide.resume(with_counts(random_log(4, 9, 2, family="poisson"), counts))
+
+
+def test_a_new_group_begins_with_its_own_earlier_outcomes():
+    log = with_counts(random_log(3, 20, 2), [[5, 2], [0, 3]])
+    today = bf.audit({"x": random_log(1, 20, 2)}, seed=1)
+    found = bf.audit({"y": log}, prior=today, seed=1)["y"]
+    alone = bf.audit(log, seed=1)
+    assert found.regret == alone.regret
+    np.testing.assert_array_equal(found.state.posterior, alone.state.posterior)
+    with pytest.raises(bf.DataError, match="belong to its first part"):
+        today.resume({"x": log})
+
+
+def test_the_same_log_again_is_asked_about(tmp_path):
+    def again(audit):
+        return any("the same log again?" in n for n in audit.findings)
+
+    logs = {}
+    for name in ("monday", "tuesday"):
+        path = tmp_path / f"{name}.csv"
+        path.write_text("arm,reward,p_a,p_b\n" + "a,1,0.5,0.5\nb,0,0.5,0.5\n" * 5)
+        logs[name] = bf.read_history(path)
+    monday = bf.audit(logs["monday"], seed=1)
+    both = through_a_file(monday.resume(logs["tuesday"]), tmp_path)
+    assert not again(both)
+    assert again(monday.resume(logs["monday"]))
+    assert again(both.resume(logs["tuesday"]))
+    assert again(both.resume(bf.scan_history(tmp_path / "tuesday.csv", chunk_rounds=4)))
+    assert again(bf.audit({"x": logs["monday"]}, seed=1).resume({"x": logs["monday"]})["x"])
+    # slices of one file, and logs that never were a file
+    assert not again(bf.audit(logs["monday"].before(4), seed=1).resume(logs["monday"].rounds(4, 9)))
+    memory = bf.audit(random_log(1, 9, 2), seed=1)
+    assert not again(memory.resume(random_log(1, 9, 2)))
+
+
+def test_what_is_no_log_and_no_path_is_refused(tmp_path):
+    audit = bf.audit(random_log(1, 9, 2), seed=1)
+    for data, kind in ((None, "NoneType"), ({"x": random_log(1, 9, 2)}, "dict")):
+        with pytest.raises(bf.DataError, match=f"cannot audit a {kind}: give a History"):
+            audit.state.after(data)
+    with pytest.raises(bf.DataError, match="cannot audit a NoneType"):
+        bf.audit({"x": random_log(1, 9, 2)}, seed=1).resume({"y": None})
+    for path in (3, None, b"audit.nc"):
+        with pytest.raises(bf.OptionError, match="give the path of a file"):
+            bf.load_audit(path)
+    with pytest.raises(bf.OptionError, match=r"label 'x\\x00y' holds a zero byte"):
+        bf.audit({"x\0y": random_log(1, 9, 2)}, seed=1).save(tmp_path / "audit.nc")
+    assert not list(tmp_path.iterdir())
+
+
+def test_rewards_outside_the_family_name_the_audit_that_goes_on():
+    audit = bf.audit(random_log(1, 9, 2), seed=1)
+    ratings = random_log(1, 9, 2, family="finite")
+    for go_on in (audit.resume, audit.state.after):
+        with pytest.raises(bf.DataError, match="audit that this log continues is of family 'bern"):
+            go_on(ratings)
+    with pytest.raises(bf.DataError, match="For ratings use family='finite'"):
+        bf.audit(ratings, family="bernoulli", seed=1)

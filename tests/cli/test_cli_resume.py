@@ -85,12 +85,16 @@ def test_several_logs_go_on_too(capsys, days):
         (["--resume", "day1.csv"], ["day1.csv is not a NetCDF-4 file"]),
         (["--resume", "a.nc", "--eps1", "2"], ["--eps1 2", "made with 1.0", "leave the option"]),
         (["--resume", "a.nc", "--divergence", "kl"], ["--divergence kl", "total_variation"]),
-        (["--resume", "a.nc", "--tolerance", "0.1"], ["--tolerance 0.1", "None"]),
+        (["--resume", "a.nc", "--tolerance", "0.1"], ["--tolerance 0.1", "with the default"]),
         (["--resume", "a.nc", "--family", "normal"], ["--family normal", "bernoulli"]),
         (["--resume", "a.nc", "--prior", "1,1"], ["--prior", "beliefs in the file"]),
         (["--resume", "a.nc", "--model", "bernoulli_hierarchical"], ["--model"]),
         (["--resume", "a.nc", "--by", "patient"], ["one log", "--by"]),
         (["--resume", "a.nc", "--arms", "ECMO,x"], ["conventional", "arm"]),
+        (
+            ["--resume", "a.nc", "--arms", "conventional,ECMO"],
+            ["--arms ECMO,conventional; give these"],
+        ),
     ],
 )
 def test_what_cannot_go_on_ends_with_status_2(capsys, days, options, said):
