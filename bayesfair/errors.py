@@ -39,7 +39,7 @@ class OptionError(BayesfairError):
 
 
 class ConvergenceError(BayesfairError):
-    """A fit did not converge.
+    """A fit or a quadrature did not converge.
 
     Attributes
     ----------

@@ -47,7 +47,7 @@ def dirichlet_mean_cdf(weight: ArrayLike, level: ArrayLike, at: ArrayLike) -> Fl
     Returns
     -------
     (n,) array
-        To about 1e-8 next to a level, 1e-12 elsewhere (weights of at least 1/2).
+        To about 1e-8 next to a level, 1e-12 elsewhere (weights of at least 1/2, not valid below).
 
     Examples
     --------
@@ -87,8 +87,8 @@ def _tail(a, c, most):  # type: ignore[no-untyped-def]
     n_levels = a.shape[0]
     low, high = 0.0, 1.0 / most
     # the saddle point: the log integrand is convex on (0, 1 / max c)
-    for step in range(80):
-        s = 0.5 * (low + high)
+    s = 0.5 * high
+    for step in range(200):  # bisection, then Newton's steps that never leave the bracket
         first, second = -1.0 / s, 1.0 / (s * s)
         for i in range(n_levels):
             ratio = c[i] / (1.0 - c[i] * s)
@@ -98,15 +98,10 @@ def _tail(a, c, most):  # type: ignore[no-untyped-def]
             low = s
         else:
             high = s
-        if step > 12:  # near enough for Newton's steps
-            newton = s - first / second
-            if low < newton < high:
-                low, high = (
-                    max(low, newton - 0.2 * (high - low)),
-                    min(high, newton + 0.2 * (high - low)),
-                )
-            if abs(first) < 1e-13 * math.sqrt(second):
-                break
+        if abs(first) < 1e-13 * math.sqrt(second):
+            break
+        newton = s - first / second
+        s = newton if low < newton < high and step > 6 else 0.5 * (low + high)
     bound = 0.0
     for i in range(n_levels):
         bound -= a[i] * math.log1p(-c[i] * s)
@@ -144,14 +139,14 @@ def dirichlet_best_mean(weight: ArrayLike, level: ArrayLike) -> FloatArray:
     Parameters
     ----------
     weight : (k, L) array
-        Dirichlet parameters, > 0.
+        Dirichlet parameters, at least 1/2.
     level : (L,) array
         Values of the levels, increasing.
 
     Returns
     -------
     (k,) array
-        Sums to 1 to about 1e-9.
+        Sums to 1 within 4e-9, measured with weights up to 1e6 on any one level; 1e-6 at 1e7.
 
     Examples
     --------
@@ -179,7 +174,10 @@ def dirichlet_best_mean(weight: ArrayLike, level: ArrayLike) -> FloatArray:
     for depth in range(_DEPTH):
         at = _on_panel(start, stop, power, nodes)
         cdf = np.stack([dirichlet_mean_cdf(row, x, at.ravel()).reshape(at.shape) for row in a])
-        needed = (cdf.max(axis=2) > 1e-15).all(axis=0) & (cdf.min(axis=2) < 1 - 1e-15).any(axis=0)
+        lo, hi = np.minimum(start, stop), np.maximum(start, stop)
+        f_lo = np.stack([dirichlet_mean_cdf(row, x, lo) for row in a])
+        f_hi = np.stack([dirichlet_mean_cdf(row, x, hi) for row in a])
+        needed = (f_hi > 1e-15).all(axis=0) & (f_lo < 1 - 1e-15).any(axis=0)
         last = np.abs(cdf @ to_coefficients[-3:].T).max(axis=(0, 2))
         done = needed & ((last < _RESOLVED) | (depth == _DEPTH - 1))
         if done.any():
@@ -204,7 +202,7 @@ def _panels(a: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray, Float
     n = a.sum(axis=1, keepdims=True)
     mean = a @ x / n[:, 0]
     sd = np.sqrt(np.maximum(a @ x**2 / n[:, 0] - mean**2, 0) / (n[:, 0] + 1))
-    steps = np.array([-6.0, -2.0, 0.0, 2.0, 6.0])
+    steps = np.array([-48.0, -24.0, -12.0, -6.0, -2.0, 0.0, 2.0, 6.0, 12.0, 24.0, 48.0])
     around = np.clip((mean[:, None] + sd[:, None] * steps).ravel(), 0.0, 1.0)
     order = (n - a).min(axis=0)  # per level
     power = np.clip(np.ceil(4 / order), 1, 20)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.errors import ConvergenceError
 from bayesfair.kernels.best_arm import bernoulli_best_arm, beta_best_mean
 from bayesfair.policies.base import State
 from bayesfair.rewards import Finite, Rewards
@@ -69,7 +70,13 @@ def best_arm_probability(state: State) -> NDArray[np.float64]:
 
 
 def best_mean_probability(state: State) -> NDArray[np.float64]:
-    """Return P(theta_i is the largest mean): Thompson sampling's rule, by quadrature."""
+    """Return P(theta_i is the largest mean): Thompson sampling's rule, by quadrature.
+
+    Raises
+    ------
+    ConvergenceError
+        If probabilities sum to 1 only outside 1e-6, or one lies below -1e-9.
+    """
     if state.family == "bernoulli":
         pi = beta_best_mean(*state.beta)
     elif state.family == "normal":
@@ -86,7 +93,14 @@ def best_mean_probability(state: State) -> NDArray[np.float64]:
 
         assert state.levels is not None and state.support is not None
         pi = dirichlet_best_mean(state.prior + state.levels, state.support)
-    # quadrature leaves the sum within about 1e-9 of 1
+    if not (abs(pi.sum() - 1) <= 1e-6 and pi.min() >= -1e-9):
+        raise ConvergenceError(
+            f"quadrature did not resolve which mean is the largest ({state.family} rewards, "
+            f"{pi.size} arms, up to {state.pulls.max():g} plays): probabilities sum to 1 "
+            f"{pi.sum() - 1:+.3g}, the least is {pi.min():.2g}. Use "
+            "prior weights of at least 1/2, fewer rounds, or another rule, such as SDTS."
+        )
+    pi = np.maximum(pi, 0.0)
     return np.asarray(pi / pi.sum())
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from bayesfair.errors import DataError
+from bayesfair.errors import ConvergenceError, DataError, OptionError
 from bayesfair.kernels.dirichlet_mean import dirichlet_best_mean, dirichlet_mean_cdf
 from bayesfair.policies import Thompson
 from bayesfair.rewards import Finite
@@ -78,6 +78,87 @@ def test_the_best_of_two_means_by_integrating_one_law_against_the_other():
     expected = float((np.diff(first_law) * middle).sum())
     found = dirichlet_best_mean(np.stack([first, second]), level)
     np.testing.assert_allclose(found, [expected, 1 - expected], rtol=0, atol=2e-6)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    "weight", [[[5e4, 0.5, 0.5], [1e5, 0.5, 1.5]], [[5e4, 1.5, 0.5], [5e4, 0.5, 0.5]]], ids=str
+)
+@pytest.mark.parametrize("end", ["low", "high"])
+def test_best_means_of_laws_next_to_an_end_against_draws(weight, end):
+    rng, n = np.random.default_rng(5), 1_000_000
+    # 1 - p_1 = rare / (rare + G) is drawn as such: the mean differs from the end by about 1e-5
+    means = []
+    for row in weight:
+        gammas = rng.gamma(np.array(row)[:, None], size=(3, n))
+        means.append((gammas[1] + 2 * gammas[2]) / gammas.sum(axis=0))
+    share = float(np.mean(means[0] > means[1]))
+    level, rows = np.array([0.0, 1.0, 2.0]), np.array(weight)
+    found = dirichlet_best_mean(rows if end == "low" else rows[:, ::-1], level)
+    assert found.sum() == pytest.approx(1, abs=1e-8)
+    first = found[0] if end == "low" else found[1]  # mirrored: the least is the largest
+    # four standard errors
+    assert first == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / n))
+
+
+@pytest.mark.parametrize("n", [1e4, 1e5, 1e6])
+@pytest.mark.parametrize("end", ["low", "high"])
+def test_equal_laws_next_to_an_end_share_evenly(n, end):
+    row = [n, 0.5, 0.5] if end == "low" else [0.5, 0.5, n]
+    found = dirichlet_best_mean([row, row], [0.0, 1.0, 2.0])
+    np.testing.assert_allclose(found, 0.5, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "weight",
+    [
+        [[97729.52469453687, 2.5, 3.5], [74994.79068438234, 1.5, 1.5]],
+        [[0.5, 2.5, 92065.86398061915], [3.5, 1.5, 53334.50043835507]],
+        [[9066.3, 1.5, 0.5], [10000.5, 2.5, 2.5]],
+    ],
+    ids=["low 1e5", "high 1e5", "low 1e4"],
+)
+def test_the_saddle_point_is_never_cut_off(weight):
+    # each sum was off by 3e-7 to 7e-6 where Newton's steps narrowed the bracket
+    assert dirichlet_best_mean(weight, [0.0, 1.0, 2.0]).sum() == pytest.approx(1, abs=1e-8)
+
+
+@pytest.mark.parametrize("n", [1e4, 1e5])
+@pytest.mark.parametrize("end", ["low", "high"])
+@pytest.mark.parametrize("z", [0.1, 0.5, 1.0, 3.0])
+def test_the_law_of_a_mean_next_to_an_end(n, end, z):
+    """Rare levels 1 and 2 with weights 1/2: n M tends to G_1 + 2 G_2, integrated exactly here."""
+    m = z / n
+
+    def given(root):  # G_2 = root^2, and P(G_1 <= z - 2 G_2) is an error function
+        second = root * root
+        left = z - 2 * second
+        return 2 / math.sqrt(math.pi) * math.exp(-second) * math.erf(math.sqrt(max(left, 0.0)))
+
+    expected, _ = integrate.quad(given, 0, math.sqrt(z / 2), limit=500, epsabs=1e-12)
+    row = [n, 0.5, 0.5] if end == "low" else [0.5, 0.5, n]
+    found = dirichlet_mean_cdf(row, [0.0, 1.0, 2.0], [m if end == "low" else 2 - m])[0]
+    # the limit is approached like 1 / n
+    assert (found if end == "low" else 1 - found) == pytest.approx(expected, abs=2 / n)
+
+
+def test_priors_that_cannot_be_computed_are_refused():
+    with pytest.raises(OptionError, match="below 1/2 on more than two levels"):
+        Thompson().start(2, "finite", support=[0, 1, 2], prior=[0.5, 0.4, 0.5])
+    # with two levels the mean is a Beta variable: allowed, but the sum is watched
+    state = Thompson().start(2, "finite", support=[0, 1], prior=[0.1, 0.1])
+    with pytest.raises(ConvergenceError, match="prior weights of at least 1/2"):
+        Thompson().selection_probability(state)
+
+
+def test_probabilities_that_do_not_sum_to_1_are_an_error(monkeypatch):
+    def wrong(*_):
+        return np.array([0.5, 0.499])
+
+    monkeypatch.setattr("bayesfair.kernels.dirichlet_mean.dirichlet_best_mean", wrong)
+    rule = Thompson()
+    with pytest.raises(ConvergenceError, match=r"sum to 1 -0\.001"):
+        rule.selection_probability(rule.start(2, "finite", support=[0, 1, 2]))
 
 
 @pytest.mark.statistical
