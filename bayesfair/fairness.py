@@ -395,7 +395,7 @@ def guarantee_note(divergence: str, reward_divergence: str | None = None) -> str
     Parameters
     ----------
     divergence, reward_divergence : str
-        Names for decisions and for rewards; the second defaults to the first.
+        For decisions and for rewards (default: the same).
 
     Examples
     --------
@@ -408,23 +408,19 @@ def guarantee_note(divergence: str, reward_divergence: str | None = None) -> str
     # decisions are Bernoulli laws: their Wasserstein distance is their total variation
     decisions = "total_variation" if divergence == "wasserstein" else divergence
     if other == "wasserstein":
+        return _WASSERSTEIN
+    if (decisions, other) in _PROVED:
+        return _PROVED[decisions, other]
+    if decisions == "chi2":
+        return _CHI2
+    if decisions == other or (decisions, other) in (("jensen_shannon", "chi2"), ("kl", "chi2")):
+        return "Nothing is proved; for selection with P* a search found no violation of eps1 = 2."
+    if decisions == "hellinger" and other != "total_variation":
         return (
-            "No constant eps1 is enough under Wasserstein in general (counterexample: point masses "
-            "at 1 and 1 - h), and eps1 carries the reward's unit. With Bernoulli rewards "
-            "Wasserstein is total variation."
+            "No constant eps1 is enough: near equal arms the Hellinger distance of decisions falls "
+            "like the difference, the divergence of rewards like its square."
         )
-    note = _PROVED.get((decisions, other))
-    if note is not None:
-        return note
-    if "chi2" in (decisions, other):
-        return (
-            "No guarantee under chi2: a counterexample exceeds eps1 = 2 even for the rule that "
-            "selects with P* (the supremum of that family is 9/4)."
-        )
-    return (
-        "No guarantee is proved under these divergences; for the rule that selects with P* a "
-        "search found no violation of eps1 = 2 where both are kl, hellinger or jensen_shannon."
-    )
+    return "No guarantee is given for this pair of divergences: eps1 = 2 may not be enough."
 
 
 # of the rewards TV <= sqrt(KL/2), sqrt(2 JS), sqrt(chi2)/2, sqrt(2) H; of decisions JS <= ln 2 TV
@@ -434,6 +430,12 @@ _SQUARE = (
     "rewards is at most {0}, so |pi_i - pi_j| <= 2 {0} for the rule that selects with P*; near "
     "equal arms D falls like the square of the difference, so no constant eps1 is enough."
 )
+_WASSERSTEIN = (
+    "No constant eps1 is enough under Wasserstein in general (counterexample: point masses at 1 "
+    "and 1 - h), and eps1 carries the reward's unit. With Bernoulli rewards Wasserstein is total "
+    "variation."
+)
+_CHI2 = "No guarantee under chi2: with P* a counterexample exceeds eps1 = 2 (supremum there 9/4)."
 _PROVED = {
     ("total_variation", "total_variation"): _MEETS.format(2)
     + "under total variation (eps1 = 1 for Bernoulli rewards).",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from itertools import permutations, product
 from pathlib import Path
 
 import numpy as np
@@ -122,6 +124,72 @@ def test_chi2_counterexample_is_no_guarantee():
         for reward in DIVERGENCES:
             if (decision, reward) not in PROVED:
                 assert not bf.guarantee_note(decision, reward).startswith("Proved")
+
+
+@pytest.mark.parametrize(
+    ("pair", "means", "needed"),
+    [
+        (("hellinger", "kl"), [0.5, 0.6], 0.0305),
+        (("kl", "jensen_shannon"), [0.01, 0.02, 0.9], 1.73),
+        (("kl", "hellinger"), [0.01, 0.02, 0.9], 1.19),
+    ],
+)
+def test_mixed_pairs_that_eps1_2_does_not_cover(pair, means, needed):
+    rewards = Bernoulli(means)
+    best = _by_enumeration(means)
+    found = bf.smallest_eps2(best, rewards, 2, *pair)
+    by_hand = max(
+        DEFINITION[pair[0]](best[i], best[j]) - 2 * DEFINITION[pair[1]](means[i], means[j])
+        for i, j in permutations(range(len(means)), 2)
+    )
+    assert float(found) == pytest.approx(by_hand, abs=1e-12)
+    assert by_hand == pytest.approx(needed, abs=0.006 * max(needed, 0.01))
+    assert "no violation" not in bf.guarantee_note(*pair)
+
+
+def _by_enumeration(means):
+    best = np.zeros(len(means))
+    for outcome in product((0, 1), repeat=len(means)):
+        chance = np.prod([m if r else 1 - m for m, r in zip(means, outcome, strict=True)])
+        top = np.array(outcome) == max(outcome)
+        best += chance * top / top.sum()
+    return best
+
+
+def _kl(p, q):
+    return p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
+
+
+DEFINITION = {
+    "kl": _kl,
+    "jensen_shannon": lambda p, q: (_kl(p, (p + q) / 2) + _kl(q, (p + q) / 2)) / 2,
+    "hellinger": lambda p, q: math.sqrt(
+        max(1 - math.sqrt(p * q) - math.sqrt((1 - p) * (1 - q)), 0)
+    ),
+}
+
+
+def test_what_is_said_of_divergences_without_a_proof():
+    for pair in [
+        ("kl", "chi2"),
+        ("jensen_shannon", "chi2"),
+        *((name, name) for name in ("kl", "hellinger", "jensen_shannon")),
+    ]:
+        note = bf.guarantee_note(*pair)
+        assert note.startswith("Nothing is proved") and "no violation" in note
+        assert "counterexample" not in note
+    for reward in ("kl", "jensen_shannon", "chi2"):
+        assert "No constant eps1" in bf.guarantee_note("hellinger", reward)
+        # the ratio grows without bound as two Bernoulli arms approach
+        ratio = []
+        for gap in (1e-2, 1e-3):
+            near = Bernoulli([0.5, 0.5 + gap])
+            decided = bernoulli_divergence(near.best_arm_probability(), "hellinger")[0, 1]
+            ratio.append(decided / near.divergence(reward)[0, 1])
+        assert ratio[1] > 9 * ratio[0]
+    for reward in DIVERGENCES:
+        if reward not in ("chi2", "wasserstein"):
+            assert "counterexample" in bf.guarantee_note("chi2", reward)
 
 
 #: eps1 that is enough for the rule that selects with P*, decisions and rewards
