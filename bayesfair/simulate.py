@@ -234,7 +234,14 @@ def _offered(offered: Any, truth: Rewards, n_rounds: int) -> NDArray[np.bool_] |
     if isinstance(offered, Mapping):
         mask = np.ones((n_rounds, truth.n_arms), dtype=bool)
         rounds = np.arange(n_rounds)
-        for label, (first, stop) in offered.items():
+        for label, span in offered.items():
+            try:
+                first, stop = (check_whole(end, "offered", 0) for end in span)
+            except (TypeError, ValueError):
+                raise OptionError(
+                    f"offered[{label!r}]={span!r} must be two whole numbers, the first round on "
+                    "offer and the first one no longer."
+                ) from None
             mask[:, check_known(str(label), truth.arms)] = (rounds >= first) & (rounds < stop)
     else:
         mask = np.array(offered, dtype=bool)
@@ -257,12 +264,17 @@ def _known_at(
         late: NDArray[np.int64] = np.zeros(1, np.int64)
     else:
         given = delay(rng.spawn(1)[0], n_rounds) if callable(delay) else delay
-        late = np.asarray(given, dtype=np.int64)
-        if late.shape not in ((), (n_rounds,)) or np.any(late < 0):
+        try:
+            asked = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            asked = np.array(np.nan)
+        whole = np.isfinite(asked) & (asked >= 0) & (asked == np.rint(asked))
+        if asked.shape not in ((), (n_rounds,)) or not whole.all():
             raise OptionError(
-                "delay must be a whole number of rounds >= 0, or one for each of the "
+                f"delay={delay!r} must be a whole number of rounds >= 0, or one for each of the "
                 f"{n_rounds} rounds."
             )
+        late = asked.astype(np.int64)
     known = rounds + 1 + late
     return -(-known // batch) * batch  # at the next end of a batch
 
