@@ -22,6 +22,7 @@ from bayesfair.history_input import (
     resolve_arms,
 )
 from bayesfair.kernels.rows import largest_row_error
+from bayesfair.notices import unique
 from bayesfair.probabilities import (
     Repairs,
     Resolution,
@@ -195,7 +196,7 @@ class History:
         put(self, "propensity", _frozen(propensity))
         put(self, "known_at", _frozen(self._resolve_known_at(known_until)))
         put(self, "prior_counts", _frozen(prior_pairs(self.prior_counts, arms)))
-        put(self, "notices", tuple(dict.fromkeys((*self.notices, *self.repairs.sentences()))))
+        put(self, "notices", unique((*self.notices, *self.repairs.sentences())))
 
     # -- what it holds -------------------------------------------------------------------------
 
@@ -261,7 +262,7 @@ class History:
     def with_notices(self, *notices: str) -> History:
         """Return a copy with further notices."""
         new = self.rounds(0, self.n_rounds)
-        object.__setattr__(new, "notices", tuple(dict.fromkeys((*self.notices, *notices))))
+        object.__setattr__(new, "notices", unique((*self.notices, *notices)))
         return new
 
     def where(self, t: int) -> str:

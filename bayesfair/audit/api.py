@@ -27,6 +27,7 @@ from bayesfair.checks import as_generator, check_in_range, did_you_mean, listed
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.inference.contract import family_of_models, label_of
+from bayesfair.notices import unique
 from bayesfair.priors import describe_prior
 from bayesfair.rewards import Bernoulli, Rewards
 from bayesfair.sufficient import check_support, choose_family, seen_levels
@@ -378,7 +379,7 @@ def conclude(summary: Summary, question: Question, notes: list[str], data: Any) 
         summary=summary,
         objective=objective,
         regret_objective=regret,
-        findings=tuple(dict.fromkeys(notices)),
+        findings=unique(notices),
         model_options=_model_options(question),
     )
 

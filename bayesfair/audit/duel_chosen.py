@@ -13,6 +13,7 @@ from bayesfair.audit.duel_log import DuelRounds, seen_from_to
 from bayesfair.audit.duel_result import DuelAudit, Truth
 from bayesfair.checks import as_generator, as_numbers
 from bayesfair.errors import DataError, OptionError, ProbabilityError
+from bayesfair.notices import Notice
 
 __all__ = ["checked_propensity", "with_chosen"]
 
@@ -105,7 +106,8 @@ def with_chosen(
         "max_weight": float(weight.max()),
         "mean_weight": float(weight.mean()),
     }  # fmt: skip
-    notices = [text for text in numbers["notices"] if not text.startswith("Regret from shares")]
+    notices = [found for found in numbers["findings"] if found["kind"] != "regret_from_shares"]
+    notices = [Notice.of(found) for found in notices]
     notices.append(
         "Only the probability of the item on the left was logged: the regret is an unbiased "
         "estimate with a 95 % interval; smooth fairness compares items, so shares in windows stand "
@@ -118,7 +120,8 @@ def with_chosen(
             f"{weight.mean():.3f}, at most 1 is expected (z = {excess:.1f}). Check the column: it "
             "must be the probability of the left item, not of the pair."
         )
-    numbers["notices"] = notices
+    numbers["notices"] = [str(text) for text in notices]
+    numbers["findings"] = [Notice.of(text).to_dict() for text in notices]
     return DuelAudit(numbers, audit.windows)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bayesfair.audit.criterion import Criterion, finite_or_text
 from bayesfair.audit.duel_log import DuelRounds, Windows, seen_from_to
 from bayesfair.audit.text import number, table
+from bayesfair.notices import unique
 
 __all__ = ["DuelAudit", "Truth", "named", "slot_notices"]
 
@@ -103,6 +104,7 @@ class DuelAudit:
                 "twentieth of the log). They are held to the windows between their first and last "
                 "duel; give offered= if it is known when they were on offer.",
             ]
+        said = unique((*rounds.notices, *notices))
         numbers: dict[str, Any] = {
             "bayesfair": vars(bayesfair)["__version__"],
             "verdict": verdict,
@@ -146,7 +148,8 @@ class DuelAudit:
                 for i, item in enumerate(rounds.items)
             ],
             "frontier": frontier,
-            "notices": [*rounds.notices, *notices],
+            "notices": [str(text) for text in said],
+            "findings": [text.to_dict() for text in said],
         }
         return cls(numbers, windows)
 

@@ -23,6 +23,7 @@ from bayesfair.audit.duel_log import DuelRounds, Windows
 from bayesfair.audit.duel_result import DuelAudit, Truth, named, slot_notices
 from bayesfair.errors import DataError
 from bayesfair.kernels.races import race_total_variation
+from bayesfair.notices import Notice
 
 __all__ = ["audit_windows"]
 
@@ -96,8 +97,12 @@ def audit_windows(
     )
     regret_mean = float(totals.mean()) / rounds.n_rounds
     notices.append(
-        "Regret from shares is that of the windows' means: sampling noise raises it, variation "
-        "within windows lowers it. lower is a lower limit of the mean regret; there is no upper."
+        Notice(
+            "Regret from shares is that of the windows' means: sampling noise raises it, variation "
+            "within windows lowers it. lower is a lower limit of the mean regret; there is no "
+            "upper.",
+            kind="regret_from_shares",
+        )
     )
     share = np.array([rounds.taken(slice(None))]).sum(axis=0) / rounds.n_rounds
     return DuelAudit.make(

@@ -20,6 +20,7 @@ from bayesfair.history import History
 from bayesfair.inference.contract import CLOSED_FORM, label_of, share_options
 from bayesfair.kernels.conjugate import BeliefTable, run_parameters
 from bayesfair.kernels.stream import TOLERANCES
+from bayesfair.notices import notices_from_json
 from bayesfair.priors import prior_table
 from bayesfair.rewards import Bernoulli
 from bayesfair.sufficient import seen_levels
@@ -311,8 +312,6 @@ def parts_under_model(data: Any, summary: Summary, question: Any) -> tuple[list[
             "model= needs the whole log for its posterior; read it with read_history instead of "
             "scanning it, or use the conjugate posterior."
         )
-    import json
-
     from bayesfair.inference import fit
 
     tree = fit(
@@ -322,7 +321,7 @@ def parts_under_model(data: Any, summary: Summary, question: Any) -> tuple[list[
         draws=question.draws,
         **model_options(question)["model"],
     )
-    notices = [str(n) for n in json.loads(tree.attrs.get("notices", "[]"))]
+    notices: list[str] = list(notices_from_json(tree.attrs.get("notices")))
     notices.append(
         f"The true rewards are drawn from the posterior of the model {tree.attrs['model']} "
         f"({tree.attrs['method']}; its prior: {tree.attrs['prior']})."

@@ -10,9 +10,7 @@ from bayesfair.audit.calibration import beta_interval
 from bayesfair.audit.criterion import worst_verdict
 from bayesfair.audit.result import Audit
 from bayesfair.audit.state import AuditState
-
-if TYPE_CHECKING:
-    pass
+from bayesfair.notices import Notice
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -116,7 +114,8 @@ class AuditGroup:
                 "lower": lower,
                 "upper": upper,
             },
-            "notices": notices,
+            "notices": [str(text) for text in notices],
+            "findings": [Notice.of(text).to_dict() for text in notices],
         }
 
     def __str__(self) -> str:

@@ -14,6 +14,7 @@ from bayesfair.audit.criterion import Criterion, finite_or_text, worst_verdict
 from bayesfair.audit.objective import Objective, interval
 from bayesfair.audit.state import AuditState
 from bayesfair.audit.summary import Summary
+from bayesfair.notices import Notice
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -241,7 +242,8 @@ class Audit:
             },
             "arms": self._arms(),
             "frontier": self._frontier(),
-            "notices": list(self.findings),
+            "notices": [str(notice) for notice in self.findings],
+            "findings": [Notice.of(notice).to_dict() for notice in self.findings],
         }
         if self.arm_groups is not None:
             out["arm_groups"] = self.arm_groups.table(criterion, summary.cells.values())

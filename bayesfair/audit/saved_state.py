@@ -31,6 +31,7 @@ from bayesfair.audit.summary import ChosenChecks, Moments, Summary, Sums, Worst
 from bayesfair.kernels.conjugate import BeliefTable
 from bayesfair.kernels.propensities import Histogram
 from bayesfair.kernels.stream import StreamState
+from bayesfair.notices import Notice
 from bayesfair.probabilities import Repairs, Resolution
 
 __all__ = ["IN_POSTERIOR", "N_CHAINS", "Groups", "folded", "packed", "unpacked"]
@@ -88,8 +89,8 @@ def packed(audit: Audit) -> tuple[dict[str, Any], Groups]:
         "selection": summary.selection,
         "source": summary.source,
         "missing": summary.missing,
-        "notices": list(summary.notices),
-        "findings": list(audit.findings),
+        "notices": [Notice.of(notice).to_dict() for notice in summary.notices],
+        "findings": [Notice.of(notice).to_dict() for notice in audit.findings],
         "extra": audit.extra,
         "family": summary.start.family,
         "beliefs": type(summary.end.beliefs).__name__,
@@ -262,7 +263,7 @@ def unpacked(
         series=Series(**series),
         cells=_to_cells(text["selection"], groups["cells"], len(arms)),
         missing=text["missing"],
-        notices=tuple(text["notices"]),
+        notices=tuple(Notice.of(notice) for notice in text["notices"]),
         repairs=Repairs(
             int(terms["n_rescaled"]), float(terms["largest_repair"]), int(terms["n_clipped"])
         ),
@@ -281,7 +282,7 @@ def unpacked(
         summary=summary,
         objective=objective,
         regret_objective=regret,
-        findings=tuple(text["findings"]),
+        findings=tuple(Notice.of(notice) for notice in text["findings"]),
         extra=dict(text["extra"]),
         arm_groups=pairs,
     )

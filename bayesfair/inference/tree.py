@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.errors import OptionError
+from bayesfair.notices import notices_to_json
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -47,6 +48,9 @@ def make_tree(groups: Mapping[str, Any], attrs: Mapping[str, Any]) -> xr.DataTre
     tree = xr.DataTree.from_dict({f"/{name}": group for name, group in groups.items()})
     tree.attrs.update({"bayesfair": vars(bayesfair)["__version__"]})
     for name, value in attrs.items():
+        if name == "notices":
+            tree.attrs[name] = notices_to_json(value)
+            continue
         plain = isinstance(value, (str, int, float)) and not isinstance(value, bool)
         tree.attrs[name] = value if plain else json.dumps(value, default=_plain)
     return tree

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import TYPE_CHECKING, Any
 
 from bayesfair.comparisons import Comparisons
+from bayesfair.notices import notices_from_json, unique
 from bayesfair.ranking.table import rank_table
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def fit_summary(
         )
         order = ("mean", "sd", "lower", "upper")
         items[-1]["log_worth"] = {key: items[-1]["log_worth"][key] for key in order}
+    notices = unique(_notices(tree, comparisons, anchor))
     found = ("khat", "ess", "rhat_max", "ess_min", "divergences")
     return {
         "bayesfair": str(attrs["bayesfair"]),
@@ -79,12 +80,13 @@ def fit_summary(
             "never_win": list(links.never_win),
         },
         "diagnostics": {name: _plain(attrs.get(name)) for name in found},
-        "notices": _notices(tree, comparisons, anchor),
+        "notices": [str(text) for text in notices],
+        "findings": [text.to_dict() for text in notices],
     }
 
 
 def _notices(tree: xr.DataTree, comparisons: Comparisons, anchor: str | None) -> list[str]:
-    notices = list(json.loads(str(tree.attrs.get("notices", "[]"))))
+    notices: list[str] = list(notices_from_json(tree.attrs.get("notices")))
     links = comparisons.connectivity()
     known = set(notices)
     notices += [text for text in links.sentences() if text not in known and not links.mle_exists]
