@@ -147,7 +147,7 @@ def test_json_keys_are_fixed_and_plain():
     out = bf.audit(bf.read_history(examples.path("ecmo")), seed=1).to_dict()
     assert list(out) == [
         "bayesfair", "verdict", "log", "criterion", "subjective", "objective", "calibration",
-        "arms", "frontier", "notices",
+        "arms", "frontier", "notices", "findings",
     ]  # fmt: skip
     assert list(out["log"]) == [
         "source", "n_rounds", "n_arms", "arms", "selection", "n_skipped", "n_unobserved",

@@ -14,7 +14,7 @@ SHARED = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
 needs_shared = pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared/data")
 
 KEYS = ["bayesfair", "model", "method", "prior", "ties", "n_comparisons", "items", "graph",
-        "diagnostics", "notices"]  # fmt: skip
+        "diagnostics", "notices", "findings"]  # fmt: skip
 
 
 def run(capsys, *args):

@@ -279,7 +279,7 @@ def test_json_keys_and_report():
         numbers = json.loads(json.dumps(audit.to_dict(), allow_nan=False))
         assert list(numbers) == [
             "bayesfair", "verdict", "log", "criterion", "subjective", "objective", "calibration",
-            "items", "frontier", "notices",
+            "items", "frontier", "notices", "findings",
         ]  # fmt: skip
         assert set(numbers["subjective"]) == {
             "smallest_eps2", "worst", "n_violating_rounds", "verdict",
