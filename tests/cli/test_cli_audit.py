@@ -160,7 +160,7 @@ def test_in_parts_and_whole_are_the_same(capsys, tmp_path):
 
 def test_installed_command_ends_with_status_2_and_no_traceback(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-m", "bayesfair.cli", "audit", str(tmp_path / "absent.csv")],
+        [sys.executable, "-m", "bayesfair", "audit", str(tmp_path / "absent.csv")],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 2
@@ -238,7 +238,7 @@ def test_flags_are_the_options_of_the_reader(capsys, tmp_path):
 @pytest.mark.parametrize("more", [(), ("--json", "-"), ("--fail-on", "unfair")], ids=str)
 def test_a_reader_that_leaves_early_changes_nothing(more):
     """`bayesfair audit ... | head`: no message, and the status is that of the audit."""
-    command = [sys.executable, "-m", "bayesfair.cli", "audit", "--example", "ecmo", "--eps1", "0"]
+    command = [sys.executable, "-m", "bayesfair", "audit", "--example", "ecmo", "--eps1", "0"]
     started = subprocess.Popen([*command, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     started.stdout.close()
     err = started.stderr.read().decode()

@@ -306,7 +306,7 @@ def test_half_tie_bradley_terry_of_published_golden_values(capsys, args, shares)
 
 def test_help_and_import_stay_light():
     done = subprocess.run(
-        [sys.executable, "-c", "import bayesfair.cli_fit, sys; print(*sys.modules)"],
+        [sys.executable, "-c", "import bayesfair.cli.fit, sys; print(*sys.modules)"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     loaded = set(done.stdout.split())
@@ -337,7 +337,7 @@ def test_a_fit_without_nuts_never_loads_pymc_or_matplotlib():
 
 @needs_shared
 def test_a_narrow_terminal_gets_whole_lines(capsys, monkeypatch):
-    from bayesfair import cli_fit
+    from bayesfair.cli import fit as cli_fit
 
     baseball = SHARED / "baseball.csv"
     options = [baseball, "--left", "home.team", "--right", "away.team", "--wins",

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bayesfair.cli_tools import check_suffix, check_targets, write
+from bayesfair.cli.tools import check_suffix, check_targets, write
 
 __all__ = ["FIT_HELP", "fit_command", "outcome_words", "render_fit"]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from bayesfair.cli_tools import labels
+from bayesfair.cli.tools import labels
 from bayesfair.errors import OptionError
 
 if TYPE_CHECKING:

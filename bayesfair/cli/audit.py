@@ -1,41 +1,26 @@
-"""The command line; the only place that prints. Heavy imports happen inside the commands."""
+"""The command ``bayesfair audit``: whether a logged decision history is fair."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from bayesfair.cli_duels import AUDIT_COMPARISONS_HELP, audit_comparisons_command
-from bayesfair.cli_fit import FIT_HELP, fit_command
-from bayesfair.cli_resume import arms_of, earlier_audit, go_on
-from bayesfair.cli_tools import Progress, check_suffix, check_targets, labels, reading, words, write
-from bayesfair.cli_tools import numbers as numbers_of
+from bayesfair.cli.resume import arms_of, earlier_audit, go_on
+from bayesfair.cli.tools import Progress, check_suffix, check_targets, labels, reading, words, write
+from bayesfair.cli.tools import numbers as numbers_of
 
-app = typer.Typer(
-    name="bayesfair",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    help="Was a sequence of logged decisions fair to its options, and how sure can one be?",
-)
+__all__ = ["AUDIT_HELP", "audit_command"]
 
 _SCAN_BYTES = 500_000_000
 """Files above this size are read in parts."""
 
-VERDICT_EXIT = {
+_EXIT = {
     "unfair": ("unfair",),
     "undetermined": ("unfair", "undetermined", "not_auditable"),
 }
-
-
-@app.callback()
-def _root() -> None:
-    """Make commands, not one command (typer would fold a single one into the program)."""
 
 
 AUDIT_HELP = """Audit a logged decision history.
@@ -49,7 +34,6 @@ Example: `bayesfair audit log.csv --arm item_id --reward click --propensity p --
 """
 
 
-@app.command(name="audit", help=AUDIT_HELP)
 def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, options are arguments
     context: typer.Context,
     log: Annotated[
@@ -152,7 +136,7 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
     if (log is None) == (example is None):
         raise OptionError("give a LOG to audit, or --example ecmo; see bayesfair audit --help.")
     if fail_on is not None:
-        check_choice(fail_on, "--fail-on", tuple(VERDICT_EXIT))
+        check_choice(fail_on, "--fail-on", tuple(_EXIT))
     if rounds is not None and by is not None:
         raise OptionError("--rounds writes one log; it cannot be combined with --by.")
     if max_regret_per_round is not None:
@@ -220,56 +204,11 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         result.save(save)
     _write_report(result, report)
     write(numbers, str(result), json_file)
-    if fail_on is not None and numbers["verdict"] in VERDICT_EXIT[fail_on]:
+    if fail_on is not None and numbers["verdict"] in _EXIT[fail_on]:
         print(f"verdict {numbers['verdict']} (--fail-on {fail_on})", file=sys.stderr)
         raise typer.Exit(1)
     if max_regret_per_round is not None:
         _check_regret(numbers, max_regret_per_round)
-
-
-@app.command(name="simulate")
-def simulate_command(  # noqa: PLR0917 - typer: options are arguments
-    policy: Annotated[
-        str, typer.Argument(help="sd_ts, sd_ts_mixture, fair_sd_ts, thompson, uniform, ...")
-    ],
-    arms: Annotated[str, typer.Option(help="True mean rewards, such as a=.6,b=.5.")],
-    rounds: Annotated[int, typer.Option(help="Rounds per run.")] = 10_000,
-    param: Annotated[
-        list[str] | None, typer.Option(help="Parameter of the rule, eps2=.1; may be repeated.")
-    ] = None,
-    runs: Annotated[int, typer.Option(help="Independent runs; column `run` in the log.")] = 1,
-    batch: Annotated[int, typer.Option(help="Rounds between updates of the beliefs.")] = 1,
-    delay: Annotated[int, typer.Option(help="Rounds by which every reward comes late.")] = 0,
-    seed: Annotated[int, typer.Option(help="Of the run.")] = 0,
-    out: Annotated[
-        Path | None, typer.Option(help="Write the log to this .parquet or .csv file.")
-    ] = None,
-    json_file: Annotated[
-        str | None, typer.Option("--json", help="Write JSON to a file, or - for standard output.")
-    ] = None,
-) -> None:
-    """Run a decision rule on Bernoulli arms and log its exact selection probabilities.
-
-    Example: `bayesfair simulate sd_ts --arms a=.6,b=.5,c=.4 --rounds 100000 --out run.parquet`
-
-    Then: `bayesfair audit run.parquet`
-
-    The rule fair_sd_dts runs duels; its arms are worths: `--arms a=3,b=2,c=1`.
-    """
-    from bayesfair.simulation_report import next_step, report, write_runs
-
-    check_targets({"--json": json_file, "--out": out}, read=None)
-    numbers, text, logs = report(
-        policy, arms, rounds, param or [], runs=runs, batch=batch, delay=delay, seed=seed
-    )
-    if out is not None:
-        write_runs(logs, out)
-        text += f"\n\n{next_step(logs, out)}"
-    write(numbers, text, json_file)
-
-
-app.command(name="fit", help=FIT_HELP)(fit_command)
-app.command(name="audit-comparisons", help=AUDIT_COMPARISONS_HELP)(audit_comparisons_command)
 
 
 def _read(source: Any, scan: bool | None, **options: Any) -> Any:
@@ -331,24 +270,3 @@ def _check_regret(numbers: dict[str, Any], limit: float) -> None:
             failed = True
     if failed:
         raise typer.Exit(1)
-
-
-def main(run: Callable[[], Any] = app) -> None:
-    """Run the command line: bad input ends with one message and status 2, without a traceback."""
-    try:
-        run()
-    except ValueError as error:
-        from bayesfair.errors import BayesfairError
-
-        if not isinstance(error, BayesfairError):
-            raise
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        raise SystemExit(2) from None
-    except OSError as error:
-        name = "" if error.filename is None else f" {str(error.filename)[:200]!r}"
-        print(f"cannot read or write{name}: {error.strerror or error}.", file=sys.stderr)
-        raise SystemExit(2) from None
-
-
-if __name__ == "__main__":
-    main()

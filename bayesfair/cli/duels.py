@@ -80,8 +80,8 @@ def audit_comparisons_command(  # noqa: D103, PLR0917 - typer: the help is above
 ) -> None:
     from bayesfair.audit.duels import audit_comparisons
     from bayesfair.checks import check_choice
-    from bayesfair.cli_fit import outcome_words
-    from bayesfair.cli_tools import check_targets, labels, reading, write
+    from bayesfair.cli.fit import outcome_words
+    from bayesfair.cli.tools import check_targets, labels, reading, write
     from bayesfair.errors import BayesfairWarning
     from bayesfair.readers.comparison_probabilities import header_of, read_duel_probabilities
     from bayesfair.readers.comparisons import read_comparisons
