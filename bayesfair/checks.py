@@ -15,6 +15,7 @@ __all__ = [
     "as_generator",
     "as_numbers",
     "check_choice",
+    "check_count",
     "check_in_range",
     "check_known",
     "did_you_mean",
@@ -98,6 +99,23 @@ def check_in_range(
     if not (above and below):
         left, right = "(" if low_open else "[", ")" if high_open else "]"
         raise OptionError(f"{name}={value!r} must be a number in {left}{low:g}, {high:g}{right}.")
+    return number
+
+
+def check_count(value: Any, name: str, low: int = 0) -> int:
+    """Return ``value`` as int if it is a whole number from ``low`` on, else raise naming it."""
+    try:
+        number = -1 if isinstance(value, (bool, np.bool_)) else int(value)
+        whole = number == value and number >= low
+    except (TypeError, ValueError, OverflowError):
+        whole = False
+    if not whole:
+        raise OptionError(
+            f"{name}={value!r} must be a whole number from {low} on.",
+            kind="not_a_count",
+            column=name,
+            value=str(value),
+        )
     return number
 
 

@@ -9,16 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import check_choice, check_in_range
+from bayesfair.checks import check_choice, check_count, check_in_range
 from bayesfair.errors import OptionError
 from bayesfair.kernels.stream import TOLERANCES
 
 __all__ = [
     "DIVERGENCE_NAMES",
     "EPS1_GRID",
+    "JUDGES",
+    "QUESTIONS",
     "VERDICTS",
     "Criterion",
+    "default_eps2",
+    "eps2_options",
     "finite_or_text",
+    "top_verdict",
     "worst_verdict",
 ]
 
@@ -32,6 +37,18 @@ DIVERGENCE_NAMES = (
 )
 EPS1_GRID = tuple(0.25 * i for i in range(9))
 """eps1 values of the frontier: 0, 0.25, ..., 2, and the one asked for."""
+
+LARGEST_EPS2 = 0.05
+"""The default eps2, wherever no more than ten arms are on offer in a round."""
+
+JUDGES = ("both", "subjective", "objective")
+"""Which of the two questions the top verdict answers."""
+
+QUESTIONS = {
+    "subjective": "under the beliefs of each round",
+    "objective": "under the true rewards",
+}
+"""The two questions of an audit, in the words that text, report and JSON share."""
 
 VERDICTS = ("unfair", "undetermined", "not_auditable", "fair")
 """From worst to best."""
@@ -55,6 +72,14 @@ class Criterion:
         Excesses up to eps2 + tolerance are not violations.
     tolerance_given : bool
         Whether the tolerance was asked for; otherwise it follows the resolution of the log.
+    eps2_arms : int or None
+        The number of arms that the default eps2 was made for, fixed where the log begins; None
+        where eps2 was asked for.
+    from_round : int
+        First round that is judged, counted from the start of the log; the rounds before it serve
+        the beliefs alone.
+    judge : str
+        ``"both"``, ``"subjective"`` or ``"objective"``: whose verdict is the top one.
 
     Raises
     ------
@@ -69,6 +94,9 @@ class Criterion:
     reward_divergence: str = "total_variation"
     tolerance: float = 1e-9
     tolerance_given: bool = False
+    eps2_arms: int | None = None
+    from_round: int = 0
+    judge: str = "both"
 
     def __post_init__(self) -> None:
         """Validate the ranges."""
@@ -77,8 +105,23 @@ class Criterion:
         put(self, "eps2", check_in_range(self.eps2, "eps2", 0, 1e6))
         put(self, "delta", check_in_range(self.delta, "delta", 0, 0.5, high_open=True))
         put(self, "tolerance", check_in_range(self.tolerance, "tolerance", 0, 1))
+        put(self, "from_round", check_count(self.from_round, "from_round"))
+        check_choice(self.judge, "judge", JUDGES)
         check_choice(self.divergence, "divergence", DIVERGENCE_NAMES)
         check_choice(self.reward_divergence, "reward_divergence", DIVERGENCE_NAMES)
+
+    @property
+    def eps2_reason(self) -> str:
+        """Why eps2 is what it is, in words."""
+        k = self.eps2_arms
+        if k is None:
+            return "asked for"
+        if default_eps2(k) == LARGEST_EPS2:
+            return f"the default for up to 10 arms on offer in a round: {LARGEST_EPS2:g}"
+        return (
+            f"the default min({LARGEST_EPS2:g}, 1/(2k)) for the {k} arms on offer at most in one "
+            "round"
+        )
 
     @property
     def grid(self) -> tuple[float, ...]:
@@ -121,6 +164,7 @@ class Criterion:
     def require_same(self, other: Criterion) -> None:
         """Raise unless summaries made under both criteria can be merged."""
         names = ["eps1", "eps2", "delta", "divergence", "reward_divergence", "tolerance_given"]
+        names += ["from_round", "judge"]
         if self.tolerance_given and other.tolerance_given:
             names.append("tolerance")
         for name in names:
@@ -129,6 +173,62 @@ class Criterion:
                     f"audits with {name}={getattr(self, name)!r} and {getattr(other, name)!r} "
                     "cannot be merged; make both with the same criterion."
                 )
+
+
+def default_eps2(k: int) -> float:
+    """Return the eps2 for ``k`` arms on offer in one round: min(0.05, 1/(2k)).
+
+    Among k arms probabilities are of the order of 1/k. An allowance that does not shrink with k is
+    one that rules over many arms cannot fail, whatever they do.
+
+    Examples
+    --------
+    >>> default_eps2(2), default_eps2(10), default_eps2(50)
+    (0.05, 0.05, 0.01)
+    """
+    return min(LARGEST_EPS2, 1 / (2 * max(k, 1)))
+
+
+def eps2_options(eps2: float | None, k: int) -> dict[str, Any]:
+    """Return ``eps2`` and ``eps2_arms`` of a `Criterion`: as asked for, or the default for ``k``.
+
+    Examples
+    --------
+    >>> eps2_options(None, 50), eps2_options(0.1, 50)
+    ({'eps2': 0.01, 'eps2_arms': 50}, {'eps2': 0.1, 'eps2_arms': None})
+    """
+    if eps2 is not None:
+        return {"eps2": eps2, "eps2_arms": None}
+    return {"eps2": default_eps2(k), "eps2_arms": k}
+
+
+def top_verdict(
+    subjective: str, objective: str | None, *, judge: str = "both", known: bool = False
+) -> str:
+    """Return the verdict of an audit from those of its two questions.
+
+    Parameters
+    ----------
+    subjective, objective : str
+        The two verdicts; objective None where that part was left out.
+    judge : str
+        Which of them counts; ``"both"``: unfair if either is, fair only if both are.
+    known : bool
+        Whether the true rewards are known: then ``"both"`` is the objective one, since what the
+        rule may have known beside the log is no longer a guess.
+
+    Examples
+    --------
+    >>> top_verdict("unfair", "fair"), top_verdict("fair", "undetermined")
+    ('unfair', 'undetermined')
+    >>> top_verdict("unfair", "fair", known=True), top_verdict("unfair", "fair", judge="objective")
+    ('fair', 'fair')
+    """
+    if objective is None or judge == "subjective":
+        return subjective
+    if known or judge == "objective":
+        return objective
+    return worst_verdict(subjective, objective)
 
 
 def worst_verdict(*verdicts: str) -> str:
