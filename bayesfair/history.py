@@ -95,6 +95,9 @@ class History:
         Column of the source that held the rewards, so that errors can name it.
     repairs : Repairs
         What was put right within the tolerance; counted here.
+    unused_columns : tuple of str
+        Columns of the source that nothing was read from: what the rule may have seen, and the audit
+        does not.
 
     Raises
     ------
@@ -133,6 +136,7 @@ class History:
     missing: str = "error"
     repairs: Repairs = field(default=Repairs())
     reward_column: str = "reward"
+    unused_columns: tuple[str, ...] = ()
 
     def __post_init__(self, known_until: ArrayLike | None) -> None:
         """Validate once; see the class for what may be raised."""

@@ -182,6 +182,7 @@ class Builder:
                 resolution=resolution or Resolution(),
                 missing=str(self.missing),
                 reward_column=self.layout.reward,
+                unused_columns=self.layout.unused,
             )
         except ProbabilityError as error:
             raise ProbabilityError(f"{error}{self._columns_of(str(error))}") from None

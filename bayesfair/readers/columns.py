@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bayesfair.checks import listed
 from bayesfair.errors import ArmError, DataError, OptionError
@@ -45,6 +45,8 @@ class Layout:
         A propensity column that is not used, only compared with the probabilities of all arms.
     notices : tuple of str
         What was taken up or left aside by itself.
+    unused : tuple of str
+        Columns of the source that play no part, as they stand in it.
     """
 
     arm: str
@@ -61,6 +63,7 @@ class Layout:
     order_was_found: bool = False
     spare: str | None = None
     notices: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
 
     @property
     def columns(self) -> list[str]:
@@ -148,6 +151,7 @@ def resolve_layout(
         marks = pattern_of(offered, "offered")
     elif offered:
         listing = find(offered, "offered")
+    matched = {*full.values(), *marks.values()}  # a notice says which of them are left aside
     if arms is not None:
         full, note = _only(full, arms, "probability")
         notices += note
@@ -169,7 +173,7 @@ def resolve_layout(
         chance = None
     if known_at and known_until:
         raise OptionError("give known_at or known_until, not both.")
-    return Layout(
+    found = Layout(
         arm=chosen,
         reward=find(reward, "reward"),
         propensity=chance,
@@ -187,6 +191,8 @@ def resolve_layout(
         spare=spare,
         notices=tuple(notices),
     )
+    used = matched.union(found.columns)
+    return replace(found, unused=tuple(column for column in header if column not in used))
 
 
 def _matching(header: Sequence[str], pattern: str, source: str) -> dict[str, str]:

@@ -75,6 +75,11 @@ class HistoryScan:
     _plan: Plan = field(repr=False)
 
     @property
+    def unused_columns(self) -> tuple[str, ...]:
+        """Columns of the source that nothing is read from."""
+        return self._plan.layout.unused
+
+    @property
     def n_arms(self) -> int:
         """Number of arms, k."""
         return len(self.arms)
