@@ -15,6 +15,7 @@ from bayesfair.history import History
 from bayesfair.performance import utility
 from bayesfair.policies import FairSDDTS, policy_from_name
 from bayesfair.simulate import simulate
+from bayesfair.writing import replacing
 
 __all__ = ["next_step", "parse_arms", "report", "write_runs"]
 
@@ -256,7 +257,8 @@ def write_runs(logs: Mapping[str, History | DuelLog], path: Path) -> None:
         run = {"run": pa.array([label] * log.n_rounds, pa.string())} if len(logs) > 1 else {}
         tables.append(pa.table(run | _columns(log)))
     whole = pa.concat_tables(tables)
-    if path.suffix == ".csv":
-        pa_csv.write_csv(whole, path)
-    else:
-        pq.write_table(whole, path)
+    with replacing(path) as draft:
+        if path.suffix == ".csv":
+            pa_csv.write_csv(whole, draft)
+        else:
+            pq.write_table(whole, draft)

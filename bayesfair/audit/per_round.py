@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.errors import OptionError
+from bayesfair.writing import replacing
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -104,10 +106,17 @@ def write_rounds(audit: Audit, path: Any) -> int:
     ``p_best_{arm}`` for every arm.
     """
     import pyarrow as pa
+
+    labels = pa.array([*audit.summary.arms, None], pa.string())
+    with replacing(path) as draft:
+        return _write_parquet(audit, draft, labels)
+
+
+def _write_parquet(audit: Audit, path: Path, labels: Any) -> int:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     arms = audit.summary.arms
-    labels = pa.array([*arms, None], pa.string())
     writer, total = None, 0
     try:
         for part in iter_rounds(audit):

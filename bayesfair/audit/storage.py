@@ -27,6 +27,7 @@ from bayesfair.audit.result import Audit
 from bayesfair.audit.saved_state import IN_POSTERIOR, folded, packed, unpacked
 from bayesfair.checks import listed
 from bayesfair.errors import DataError, OptionError
+from bayesfair.writing import check_target, write_tree
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -112,10 +113,7 @@ def save_audit(audit: Audit | AuditGroup, path: Any, *, rounds: bool = False) ->
     """
     import xarray as xr
 
-    path = Path(path)
-    if path.is_dir() or not path.parent.is_dir():
-        what = "is a folder" if path.is_dir() else f"there is no folder {str(path.parent)!r}"
-        raise OptionError(f"cannot save the audit as {str(path)!r}: {what}. Give a file name.")
+    path = check_target(path, "path")
     audits = audit.audits if isinstance(audit, AuditGroup) else {"": audit}
     for label in (*audits, *(arm for one in audits.values() for arm in one.summary.arms)):
         if "\0" in label:
@@ -151,16 +149,7 @@ def save_audit(audit: Audit | AuditGroup, path: Any, *, rounds: bool = False) ->
         }
         for at, data in found.items()
     }
-    # a run that is cut off leaves no half-written file, nor takes an older one along
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        tree = xr.DataTree.from_dict(found)
-        tree.to_netcdf(
-            partial, engine="h5netcdf", encoding={a: e for a, e in encoding.items() if e}
-        )
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_tree(xr.DataTree.from_dict(found), path, {a: e for a, e in encoding.items() if e})
 
 
 def _rounds(audit: Audit) -> xr.Dataset:

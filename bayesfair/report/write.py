@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
-from pathlib import Path
 from typing import Any
 
 from bayesfair.audit.criterion import VERDICTS
@@ -24,6 +21,7 @@ from bayesfair.errors import OptionError
 from bayesfair.report import words
 from bayesfair.report.figures import audit_figures, group_figures
 from bayesfair.report.labels import LONGEST, clean, short
+from bayesfair.writing import check_target, write_text
 
 __all__ = ["write_report"]
 
@@ -67,9 +65,9 @@ def write_report(audit: Any, path: Any, *, command: str | None = None) -> None:
     '<!DOCTYPE html>'
     """
     try:
-        target = _target(path)
+        target = check_target(path, "path")
         page = report_page(audit, command=command)
-        _replace(target, page.encode("utf-8"))
+        write_text(target, page)
     except OSError as error:
         raise OptionError(
             f"cannot write the report to {str(path)[:200]!r}: {error.strerror or error}."
@@ -205,35 +203,3 @@ def _script_safe(numbers: dict[str, Any]) -> str:
     """Return JSON that cannot end or change the script element it stands in."""
     text = json.dumps(numbers, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _target(path: Any) -> Path:
-    """Refuse what cannot be a file before the page is made."""
-    try:
-        target = Path(path)
-    except TypeError:
-        raise OptionError(f"path={path!r} must be the name of a file.") from None
-    if not str(path).strip() or "\0" in str(path) or target.is_dir():
-        raise OptionError(f"the report's path {str(path)!r} must be the name of a file.")
-    if not target.parent.is_dir():
-        raise OptionError(
-            f"the report's path {str(path)[:200]!r}: there is no folder "
-            f"{str(target.parent)[:200]!r}. Make it first."
-        )
-    return target
-
-
-def _replace(target: Path, content: bytes) -> None:
-    """Write a whole file or leave what was there; pipes and devices are written to as they are."""
-    if target.exists() and not target.is_file():
-        with target.open("wb") as out:
-            out.write(content)
-        return
-    target = Path(os.path.realpath(target))  # a link stays a link
-    draft = target.parent / f".bayesfair-{secrets.token_hex(8)}.tmp"
-    try:
-        with draft.open("xb") as out:
-            out.write(content)
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
