@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from bayesfair.cli.tools import check_suffix, check_targets, write
+from bayesfair.writing import replacing, write_tree
 
 __all__ = ["FIT_HELP", "fit_command", "outcome_words", "render_fit"]
 
@@ -190,7 +191,7 @@ def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options a
     if check:
         numbers["notices"] += _checks(tree, comparisons, seed)
     if save is not None:
-        tree.to_netcdf(save, engine="h5netcdf")
+        write_tree(tree, save)
     if plot is not None:
         _draw(tree, plot, anchor)
     text = render_fit(tree, comparisons, numbers, width=_terminal_width())
@@ -290,7 +291,9 @@ def _draw(tree: Any, path: Path, anchor: str | None) -> None:
     size = rank_figure_size(table.sizes["item"])
     figure = Figure(figsize=size, layout="constrained")
     plot_ranks(table, ax=figure.subplots())
-    figure.savefig(path, dpi=min(100, _MOST_PIXELS / max(size)))
+    kind = path.suffix[1:].lower()
+    with replacing(path) as draft:
+        figure.savefig(draft, format=kind, dpi=min(100, _MOST_PIXELS / max(size)))
 
 
 def _terminal_width() -> int | None:

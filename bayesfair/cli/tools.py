@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bayesfair.errors import OptionError
+from bayesfair.writing import write_text
 
 __all__ = [
     "Progress",
@@ -158,7 +159,7 @@ def write(found: dict[str, Any], text: str, json_file: str | None) -> None:
         say(as_json)
         return
     if json_file is not None:
-        Path(json_file).write_text(as_json + "\n", encoding="utf-8")
+        write_text(json_file, as_json + "\n")
     say(text)
 
 

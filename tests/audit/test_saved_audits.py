@@ -57,7 +57,7 @@ def test_a_place_that_cannot_be_written_is_named(saved, tmp_path):
     audit, _ = saved
     with pytest.raises(bf.OptionError, match="there is no folder"):
         audit.save(tmp_path / "absent" / "a.nc")
-    with pytest.raises(bf.OptionError, match="is a folder"):
+    with pytest.raises(bf.OptionError, match="must be the name of a file"):
         audit.save(tmp_path)
 
 

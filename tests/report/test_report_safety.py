@@ -121,7 +121,7 @@ def test_a_failed_write_keeps_the_old_page(ecmo, tmp_path, monkeypatch):
     def full(self, other):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pathlib.Path.replace", full)
+    monkeypatch.setattr("os.replace", full)
     with pytest.raises(OptionError, match="No space left on device"):
         bf.write_report(ecmo, target)
     assert target.read_text() == "old"
