@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
+from bayesfair.cli import options as opt
 from bayesfair.cli.resume import arms_of, earlier_audit, go_on
 from bayesfair.cli.tools import Progress, check_suffix, check_targets, labels, reading, words, write
 from bayesfair.cli.tools import numbers as numbers_of
@@ -36,99 +37,46 @@ Example: `bayesfair audit log.csv --arm item_id --reward click --propensity p --
 
 def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, options are arguments
     context: typer.Context,
-    log: Annotated[
-        str | None, typer.Argument(help="CSV or Parquet: a file, a folder or a glob.")
-    ] = None,
-    example: Annotated[str | None, typer.Option(help="Audit a bundled log instead: ecmo.")] = None,
-    arm: Annotated[str, typer.Option(help="Column of the chosen arm.")] = "arm",
-    reward: Annotated[str, typer.Option(help="Column of its reward.")] = "reward",
-    propensity: Annotated[
-        str | None, typer.Option(help="Column of the chosen arm's probability; '' for none.")
-    ] = None,
-    probabilities: Annotated[
-        str | None, typer.Option(help="Pattern of the columns of all arms, such as p_{arm}.")
-    ] = None,
-    order: Annotated[
-        str | None, typer.Option(help="Column that orders the rounds; '' for file order.")
-    ] = None,
-    by: Annotated[str | None, typer.Option(help="Column that splits the log into several.")] = None,
-    arms: Annotated[
-        str | None, typer.Option(help="Labels, comma-separated; or by_group with --by.")
-    ] = None,
-    offered: Annotated[str | None, typer.Option(help="Columns or list of arms on offer.")] = None,
-    offered_delimiter: Annotated[str, typer.Option(help="Separates arms in such a list.")] = "|",
-    known_at: Annotated[
-        str | None, typer.Option(help="Column: first round or time that may use the reward.")
-    ] = None,
-    known_until: Annotated[
-        str | None, typer.Option(help="Column: number of rounds whose rewards are known (batches).")
-    ] = None,
-    rewards: Annotated[str | None, typer.Option(help="Worth of words, as in won=1,lost=0.")] = None,
-    missing: Annotated[
-        str, typer.Option(help="Missing rewards: error, unobserved, drop, or a number.")
-    ] = "error",
-    delimiter: Annotated[str | None, typer.Option(help="Of text files; default detected.")] = None,
-    decimal: Annotated[str, typer.Option(help="Decimal sign of text files.")] = ".",
-    probability_tolerance: Annotated[
-        float | None, typer.Option(help="How far a row of probabilities may sum from 1.")
-    ] = None,
-    eps1: Annotated[float, typer.Option(help="Slope of smooth fairness.")] = 2.0,
-    eps2: Annotated[float, typer.Option(help="Allowance of smooth fairness.")] = 0.05,
-    delta: Annotated[float, typer.Option(help="Objective verdict: fair from 1 - delta on.")] = 0.05,
-    divergence: Annotated[
-        str, typer.Option(help="D between decisions, and rewards unless given.")
-    ] = "total_variation",
-    reward_divergence: Annotated[str | None, typer.Option(help="D between rewards.")] = None,
-    family: Annotated[
-        str, typer.Option(help="Rewards: auto, bernoulli, finite, poisson, normal.")
-    ] = "auto",
-    prior: Annotated[
-        str | None, typer.Option(help="Parameters of the prior for every arm, e.g. 0.5,0.5.")
-    ] = None,
-    support: Annotated[
-        str | None,
-        typer.Option(help="All values that a reward can take (finite), e.g. 1,2,3,4,5."),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(help="PyMC model of the true rewards, bernoulli_hierarchical..."),
-    ] = None,
-    tolerance: Annotated[
-        float | None, typer.Option(help="Excess that does not count as a violation.")
-    ] = None,
-    draws: Annotated[int, typer.Option(help="Posterior draws.")] = 4000,
-    seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
-    objective: Annotated[bool, typer.Option(help="Also audit against the true rewards.")] = True,
-    prior_sensitivity: Annotated[
-        bool,
-        typer.Option(
-            "--prior-sensitivity", help="Also: does the objective verdict hang on the prior?"
-        ),
-    ] = False,
-    json_file: Annotated[
-        str | None, typer.Option("--json", help="Write JSON to a file, or - for standard output.")
-    ] = None,
-    rounds: Annotated[
-        Path | None, typer.Option(help="Write every round to this Parquet file.")
-    ] = None,
-    save: Annotated[Path | None, typer.Option(help="Write the audit to a NetCDF file.")] = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option(help="Go on with the audit in this file (--save): LOG is what followed."),
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write a report for readers to this HTML file.")
-    ] = None,
-    fail_on: Annotated[
-        str | None, typer.Option(help="Exit 1 on this verdict or worse: unfair, undetermined.")
-    ] = None,
-    max_regret_per_round: Annotated[
-        float | None, typer.Option(help="Exit 1 if the lower bound of the regret exceeds this.")
-    ] = None,
-    scan: Annotated[
-        bool | None,
-        typer.Option(help="Read in parts, in constant memory (default: for large files)."),
-    ] = None,
+    log: opt.Log = None,
+    example: opt.ExampleLog = None,
+    arm: opt.Arm = "arm",
+    reward: opt.Reward = "reward",
+    propensity: opt.Propensity = None,
+    probabilities: opt.Probabilities = None,
+    order: opt.Order = None,
+    by: opt.By = None,
+    arms: opt.Arms = None,
+    offered: opt.OfferedArms = None,
+    offered_delimiter: opt.OfferedDelimiter = "|",
+    known_at: opt.KnownAt = None,
+    known_until: opt.KnownUntil = None,
+    rewards: opt.RewardWords = None,
+    missing: opt.MissingRewards = "error",
+    delimiter: opt.Delimiter = None,
+    decimal: opt.Decimal = ".",
+    probability_tolerance: opt.ProbabilityTolerance = None,
+    eps1: opt.Eps1 = 2.0,
+    eps2: opt.Eps2 = 0.05,
+    delta: opt.Delta = 0.05,
+    divergence: opt.Divergence = "total_variation",
+    reward_divergence: opt.RewardDivergence = None,
+    family: opt.Family = "auto",
+    prior: opt.Prior = None,
+    support: opt.Support = None,
+    model: opt.RewardModel = None,
+    tolerance: opt.Tolerance = None,
+    draws: opt.Draws = 4000,
+    seed: opt.Seed = 0,
+    objective: opt.Objective = True,
+    prior_sensitivity: opt.PriorSensitivity = False,
+    json_file: opt.JsonFile = None,
+    rounds: opt.RoundsFile = None,
+    save: opt.SaveAudit = None,
+    resume: opt.Resume = None,
+    report: opt.Report = None,
+    fail_on: opt.FailOn = None,
+    max_regret_per_round: opt.MaxRegretPerRound = None,
+    scan: opt.Scan = None,
 ) -> None:
     from bayesfair.checks import check_choice, check_in_range
     from bayesfair.errors import OptionError

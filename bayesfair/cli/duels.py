@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import Annotated, Any
+from typing import Any
 
 import typer
+
+from bayesfair.cli import options as opt
 
 __all__ = ["AUDIT_COMPARISONS_HELP", "audit_comparisons_command"]
 
@@ -27,56 +29,31 @@ _EXIT = {"unfair": ("unfair",), "undetermined": ("unfair", "undetermined")}
 
 
 def audit_comparisons_command(  # noqa: D103, PLR0917 - typer: the help is above, options are arguments
-    file: Annotated[str, typer.Argument(help="CSV, Parquet or JSON lines, one row per duel.")],
-    left: Annotated[str | None, typer.Option(help="Column of the left item.")] = None,
-    right: Annotated[str | None, typer.Option(help="Column of the right item.")] = None,
-    winner: Annotated[
-        str | None, typer.Option(help="Column of the outcome: a side, a tie, or the winner.")
-    ] = None,
-    loser: Annotated[
-        str | None, typer.Option(help="Column of the losing item; needs --winner.")
-    ] = None,
-    outcomes: Annotated[
-        str | None, typer.Option(help="What outcome words mean, e.g. 1=left,0=right,.5=tie.")
-    ] = None,
-    unknown: Annotated[str, typer.Option(help="Unknown outcome words: error, skip.")] = "error",
-    both_bad: Annotated[
-        str, typer.Option(help="'Both bad' judgements: tie, separate, drop.")
-    ] = "tie",
-    missing: Annotated[str, typer.Option(help="Rows with missing values: error, drop.")] = "error",
-    items: Annotated[
-        str | None, typer.Option(help="All items, comma-separated, also those without data.")
-    ] = None,
-    order: Annotated[
-        str | None,
-        typer.Option(help="Column to sort by (default: timestamp, tstamp); '' for none."),
-    ] = None,
-    propensity: Annotated[
-        str | None, typer.Option(help="Column of the left item's probability; '' for none.")
-    ] = None,
-    probabilities: Annotated[
-        str | None, typer.Option(help="Columns of the slot's law, p_{item}; '' for none.")
-    ] = None,
-    delimiter: Annotated[str | None, typer.Option(help="Of text files; default detected.")] = None,
-    slot: Annotated[
-        str, typer.Option(help="first: the left item; mean: half the chance of taking part.")
-    ] = "first",
-    window: Annotated[int | None, typer.Option(help="Duels per window of shares.")] = None,
-    eps1: Annotated[float, typer.Option(help="Weight of the distance of rewards.")] = 2.0,
-    eps2: Annotated[float, typer.Option(help="Slack.")] = 0.05,
-    delta: Annotated[float, typer.Option(help="Tolerated probability of unfairness.")] = 0.05,
-    model: Annotated[
-        str | None, typer.Option(help="Of the worths: bradley_terry, davidson (ties).")
-    ] = None,
-    prior_sd: Annotated[float, typer.Option(help="Of each log-worth.")] = 1.0,
-    draws: Annotated[int, typer.Option(help="Posterior draws.")] = 4000,
-    seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
-    json_file: Annotated[
-        str | None, typer.Option("--json", help="Write JSON to a file, or - for standard output.")
-    ] = None,
-    fail_on: Annotated[
-        str | None, typer.Option(help="Exit 1 on this verdict or worse: unfair, undetermined.")
-    ] = None,
+    file: opt.DuelFile,
+    left: opt.Left = None,
+    right: opt.Right = None,
+    winner: opt.Winner = None,
+    loser: opt.Loser = None,
+    outcomes: opt.Outcomes = None,
+    unknown: opt.Unknown = "error",
+    both_bad: opt.BothBad = "tie",
+    missing: opt.MissingRows = "error",
+    items: opt.Items = None,
+    order: opt.DuelOrder = None,
+    propensity: opt.DuelPropensity = None,
+    probabilities: opt.DuelProbabilities = None,
+    delimiter: opt.Delimiter = None,
+    slot: opt.Slot = "first",
+    window: opt.Window = None,
+    eps1: opt.Eps1 = 2.0,
+    eps2: opt.Eps2 = 0.05,
+    delta: opt.Delta = 0.05,
+    model: opt.DuelModel = None,
+    prior_sd: opt.PriorSd = 1.0,
+    draws: opt.Draws = 4000,
+    seed: opt.Seed = 0,
+    json_file: opt.JsonFile = None,
+    fail_on: opt.FailOn = None,
 ) -> None:
     from bayesfair.audit.duels import audit_comparisons
     from bayesfair.checks import check_choice

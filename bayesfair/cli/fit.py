@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
+from bayesfair.cli import options as opt
 from bayesfair.cli.tools import check_suffix, check_targets, write
 from bayesfair.writing import replacing, write_tree
 
@@ -44,102 +43,48 @@ _EXAMPLES: dict[str, dict[str, Any]] = {
 
 
 def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options are arguments
-    file: Annotated[str | None, typer.Argument(help="CSV, Parquet, PrefLib or JSON lines.")] = None,
-    example: Annotated[
-        str | None, typer.Option(help="Fit bundled comparisons instead: baseball.")
-    ] = None,
-    format: Annotated[str, typer.Option(help="auto (by suffix), table, preflib, json.")] = "auto",
-    left: Annotated[str | None, typer.Option(help="Column of the left item.")] = None,
-    right: Annotated[str | None, typer.Option(help="Column of the right item.")] = None,
-    winner: Annotated[
-        str | None, typer.Option(help="Column of the outcome: a side, a tie, or the winner.")
-    ] = None,
-    loser: Annotated[
-        str | None, typer.Option(help="Column of the losing item; needs --winner.")
-    ] = None,
-    wins: Annotated[
-        str | None, typer.Option(help="Columns of counts: wins of left, wins of right.")
-    ] = None,
-    tied: Annotated[str | None, typer.Option(help="Column of tie counts.")] = None,
-    outcomes: Annotated[
-        str | None,
-        typer.Option(help="What outcome words mean, e.g. 1=left,0=right,.5=tie."),
-    ] = None,
-    winner_is: Annotated[
-        str | None, typer.Option(help="What --winner holds where it could be both: side, item.")
-    ] = None,
-    unknown: Annotated[str, typer.Option(help="Unknown outcome words: error, skip.")] = "error",
-    both_bad: Annotated[
-        str, typer.Option(help="'Both bad' judgements: tie, separate, drop.")
-    ] = "tie",
-    ranking: Annotated[
-        str | None, typer.Option(help="Long form: column that tells rankings apart.")
-    ] = None,
-    item: Annotated[str | None, typer.Option(help="Long form: column of the item.")] = None,
-    rank: Annotated[
-        str | None, typer.Option(help="Long form: column of the rank, 1 = best.")
-    ] = None,
-    orderings: Annotated[
-        str | None, typer.Option(help="Wide form: columns of items, best first.")
-    ] = None,
-    ranks: Annotated[
-        str | None, typer.Option(help="Wide form: columns named like items that hold ranks.")
-    ] = None,
-    lowest_is_best: Annotated[
-        bool, typer.Option(help="Whether rank 1 is best, or of ranks more is better.")
-    ] = True,
-    tie_tolerance: Annotated[
-        float, typer.Option(help="Neighbouring ranks that differ by no more are tied.")
-    ] = 0.0,
-    chosen: Annotated[str | None, typer.Option(help="Choices: column of the chosen item.")] = None,
-    offered: Annotated[
-        str | None, typer.Option(help="Choices: column of the offered items, a|b|c.")
-    ] = None,
-    separator: Annotated[str, typer.Option(help="Between offered items.")] = "|",
-    first: Annotated[
-        str | None,
-        typer.Option(help="Column of who was shown first (or at home); or left, right: always."),
-    ] = None,
-    weight: Annotated[str | None, typer.Option(help="Column of frequency weights.")] = None,
-    items: Annotated[
-        str | None, typer.Option(help="All items, comma-separated, also those without data.")
-    ] = None,
-    partial: Annotated[
-        str | None,
-        typer.Option(help="Unranked items: subset (not on offer) or top (ranked below)."),
-    ] = None,
-    missing: Annotated[str, typer.Option(help="Rows with missing values: error, drop.")] = "error",
-    labels: Annotated[str, typer.Option(help="Items of PrefLib files: names, ids.")] = "names",
-    delimiter: Annotated[str | None, typer.Option(help="Of text files; default detected.")] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(help="plackett_luce, bradley_terry, davidson (ties), thurstone."),
-    ] = None,
-    ties: Annotated[
-        str | None, typer.Option(help="Without a tie model: half (a win each), drop.")
-    ] = None,
-    order_effect: Annotated[
-        bool | None, typer.Option(help="Effect of being first; default: if it is known who was.")
-    ] = None,
-    method: Annotated[str, typer.Option(help="auto, laplace, nuts.")] = "auto",
-    prior_sd: Annotated[
-        float, typer.Option(help="Of each log-worth; inf = maximum likelihood.")
-    ] = 1.0,
-    anchor: Annotated[
-        str | None, typer.Option(help="Item shown at log-worth 0; gaps do not change.")
-    ] = None,
-    check: Annotated[
-        bool, typer.Option(help="Also check the fit, and on what its top hangs; among the notices.")
-    ] = False,
-    draws: Annotated[int, typer.Option(help="Posterior draws.")] = 4000,
-    seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
-    json_file: Annotated[
-        str | None, typer.Option("--json", help="Write JSON to a file, or - for standard output.")
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw rank intervals: FILE.png, .svg or .pdf.")
-    ] = None,
-    save: Annotated[Path | None, typer.Option(help="Write the fit to a NetCDF file.")] = None,
+    file: opt.File = None,
+    example: opt.ExampleComparisons = None,
+    format: opt.Format = "auto",
+    left: opt.Left = None,
+    right: opt.Right = None,
+    winner: opt.Winner = None,
+    loser: opt.Loser = None,
+    wins: opt.Wins = None,
+    tied: opt.Tied = None,
+    outcomes: opt.Outcomes = None,
+    winner_is: opt.WinnerIs = None,
+    unknown: opt.Unknown = "error",
+    both_bad: opt.BothBad = "tie",
+    ranking: opt.Ranking = None,
+    item: opt.Item = None,
+    rank: opt.Rank = None,
+    orderings: opt.Orderings = None,
+    ranks: opt.Ranks = None,
+    lowest_is_best: opt.LowestIsBest = True,
+    tie_tolerance: opt.TieTolerance = 0.0,
+    chosen: opt.Chosen = None,
+    offered: opt.OfferedItems = None,
+    separator: opt.Separator = "|",
+    first: opt.First = None,
+    weight: opt.Weight = None,
+    items: opt.Items = None,
+    partial: opt.Partial = None,
+    missing: opt.MissingRows = "error",
+    labels: opt.PreflibLabels = "names",
+    delimiter: opt.Delimiter = None,
+    model: opt.WorthModel = None,
+    ties: opt.Ties = None,
+    order_effect: opt.OrderEffect = None,
+    method: opt.Method = "auto",
+    prior_sd: opt.PriorSd = 1.0,
+    anchor: opt.Anchor = None,
+    check: opt.Check = False,
+    draws: opt.Draws = 4000,
+    seed: opt.Seed = 0,
+    json_file: opt.JsonFile = None,
+    plot: opt.Plot = None,
+    save: opt.SaveFit = None,
 ) -> None:
     from bayesfair.checks import check_choice
     from bayesfair.errors import BayesfairWarning, DataError, OptionError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,6 +12,7 @@ from bayesfair.cli.audit import AUDIT_HELP, audit_command
 from bayesfair.cli.duels import AUDIT_COMPARISONS_HELP, audit_comparisons_command
 from bayesfair.cli.fit import FIT_HELP, fit_command
 from bayesfair.cli.simulate import simulate_command
+from bayesfair.cli.tools import say
 
 __all__ = ["app", "main"]
 
@@ -21,13 +22,27 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="Was a sequence of logged decisions fair to its options, and how sure can one be?",
 )
 
 
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        from bayesfair import __version__
+
+        say(f"bayesfair {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _root() -> None:
-    """Make commands, not one command (typer would fold a single one into the program)."""
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", callback=_say_version, is_eager=True),
+    ] = False,
+) -> None:
+    pass
 
 
 app.command(name="audit", help=AUDIT_HELP)(audit_command)

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
+from bayesfair.cli import options as opt
 from bayesfair.cli.tools import check_targets, write
 
 __all__ = ["simulate_command"]
 
 
 def simulate_command(  # noqa: PLR0917 - typer: options are arguments
-    policy: Annotated[
-        str, typer.Argument(help="sd_ts, sd_ts_mixture, fair_sd_ts, thompson, uniform, ...")
-    ],
-    arms: Annotated[str, typer.Option(help="True mean rewards, such as a=.6,b=.5.")],
-    rounds: Annotated[int, typer.Option(help="Rounds per run.")] = 10_000,
-    param: Annotated[
-        list[str] | None, typer.Option(help="Parameter of the rule, eps2=.1; may be repeated.")
-    ] = None,
-    runs: Annotated[int, typer.Option(help="Independent runs; column `run` in the log.")] = 1,
-    batch: Annotated[int, typer.Option(help="Rounds between updates of the beliefs.")] = 1,
-    delay: Annotated[int, typer.Option(help="Rounds by which every reward comes late.")] = 0,
-    seed: Annotated[int, typer.Option(help="Of the run.")] = 0,
-    out: Annotated[
-        Path | None, typer.Option(help="Write the log to this .parquet or .csv file.")
-    ] = None,
-    json_file: Annotated[
-        str | None, typer.Option("--json", help="Write JSON to a file, or - for standard output.")
-    ] = None,
+    policy: opt.Policy,
+    arms: opt.TrueArms,
+    rounds: opt.SimulatedRounds = 10_000,
+    param: opt.Param = None,
+    runs: opt.Runs = 1,
+    batch: opt.Batch = 1,
+    delay: opt.Delay = 0,
+    seed: opt.Seed = 0,
+    out: opt.LogOut = None,
+    json_file: opt.JsonFile = None,
 ) -> None:
     """Run a decision rule on Bernoulli arms and log its exact selection probabilities.
 
