@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import check_choice, check_known, listed
+from bayesfair.checks import check_choice, listed
 from bayesfair.comparisons.connectivity import Connectivity, connectivity_of
-from bayesfair.errors import ArmError, BayesfairWarning, DataError, OptionError
+from bayesfair.errors import OptionError
 from bayesfair.kernels.duels import DuelCounts
 from bayesfair.kernels.graph import ranking_edges, ranking_matrices
 from bayesfair.kernels.plackett_luce_stages import Chains, chains_of_pairs, chains_of_rankings
-from bayesfair.labels import clean_label
 
 __all__ = ["ComparisonCells", "DuelCounts"]
 
@@ -251,128 +247,6 @@ class ComparisonCells:
             return connectivity_of(self.items, a, b, self.left[tied], self.right[tied])
         edges = ranking_edges(self.item, self.level, self.start)
         return connectivity_of(self.items, *edges)
-
-    # -- copies --------------------------------------------------------------------------------
-
-    def with_covariates(self, covariates: Mapping[str, Any]) -> Self:
-        """Return a copy that carries item covariates.
-
-        Parameters
-        ----------
-        covariates : mapping of name to (mapping of item to number, or sequence in item order)
-
-        Raises
-        ------
-        ArmError, DataError
-            If an item has no value, or a value is not finite.
-
-        Examples
-        --------
-        >>> from bayesfair.comparisons import Comparisons
-        >>> duels = Comparisons.from_counts(["a"], ["b"], [7], [3])
-        >>> duels.with_covariates({"size": {"a": 1.5, "b": 2.0}}).covariates
-        array([[1.5],
-               [2. ]])
-        """
-        columns = []
-        for name, given in covariates.items():
-            if isinstance(given, Mapping):
-                values = {clean_label(str(item)): value for item, value in given.items()}
-                lacking = [item for item in self.items if item not in values]
-                if lacking:
-                    raise ArmError(f"covariate {name!r} has no value for {listed(lacking)}.")
-                column = np.array([values[item] for item in self.items], dtype=np.float64)
-            else:
-                column = np.asarray(given, dtype=np.float64)
-            if column.shape != (self.n_items,) or not np.isfinite(column).all():
-                raise DataError(
-                    f"covariate {name!r} must give one finite number for each of the "
-                    f"{self.n_items} items, got shape {column.shape}."
-                )
-            columns.append(column)
-        table = np.stack(columns, axis=1) if columns else None
-        return replace(self, covariate_names=tuple(map(str, covariates)), covariates=table)
-
-    def without(self, *items: str) -> Self:
-        """Return a copy without some items: their duels go, rankings close the gap.
-
-        Examples
-        --------
-        >>> from bayesfair.comparisons import Comparisons
-        >>> Comparisons.from_rankings([["a", "b", "c"]]).without("b").orderings()
-        [(('a',), ('c',))]
-        """
-        gone = [check_known(item, self.items, "item") for item in items]
-        keep = np.ones(self.n_items, bool)
-        keep[gone] = False
-        new = np.cumsum(keep, dtype=np.int32) - np.int32(1)
-        common: dict[str, Any] = {
-            "items": tuple(item for item, kept in zip(self.items, keep, strict=True) if kept),
-            "covariates": None if self.covariates is None else self.covariates[keep],
-            "notices": (*self.notices, f"{listed(items)} were left out on request."),
-            "cell": None,
-        }
-        if self.kind == "duels":
-            at = keep[self.left] & keep[self.right]
-            return replace(
-                self,
-                left=new[self.left[at]],
-                right=new[self.right[at]],
-                outcome=self.outcome[at],
-                first=self.first[at],
-                count=self.count[at],
-                row=self.row[at],
-                **common,
-            )
-        at = keep[self.item]
-        cell = self._position_cell()
-        size = np.bincount(cell[at], minlength=len(self.count))
-        ranked = np.bincount(cell[at & (self.level >= 0)], minlength=len(self.count))
-        whole = (size > 1) & (ranked > 0)
-        at &= whole[cell]
-        return replace(
-            self,
-            item=new[self.item[at]],
-            level=self.level[at],
-            start=np.concatenate([[0], np.cumsum(size[whole])]).astype(np.int64),
-            count=self.count[whole],
-            row=self.row[whole],
-            **common,
-        )
-
-    def to_duels(self) -> Self:
-        """Return rankings broken into pairs, with a warning: the pairs are not independent.
-
-        Standard errors from broken rankings are too small (a ranking of m items gives m (m - 1) / 2
-        pairs, but m - 1 choices).
-        """
-        if self.kind == "duels":
-            return self
-        warnings.warn(
-            "breaking rankings into pairs treats the pairs of one ranking as independent: standard "
-            "errors come out too small. Prefer model='plackett_luce' on the rankings.",
-            BayesfairWarning,
-            stacklevel=2,
-        )
-        won, tied = self.win_matrix(), np.triu(self.tie_matrix())
-        a, b = np.nonzero(won)
-        c, d = np.nonzero(tied)
-        outcome = np.concatenate([np.zeros(len(a), np.int8), np.full(len(c), 2, np.int8)])
-        return replace(
-            self,
-            kind="duels",
-            left=np.concatenate([a, c]).astype(np.int32),
-            right=np.concatenate([b, d]).astype(np.int32),
-            outcome=outcome,
-            first=np.zeros(len(outcome), np.int8),
-            count=np.concatenate([won[a, b], tied[c, d]]),
-            row=np.zeros(len(outcome), np.int64),
-            start=self.start[:0],
-            item=self.item[:0],
-            level=self.level[:0],
-            partial=None,
-            notices=(*self.notices, "Rankings were broken into pairs: intervals are too narrow."),
-        )
 
     def __repr__(self) -> str:
         n = self.n_comparisons

@@ -49,7 +49,8 @@ class Connectivity:
         """Return the findings in plain words; one sentence if there is nothing to worry about."""
         found = []
         if self.no_data:
-            found.append(f"No data: {listed(self.no_data)} were never compared.")
+            were = "was" if len(self.no_data) == 1 else "were"
+            found.append(f"No data: {listed(self.no_data)} {were} never compared.")
         if len(self.weak_components) > 1:
             parts = "; ".join(listed(part, 4) for part in self.weak_components[:4])
             more = len(self.weak_components) - 4
@@ -101,7 +102,7 @@ def connectivity_of(
     >>> e = np.array([], dtype=np.int32)
     >>> found = connectivity_of("abc", np.array([0, 1]), np.array([1, 0]), e, e)
     >>> found.sentences()[0]
-    "No data: 'c' were never compared."
+    "No data: 'c' was never compared."
     """
     parts = components(len(items), winner, loser, tied, tied_other)
     seen = ~parts.no_data

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesfair.comparisons.cells import ComparisonCells, DuelCounts
+from bayesfair.comparisons.cells import DuelCounts
+from bayesfair.comparisons.copies import ComparisonCopies
 from bayesfair.comparisons.duels import (
     Source,
     checked_weight,
@@ -30,7 +31,7 @@ __all__ = ["OUTCOMES", "Comparisons", "DuelCounts"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparisons(ComparisonCells):
+class Comparisons(ComparisonCopies):
     """Validated comparisons of items, as unique cells with their counts.
 
     Make one with `from_duels`, `from_counts`, `from_win_matrix`, `from_choices`, `from_rankings`,

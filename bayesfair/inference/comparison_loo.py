@@ -13,6 +13,7 @@ from bayesfair.checks import check_choice, listed
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError
 from bayesfair.inference.carry import psis_weights
+from bayesfair.inference.fitted_data import fitted_data
 from bayesfair.kernels.plackett_luce import log_likelihood_draws
 from bayesfair.kernels.plackett_luce_stages import chains_of_rankings
 
@@ -34,15 +35,8 @@ def used_cells(tree: xr.DataTree, comparisons: Comparisons) -> NDArray[np.int64]
         If the fit is of other data or of your own model, or counted ties as half wins: half a win
         has no probability.
     """
+    fitted_data(tree, comparisons)
     attrs = tree.attrs
-    items = tuple(str(item) for item in tree["posterior"].to_dataset()["item"].values)
-    if set(items) != set(comparisons.items) or float(attrs["n_comparisons"]) != float(
-        comparisons.n_comparisons
-    ):
-        raise OptionError(
-            f"the fit saw {attrs['n_comparisons']:g} comparisons of {len(items)} items, these are "
-            f"{comparisons.n_comparisons:g} of {comparisons.n_items}. Give the fitted data."
-        )
     known = ("plackett_luce", "bradley_terry", "davidson", "thurstone")
     if attrs["model"] not in known:
         raise OptionError(

@@ -115,6 +115,8 @@ def problem_of(
     if unknown:
         check_choice(unknown[0], "option", ("order_effect", "ties", *_SCALES))
     counted, treatment = _treatment(comparisons, model, ties)
+    if counted == "drop":
+        comparisons = comparisons.without_ties()
     z = comparisons.standard_covariates()[0]
     options: dict[str, Any] = {"prior_sd": prior_sd}
     if model == "plackett_luce":
@@ -246,7 +248,6 @@ def fit_comparisons(
         "draws": n_draws,
         "kind": comparisons.kind,
         "partial": comparisons.partial or "",
-        "n_comparisons": comparisons.n_comparisons,
         "source": comparisons.source,
         "reads": "log_worth",
     }
@@ -255,22 +256,37 @@ def fit_comparisons(
     if callable(build):
         if method == "laplace" or np.isinf(prior_sd):
             raise OptionError("a model of your own is sampled: use method='nuts'.")
+        for option, given in (("ties", ties), ("reference", reference)):
+            if given is not None:
+                raise OptionError(
+                    f"{option}={given!r} belongs to the shipped models; a model of your own "
+                    "decides itself. Leave it out.",
+                    kind="unused_option",
+                    column=option,
+                    value=given,
+                )
         groups, attrs = nuts_groups(comparisons, build, options, rng=rng, **nuts)
         name = f"{getattr(build, '__module__', '?')}.{getattr(build, '__qualname__', 'build')}"
-        attrs |= {"model": name, "ties": ties or "none", "prior": f"as written in {name}"}
+        attrs |= {"model": name, "ties": "none", "prior": f"as written in {name}"}
         return _accepted(groups, {**shared, **attrs}, comparisons, allow_unconverged)
 
     name = _choose_model(comparisons, model, ties)
     problem = problem_of(comparisons, name, prior_sd=prior_sd, ties=ties, **options)
+    # what is said of the data is said of those that enter the likelihood
+    used = comparisons.without_ties() if problem.ties == "drop" else comparisons
+    n_left_out = comparisons.n_comparisons - used.n_comparisons
     flat = np.isinf(prior_sd)
     if flat:
         if method == "nuts":
             raise OptionError("prior_sd=inf has no posterior to sample; give a finite prior_sd.")
-        require_maximum(comparisons, problem.likelihood)
+        require_maximum(used, problem.likelihood, ties_left_out=n_left_out)
     mode = find_mode(problem.likelihood, problem.precision)
     groups = {"mode": mode_group(comparisons, problem, mode, reference)}
     module = importlib.import_module(f"bayesfair.models.{name}") if method == "nuts" else None
     attrs = {"model": name, "ties": problem.ties, "prior_sd": prior_sd, "method": "mle"}
+    attrs |= {"n_ties_left_out": n_left_out}
+    # with these `problem_of` makes the same likelihood and prior again
+    attrs |= {o: v for o, v in problem.options.items() if o in _SCALES}
     attrs["prior"] = "none (maximum likelihood)" if flat else describe_prior(problem)
     found = None
     if not flat and method != "nuts":
@@ -286,7 +302,7 @@ def fit_comparisons(
         )
         groups |= sampled
         attrs |= extra
-    return _accepted(groups, {**shared, **attrs}, comparisons, allow_unconverged)
+    return _accepted(groups, {**shared, **attrs}, used, allow_unconverged)
 
 
 def describe_prior(problem: Problem) -> str:
@@ -324,6 +340,7 @@ def _accepted(
         )
         attrs["certified"] = 1
     reason = str(attrs.pop("refusal", ""))
+    attrs["n_comparisons"] = comparisons.n_comparisons
     tree = make_tree(groups, {**attrs, "notices": notices})
     if "posterior" in groups:
         add_worth(tree)

@@ -20,8 +20,18 @@ _REMEDY = (
 )
 
 
-def require_maximum(comparisons: Comparisons, likelihood: Likelihood) -> None:
+def require_maximum(
+    comparisons: Comparisons, likelihood: Likelihood, *, ties_left_out: float = 0.0
+) -> None:
     """Raise unless the log-likelihood has a finite, unique maximum.
+
+    Parameters
+    ----------
+    comparisons : Comparisons
+        The data that enter the likelihood, without ties that were dropped.
+    likelihood : Likelihood
+    ties_left_out : float
+        How many were dropped, for the message.
 
     Raises
     ------
@@ -38,13 +48,21 @@ def require_maximum(comparisons: Comparisons, likelihood: Likelihood) -> None:
     if not found.mle_exists:
         reasons = []
         if found.no_data:
-            reasons.append(f"{listed(found.no_data)} were never compared")
+            were = "was" if len(found.no_data) == 1 else "were"
+            tied = " in a duel that was no tie" if ties_left_out else ""
+            reasons.append(f"{listed(found.no_data)} {were} never compared{tied}")
         main = found.strong_components[0] if found.strong_components else ()
-        apart = _apart(comparisons, found.island, main)
+        apart = _apart(comparisons, found.island, main) if main else {}
         for text, names in apart.items():
             if names:
                 reasons.append(f"{listed(names)} {text}")
-        raise DataError(f"no maximum-likelihood estimate exists: {'; '.join(reasons)}. {_REMEDY}")
+        left_out = f"{ties_left_out:g} {'tie was' if ties_left_out == 1 else 'ties were'} left out"
+        without = f" ({left_out} on request)" if ties_left_out else ""
+        raise DataError(
+            f"no maximum-likelihood estimate exists{without}: {'; '.join(reasons)}. {_REMEDY}",
+            kind="no_maximum",
+            source=comparisons.source,
+        )
     layout = likelihood.layout
     if not (isinstance(likelihood, DuelLikelihood) and (layout.order or layout.tie)):
         return
@@ -66,7 +84,9 @@ def require_maximum(comparisons: Comparisons, likelihood: Likelihood) -> None:
     raise DataError(
         f"no maximum-likelihood estimate exists: the data let {' and '.join(what)} run off "
         "without bound, at no loss of likelihood (pairs in one presentation only, or outcomes "
-        f"that a threshold predicts perfectly). {_REMEDY}"
+        f"that a threshold predicts perfectly). {_REMEDY}",
+        kind="no_maximum",
+        source=comparisons.source,
     )
 
 

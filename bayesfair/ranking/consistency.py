@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bayesfair.checks import as_generator, check_in_range
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
+from bayesfair.inference.fitted_data import fitted_data
 from bayesfair.ranking.draws import fitted
 from bayesfair.ranking.replicate import observed_wins, replicated_wins
 
@@ -58,7 +59,8 @@ def pl_consistency(
     tree : xarray.DataTree
         A fit to `comparisons`.
     comparisons : Comparisons
-        Ties count as half wins; pairs that were never compared get the fit's probability.
+        Ties count as half wins (those that the fit left out count nowhere); pairs that were never
+        compared get the fit's probability.
     seed : int or numpy Generator
     replicates : int
 
@@ -87,6 +89,7 @@ def pl_consistency(
 
     rng = as_generator(seed)
     count = int(check_in_range(replicates, "replicates", 20, np.inf, high_open=True))
+    comparisons = fitted_data(tree, comparisons)
     fill = _fitted_probability(tree, comparisons)
     wins = observed_wins(comparisons)
     estimate = _top1(_frequencies(wins, fill))
@@ -134,7 +137,8 @@ def predicted_wins(
     tree : xarray.DataTree
         A fit to `comparisons`.
     comparisons : Comparisons
-        Ties count as half wins. In rankings, a win is coming before the other.
+        Ties count as half wins (those that the fit left out count nowhere). In rankings, a win is
+        coming before the other.
     seed : int or numpy Generator
     replicates : int
 
@@ -164,6 +168,7 @@ def predicted_wins(
 
     rng = as_generator(seed)
     count = int(check_in_range(replicates, "replicates", 20, np.inf, high_open=True))
+    comparisons = fitted_data(tree, comparisons)
     k = comparisons.n_items
     if k > 400:
         raise OptionError(f"{k} items give {k * k} pairs, too many to replicate; leave some out.")

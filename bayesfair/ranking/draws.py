@@ -70,7 +70,8 @@ class Fitted:
             )
         n_none = int((~self.has_data).sum())
         if n_none:
-            parts.append(f"{n_none} items without data are listed last and not ranked.")
+            are = "item without data is" if n_none == 1 else "items without data are"
+            parts.append(f"{n_none} {are} listed last and not ranked.")
         return " ".join(parts)
 
 

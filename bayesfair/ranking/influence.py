@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from bayesfair.errors import OptionError
 from bayesfair.inference.carry import psis_weights
 from bayesfair.inference.comparison_loo import cell_columns, used_cells
 from bayesfair.inference.comparisons import problem_of
+from bayesfair.inference.fitted_data import fitted_data
 from bayesfair.inference.laplace import find_mode
 from bayesfair.ranking.draws import fitted
 
@@ -24,6 +24,7 @@ __all__ = ["influence"]
 FloatArray = NDArray[np.float64]
 
 _CHALLENGERS = 5
+_AHEAD = 1e-9  # a lead that rounding cannot make
 
 
 def influence(tree: xr.DataTree, comparisons: Comparisons) -> xr.Dataset:
@@ -48,13 +49,15 @@ def influence(tree: xr.DataTree, comparisons: Comparisons) -> xr.Dataset:
         ``flip_removed``: how many of them the set below removes.
 
         Dimension ``item``: ``top_without``: who leads if all comparisons of the item are removed
-        (the mode fitted again); ``p_rank1_without`` of the leader by reweighting, with
-        ``khat_without``.
+        (the mode fitted again), "" where that leaves nothing to compare the others by, as for the
+        hub of a star; ``p_rank1_without`` of the leader by reweighting, with ``khat_without``; NaN
+        for the leader itself and where nobody is named.
 
         Scalars: ``lead``; ``flip_n``: size of a small set of comparisons whose removal puts
-        another item first, found greedily and confirmed by fitting the mode again: no more are
-        needed, a smaller set may exist; ``flip_share`` of all comparisons; attributes ``leader``,
-        ``runner_up``, ``flip_to``. NaN where nobody was put first that way.
+        another item first, found greedily and confirmed by fitting the mode again with the fit's
+        own model, prior and options: no more are needed, a smaller set may exist; ``flip_share`` of
+        all comparisons; attributes ``leader``, ``runner_up``, ``flip_to``. NaN where nobody was put
+        first that way.
 
     Raises
     ------
@@ -75,17 +78,25 @@ def influence(tree: xr.DataTree, comparisons: Comparisons) -> xr.Dataset:
     """
     import xarray as xr
 
+    comparisons = fitted_data(tree, comparisons)
     if "posterior" not in tree.children or "mode" not in tree.children:
         raise OptionError(
-            "influence needs draws and a mode: fit a shipped model with a finite prior_sd."
+            "influence needs draws and a mode: fit a shipped model with a finite prior_sd.",
+            kind="no_draws",
+            column="tree",
         )
     fit = fitted(tree)
     cells = used_cells(tree, comparisons)
     assert fit.log_worth is not None
     at = [fit.items.index(item) for item in comparisons.items]
-    log_worth = fit.log_worth[:, at]
-    mode = fit.mode["log_worth"].values[at]
-    order = np.argsort(-mode, kind="stable")
+    log_worth, linked, compared = fit.log_worth[:, at], fit.linked[np.ix_(at, at)], fit.has_data[at]
+    if compared.sum() < 2:
+        raise OptionError(
+            "no comparison entered this fit, so no item leads by any.", kind="no_comparisons"
+        )
+    refit = _Refit(tree, comparisons)
+    mode = refit.checked(fit.mode["log_worth"].values[at])
+    order = np.argsort(np.where(compared, -mode, np.inf), kind="stable")[: compared.sum()]
     leader, runner_up = int(order[0]), int(order[1])
     first = log_worth.argmax(axis=1) == leader
     mean = log_worth.mean(axis=0)
@@ -101,9 +112,14 @@ def influence(tree: xr.DataTree, comparisons: Comparisons) -> xr.Dataset:
     lead = mean[leader] - mean[runner_up]
     change = (after[:, leader] - after[:, runner_up]) - lead
     without = [psis_weights(ratio) for ratio in item_ratio]
-    refit = _Refit(tree, comparisons)
-    tops = [_top_without(refit, comparisons, j) for j in range(k)]
-    flip_n, flip_to, removed = _flip(refit, comparisons, cells, order=order, mean=mean, after=after)
+    tops = [refit.leader(comparisons.set_aside(item)) for item in comparisons.items]
+    p_without = np.array([float(weight @ first) for weight, _ in without])
+    p_without[[not top for top in tops]] = np.nan  # nobody can be named
+    p_without[leader] = np.nan
+    challengers = [j for j in order[1:].tolist() if linked[leader, j]][:_CHALLENGERS]
+    flip_n, flip_to, removed = _flip(
+        refit, comparisons, cells, leader=leader, challengers=challengers, mean=mean, after=after
+    )
     by = np.argsort(change, kind="stable")
     names = np.array(comparisons.items)
     return xr.Dataset(
@@ -115,7 +131,7 @@ def influence(tree: xr.DataTree, comparisons: Comparisons) -> xr.Dataset:
             "khat": ("comparison", khat[by]),
             "flip_removed": ("comparison", removed[by]),
             "top_without": ("item", np.array(tops)),
-            "p_rank1_without": ("item", np.array([float(w @ first) for w, _ in without])),
+            "p_rank1_without": ("item", p_without),
             "khat_without": ("item", np.array([value for _, value in without])),
             "lead": float(lead),
             "flip_n": flip_n,
@@ -160,53 +176,56 @@ def _text(comparisons: Comparisons, u: int) -> str:
 
 
 class _Refit:
-    """The mode of the same model on changed counts."""
+    """The mode of the fit's own model, prior and options on changed comparisons."""
 
     def __init__(self, tree: xr.DataTree, comparisons: Comparisons) -> None:
         attrs, mode = tree.attrs, tree["mode"].to_dataset()
         self.comparisons = comparisons
         self.model = str(attrs["model"])
-        self.options: dict[str, Any] = {"prior_sd": float(attrs["prior_sd"])}
-        if attrs["ties"] in ("half", "drop"):
-            self.options["ties"] = str(attrs["ties"])
+        self.options: dict[str, Any] = {
+            name: float(attrs[name])
+            for name in ("prior_sd", "order_sd", "tie_sd", "coefficient_sd")
+            if name in attrs
+        }
+        if attrs["ties"] == "half":
+            self.options["ties"] = "half"
         if self.model != "plackett_luce":
             self.options["order_effect"] = "order_effect" in mode
 
-    def log_worth(self, count: FloatArray) -> FloatArray:
-        """Return the mode if cells occur so often."""
-        if self.comparisons.kind == "duels":
-            changed = replace(self.comparisons, count=count)
-        else:
-            keep = count > 0
-            size = np.diff(self.comparisons.start)
-            at = np.repeat(keep, size)
-            changed = replace(
-                self.comparisons,
-                count=count[keep],
-                row=self.comparisons.row[keep],
-                item=self.comparisons.item[at],
-                level=self.comparisons.level[at],
-                start=np.concatenate([[0], np.cumsum(size[keep])]).astype(np.int64),
-                cell=None,
-            )
+    def log_worth(self, changed: Comparisons) -> FloatArray:
+        """Return the mode of changed comparisons of the same items, sum zero."""
         problem = problem_of(changed, self.model, **self.options)
         theta = find_mode(problem.likelihood, problem.precision).theta
-        return problem.likelihood.layout.log_worth(theta)
+        found = problem.likelihood.layout.log_worth(theta)
+        return np.asarray(found - found.mean())
 
+    def checked(self, mode: FloatArray) -> FloatArray:
+        """Return the fit's mode if the same data give it again, else refuse them."""
+        if np.abs(self.log_worth(self.comparisons) - mode).max() > 1e-5 * (1 + np.ptp(mode)):
+            raise OptionError(
+                "these comparisons do not give the mode of this fit: other data, or a fit that "
+                "another version saved. Fit them again.",
+                kind="other_data",
+                column="comparisons",
+            )
+        return mode
 
-def _top_without(refit: _Refit, comparisons: Comparisons, item: int) -> str:
-    """Return who leads if all comparisons of an item are removed; of rankings, the item alone."""
-    if comparisons.kind == "duels":
-        apart = (comparisons.left != item) & (comparisons.right != item)
-        log_worth = refit.log_worth(np.where(apart, comparisons.count, 0.0))
-        log_worth[item] = -np.inf
-        return comparisons.items[int(np.argmax(log_worth))]
-    rest = comparisons.without(comparisons.items[item])
-    if len(rest.items) < 2 or not len(rest.count):
-        return rest.items[0] if rest.items else ""
-    problem = problem_of(rest, refit.model, **refit.options)
-    theta = find_mode(problem.likelihood, problem.precision).theta
-    return rest.items[int(np.argmax(problem.likelihood.layout.log_worth(theta)))]
+    def leader(self, changed: Comparisons) -> str:
+        """Return who leads; "" if comparisons no longer link those that are still compared."""
+        links = changed.connectivity()
+        if len(links.weak_components) != 1:
+            return ""
+        log_worth = np.where(links.island >= 0, self.log_worth(changed), -np.inf)
+        return changed.items[int(np.argmax(log_worth))]
+
+    def overtaken(self, changed: Comparisons, leader: int) -> int:
+        """Return the item that surely leads instead; `leader` if he does, or nobody can tell."""
+        island = changed.connectivity().island
+        if island[leader] < 0:
+            return leader
+        log_worth = np.where(island == island[leader], self.log_worth(changed), -np.inf)
+        top = int(np.argmax(log_worth))
+        return top if log_worth[top] > log_worth[leader] + _AHEAD else leader
 
 
 def _flip(
@@ -214,15 +233,15 @@ def _flip(
     comparisons: Comparisons,
     cells: NDArray[np.int64],
     *,
-    order: NDArray[np.int64],
+    leader: int,
+    challengers: list[int],
     mean: FloatArray,
     after: FloatArray,
 ) -> tuple[float, str, FloatArray]:
     """Return the size of a set whose removal changes the leader, the new leader, and the set."""
-    leader = int(order[0])
     best, to, best_removed = np.nan, "", np.zeros(len(cells))
     count = comparisons.count[cells]
-    for challenger in order[1 : 1 + _CHALLENGERS].tolist():
+    for challenger in challengers:
         # what one comparison adds to the lead over this challenger
         adds = (mean[leader] - mean[challenger]) - (after[:, leader] - after[:, challenger])
         ranked = np.argsort(-adds, kind="stable")
@@ -239,7 +258,7 @@ def _flip(
         def new_top(n: float, removed: Any = removed) -> int:
             changed = comparisons.count.copy()
             changed[cells] -= removed(n)
-            return int(np.argmax(refit.log_worth(changed)))
+            return refit.overtaken(comparisons.with_counts(changed), leader)
 
         gain = np.cumsum(count[ranked] * adds[ranked])
         step = int(np.searchsorted(gain, mean[leader] - mean[challenger]))
@@ -259,7 +278,8 @@ def _flip(
                 low = middle
             else:
                 high = middle
-        if np.isnan(best) or high < best:
-            best, best_removed = high, removed(high)
-            to = comparisons.items[new_top(high)]
+        # the search supposes that more removed comparisons never help the leader; this does not
+        top = new_top(high)
+        if top != leader and (np.isnan(best) or high < best):
+            best, best_removed, to = high, removed(high), comparisons.items[top]
     return best, to, best_removed

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from bayesfair.comparisons import Comparisons
+from bayesfair.inference.fitted_data import fitted_data
 from bayesfair.notices import notices_from_json, unique
 from bayesfair.ranking.table import rank_table
 
@@ -43,6 +44,7 @@ def fit_summary(
     >>> [item["item"] for item in summary["items"]], summary["graph"]["never_lose"]
     (['a', 'b'], [])
     """
+    comparisons = fitted_data(tree, comparisons)
     table = rank_table(tree, anchor=anchor)
     links = comparisons.connectivity()
     attrs = tree.attrs
