@@ -74,7 +74,9 @@ class Delimited:
     delimiter: str
     n_rows: int | None = None  # not known before the file has been read
 
-    def batches(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Iterator[Any]:
+    def batches(
+        self, columns: Sequence[str], labels: Sequence[str] = (), *, threads: bool = True
+    ) -> Iterator[Any]:
         """Yield record batches of the columns as text (`labels` encoded), in constant memory."""
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
@@ -82,10 +84,11 @@ class Delimited:
         try:
             with opened(self.path) as stream:
                 watch = QuoteWatch(stream, self.delimiter)
-                yield from arrow_csv.open_csv(watch, **self._options(columns, labels))
+                yield from arrow_csv.open_csv(watch, **self._options(columns, labels, threads))
         except StopIteration:
             return
         except (pa.ArrowInvalid, OSError, EOFError) as error:
+            self._find_row(error, columns, labels, threads)
             raise self._explained(error) from error
         self._check_quotes(watch)
 
@@ -99,12 +102,18 @@ class Delimited:
                 watch = QuoteWatch(stream, self.delimiter)
                 table = arrow_csv.read_csv(watch, **self._options(columns, labels))
         except (pa.ArrowInvalid, OSError, EOFError) as error:
-            if "Row #" not in str(error):  # threads do not know the row; one thread does
-                for _ in self.batches(columns, labels):
-                    pass
+            self._find_row(error, columns, labels, True)
             raise self._explained(error) from error
         self._check_quotes(watch)
         return table
+
+    def _find_row(
+        self, error: Exception, columns: Sequence[str], labels: Sequence[str], threads: bool
+    ) -> None:
+        """Read again on one thread, which knows the row of its fault; several threads do not."""
+        if threads and "Row #" not in str(error):
+            for _ in self.batches(columns, labels, threads=False):
+                pass
 
     def _check_quotes(self, watch: QuoteWatch) -> None:
         """Refuse a quote that is never closed, and text behind a closing quote."""
@@ -152,14 +161,19 @@ class Delimited:
             pass
         return None
 
-    def _options(self, columns: Sequence[str], labels: Sequence[str]) -> dict[str, Any]:
+    def _options(
+        self, columns: Sequence[str], labels: Sequence[str], threads: bool = True
+    ) -> dict[str, Any]:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
         return {
             "read_options": arrow_csv.ReadOptions(
-                column_names=list(self.header), skip_rows_after_names=1, block_size=_BLOCK
-            ),
+                column_names=list(self.header),
+                skip_rows_after_names=1,
+                block_size=_BLOCK,
+                use_threads=threads,
+            ),  # fmt: skip
             "parse_options": arrow_csv.ParseOptions(
                 delimiter=self.delimiter, newlines_in_values=True
             ),
