@@ -173,7 +173,7 @@ class Delimited:
                 skip_rows_after_names=1,
                 block_size=_BLOCK,
                 use_threads=threads,
-            ),  # fmt: skip
+            ),
             "parse_options": arrow_csv.ParseOptions(
                 delimiter=self.delimiter, newlines_in_values=True
             ),
