@@ -92,6 +92,7 @@ class DuelLog:
             winner_is="side",
             source=self.source,
             n_skipped=int((~known).sum()),
+            keep_rows=True,
         )
 
     def fairness_regret(self, worth: Any) -> FloatArray:

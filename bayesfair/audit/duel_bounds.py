@@ -8,19 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.audit.criterion import Criterion
-from bayesfair.audit.duel_log import DuelRounds
-from bayesfair.comparisons import Comparisons
 from bayesfair.kernels.races import race_total_variation
 
 __all__ = [
-    "beliefs_at", "checkpoints", "frontier_of", "gaps", "interval", "needed_of", "regret_of",
+    "frontier_of", "gaps", "interval", "needed_of", "regret_of",
     "regret_per_draw", "runs", "shares", "smallest", "verdict_of", "violations", "worst_of",
     "worst_pair",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
-
-_CHECKS = 50  # how often beliefs are refreshed, at most
 
 
 def runs(selection: FloatArray) -> tuple[NDArray[np.int64], FloatArray]:
@@ -112,29 +108,6 @@ def violations(rows: FloatArray, bound: FloatArray) -> tuple[FloatArray, NDArray
         place[begin : begin + step] = at
         top[begin : begin + step] = np.maximum(excess[np.arange(len(part)), at], 0.0)
     return top, place
-
-
-def checkpoints(rounds: DuelRounds) -> NDArray[np.int64]:
-    """Return the rounds before which beliefs are refreshed."""
-    n = rounds.n_rounds
-    return np.unique(np.linspace(0, n, min(_CHECKS, n) + 1).astype(np.int64)[:-1])
-
-
-def beliefs_at(rounds: DuelRounds, ends: NDArray[np.int64], prior_sd: float = 1.0) -> FloatArray:
-    """Return the log-worths believed before each of some rounds: the mode given earlier duels."""
-    from bayesfair.inference.comparisons import problem_of
-    from bayesfair.inference.laplace import find_mode
-
-    result = np.zeros((len(ends), rounds.n_items))
-    model = "davidson" if np.isin(rounds.outcome, (2, 3)).any() else "bradley_terry"
-    for row, (wins, ties) in enumerate(rounds.wins_before(ends)):
-        if not (wins.any() or ties.any()):
-            continue
-        known = Comparisons.from_win_matrix(wins, rounds.items, ties=ties + ties.T)
-        problem = problem_of(known, model, prior_sd=prior_sd)
-        theta = find_mode(problem.likelihood, problem.precision).theta
-        result[row] = problem.likelihood.layout.log_worth(theta)
-    return result
 
 
 def interval(values: FloatArray) -> dict[str, float]:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.audit.duel_bounds import beliefs_at, checkpoints, regret_of, shares
+from bayesfair.audit.duel_beliefs import beliefs_at, checkpoints
+from bayesfair.audit.duel_bounds import regret_of, shares
 from bayesfair.audit.duel_log import DuelRounds, seen_from_to
 from bayesfair.audit.duel_result import DuelAudit, Truth
 from bayesfair.checks import as_generator, as_numbers
@@ -85,8 +86,8 @@ def with_chosen(
     low, high = np.clip(values, 0.0, 1.0)
 
     weight = np.empty(n)
-    ends = checkpoints(rounds)
-    beliefs = beliefs_at(rounds, ends)
+    ends = checkpoints(n)
+    beliefs = beliefs_at(rounds, ends, truth.beliefs)
     for begin, end, on in _parts(rounds, ends):
         row = int(np.searchsorted(ends, begin, side="right")) - 1
         p_best = np.zeros(rounds.n_items)

@@ -27,8 +27,8 @@ class DuelRounds:
     ----------
     items : tuple of str
     left, right : (T,) arrays of int
-    outcome : (T,) array of int
-        0 left, 1 right, 2 tie, 3 both bad, -1 no outcome.
+    cell : (T,) array of int
+        Which of the unique comparisons the duel is, -1 = no outcome.
     selection : (T, k) array or None
         Law of the slot in each round, NaN = not on offer; None = not logged.
     offered : (T, k) array of bool or None
@@ -44,7 +44,7 @@ class DuelRounds:
     items: tuple[str, ...]
     left: IntArray
     right: IntArray
-    outcome: IntArray
+    cell: IntArray
     selection: FloatArray | None
     offered: NDArray[np.bool_] | None
     slot: str
@@ -69,24 +69,6 @@ class DuelRounds:
         if self.slot == "mean":
             found = found + np.bincount(self.right[part], minlength=self.n_items)
         return found
-
-    def wins_before(self, ends: IntArray) -> list[tuple[FloatArray, FloatArray]]:
-        """Return the matrices of wins and of ties of the rounds before each of `ends`."""
-        k, start = self.n_items, 0
-        wins, ties = np.zeros((k, k)), np.zeros((k, k))
-        result = []
-        for end in ends.tolist():
-            part = slice(start, end)
-            a, b, outcome = self.left[part], self.right[part], self.outcome[part]
-            differ = a != b
-            for code, first, second in ((0, a, b), (1, b, a)):
-                at = (outcome == code) & differ
-                np.add.at(wins, (first[at], second[at]), 1.0)
-            at = ((outcome == 2) | (outcome == 3)) & differ
-            np.add.at(ties, (a[at], b[at]), 1.0)
-            result.append((wins.copy(), ties.copy()))
-            start = end
-        return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,14 +120,14 @@ def duel_rounds(
     if hasattr(duels, "pair_probability") and hasattr(duels, "to_comparisons"):
         comparisons = duels.to_comparisons()
         left, right = np.asarray(duels.left, np.int64), np.asarray(duels.right, np.int64)
-        known = np.nan_to_num(duels.outcome, nan=-1.0)
-        outcome = np.where(known == 1, 0, np.where(known == 0, 1, np.where(known < 0, -1, 2)))
+        cell = np.full(left.size, -1, np.int64)
+        cell[~np.isnan(duels.outcome)] = comparisons.cell
         if pair_probability is None and selection_probability is None:
             pair_probability = duels.pair_probability
     elif isinstance(duels, Comparisons):
         comparisons, notices = duels, duels.notices
         tables = (pair_probability, selection_probability, offered)
-        left, right, outcome, skipped, tables = _from_comparisons(duels, tables)
+        left, right, cell, skipped, tables = _from_comparisons(duels, tables)
         pair_probability, selection_probability, offered = tables
     else:
         raise OptionError(
@@ -176,7 +158,7 @@ def duel_rounds(
     if selection is not None:
         selection = _checked(selection, on_offer, items)
     return DuelRounds(
-        items, left, right, outcome, selection, on_offer, slot, comparisons,
+        items, left, right, cell, selection, on_offer, slot, comparisons,
         str(duels.source), skipped, notices,
     )  # fmt: skip
 
@@ -184,7 +166,7 @@ def duel_rounds(
 def _from_comparisons(
     duels: Comparisons, given: tuple[Any, Any, Any]
 ) -> tuple[IntArray, IntArray, IntArray, int, tuple[Any, Any, Any]]:
-    """Return left, right, outcome, rows left out, and the tables without these rows."""
+    """Return left, right, cell, rows left out, and the tables without these rows."""
     if duels.kind != "duels":
         raise OptionError(f"an audit of who is compared needs duels, these are {duels.kind}.")
     if duels.cell is None:
@@ -193,11 +175,17 @@ def _from_comparisons(
             "keep_rows=True (and order= a time column if the file is not in order)."
         )
     keep = duels.cell >= 0
-    cell = duels.cell[keep]
+    cell = np.asarray(duels.cell[keep], np.int64)
+    if not np.array_equal(np.bincount(cell, minlength=len(duels.count)), duels.count):
+        raise OptionError(
+            "these duels carry weights, and an audit of who is compared judges decisions, each of "
+            "which counts once: read them without weight=.",
+            kind="unused_option",
+            column="weight",
+        )
     left, right = (np.asarray(end[cell], np.int64) for end in (duels.left, duels.right))
-    outcome = np.asarray(duels.outcome[cell], np.int64)
     kept = tuple(None if table is None else _rows(table, keep) for table in given)
-    return left, right, outcome, int((~keep).sum()), (kept[0], kept[1], kept[2])
+    return left, right, cell, int((~keep).sum()), (kept[0], kept[1], kept[2])
 
 
 def _rows(given: ArrayLike, keep: NDArray[np.bool_]) -> Any:

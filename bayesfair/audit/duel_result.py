@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bayesfair.audit.criterion import Criterion, finite_or_text
 from bayesfair.audit.duel_log import DuelRounds, Windows, seen_from_to
 from bayesfair.audit.text import number, table
-from bayesfair.notices import unique
+from bayesfair.notices import Notice, unique
 
 __all__ = ["DuelAudit", "Truth", "named", "slot_notices"]
 
@@ -23,15 +23,29 @@ _SLOT = {
 _MOST_ITEMS = 30
 
 
+@dataclass(frozen=True, eq=False)
 class Truth:
-    """Draws of the worths, and in words where they come from."""
+    """The worths that the objective half supposes, and the model that beliefs are modes of.
 
-    def __init__(
-        self, log_worth: NDArray[np.float64], model: str, prior: str, method: str, seed: Any
-    ):
-        self.log_worth = log_worth
-        self.model, self.prior, self.method = model, prior, method
-        self.seed = seed if isinstance(seed, int) else None
+    Attributes
+    ----------
+    log_worth : (n, k) array
+        Draws; one row = known worths.
+    model, prior, method : str
+        Where they come from, in words.
+    seed : int or Generator
+    beliefs : dict
+        Options of the model of beliefs, see `duel_beliefs.beliefs_at`.
+    notices : tuple of Notice
+    """
+
+    log_worth: NDArray[np.float64]
+    model: str
+    prior: str
+    method: str
+    seed: Any
+    beliefs: dict[str, Any]
+    notices: tuple[Notice, ...] = ()
 
 
 def named(rounds: DuelRounds, worst: tuple[float, int, int, int]) -> dict[str, Any]:
@@ -104,7 +118,7 @@ class DuelAudit:
                 "twentieth of the log). They are held to the windows between their first and last "
                 "duel; give offered= if it is known when they were on offer.",
             ]
-        said = unique((*rounds.notices, *notices))
+        said = unique((*rounds.notices, *truth.notices, *notices))
         numbers: dict[str, Any] = {
             "bayesfair": vars(bayesfair)["__version__"],
             "verdict": verdict,
@@ -128,7 +142,7 @@ class DuelAudit:
                 "model": truth.model,
                 "prior": truth.prior,
                 "method": truth.method,
-                "seed": truth.seed,
+                "seed": int(truth.seed) if isinstance(truth.seed, (int, np.integer)) else None,
                 "draws": len(truth.log_worth),
                 "tolerance": criterion.tolerance,
             },

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.audit.criterion import Criterion, worst_verdict
+from bayesfair.audit.duel_beliefs import beliefs_at
 from bayesfair.audit.duel_bounds import (
-    beliefs_at,
     frontier_of,
     gaps,
     needed_of,
@@ -61,7 +61,7 @@ def audit_windows(
         _regret_limit(windows, length, truth.log_worth),
         _regret_limit(whole, (whole.stop - whole.start).astype(np.float64), truth.log_worth),
     )
-    beliefs = beliefs_at(rounds, windows.start)
+    beliefs = beliefs_at(rounds, windows.start, truth.beliefs)
     believed = np.zeros(rounds.n_items)
     subjective_low, subjective_high = np.zeros(len(eps1)), np.zeros(len(eps1))
     worst: tuple[float, int, int, int] = (-1.0, 0, 0, 0)

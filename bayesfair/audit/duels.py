@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.audit.criterion import Criterion, worst_verdict
+from bayesfair.audit.duel_beliefs import beliefs_at, checkpoints, options_of
 from bayesfair.audit.duel_bounds import (
-    beliefs_at,
-    checkpoints,
     frontier_of,
     gaps,
     interval,
@@ -58,9 +57,9 @@ def audit_comparisons(
     worth: Mapping[str, float] | ArrayLike | None = None,
     fit: xr.DataTree | None = None,
     model: str | None = None,
-    prior_sd: float = 1.0,
-    draws: int = 4000,
-    seed: Any,
+    prior_sd: float | None = None,
+    draws: int | None = None,
+    seed: Any = None,
 ) -> DuelAudit:
     r"""Audit who is compared with whom.
 
@@ -92,11 +91,19 @@ def audit_comparisons(
     eps1, eps2, delta, tolerance : float
         As in `audit`.
     worth : mapping or (k,) array, optional
-        Known worths; excludes `fit`, `model`.
+        Known worths; excludes `fit` and `draws`.
     fit : xarray.DataTree, optional
-        A posterior of the worths; default: ``fit(duels, model=model, prior_sd=prior_sd)``.
-    model, prior_sd, draws, seed
-        Of that fit. Ties need ``model="davidson"``, the default where there are ties.
+        A posterior of the worths; default: ``fit(duels, model=model, prior_sd=prior_sd)``. The
+        beliefs before a round are then modes of the same model: with its prior, scales, order
+        effect, treatment of ties and covariates. Excludes `model`, `prior_sd`, `draws`.
+    model : {"bradley_terry", "davidson", "plackett_luce"}, optional
+        Of the worths, for both halves. Ties need ``"davidson"``, the default where there are ties.
+    prior_sd : float
+        Standard deviation of the normal prior on each log-worth, for both halves; default 1.
+    draws : int
+        Of the posterior; default 4000.
+    seed : int or numpy Generator
+        Required.
 
     Returns
     -------
@@ -138,8 +145,6 @@ def audit_comparisons(
     """
     criterion = Criterion(eps1=eps1, eps2=eps2, delta=delta, tolerance=tolerance)
     as_generator(seed)
-    check_in_range(prior_sd, "prior_sd", 0, np.inf, low_open=True)
-    check_in_range(draws, "draws", 1, 1e8)
     rounds = duel_rounds(
         duels,
         slot=slot,
@@ -173,38 +178,45 @@ def _truth(
     *,
     worth: Any,
     tree: Any,
-    model: Any,
-    prior_sd: float,
-    draws: int,
+    model: str | None,
+    prior_sd: float | None,
+    draws: int | None,
     seed: Any,
 ) -> Truth:
+    """Return the worths of the objective half and the model of the beliefs."""
+    given = {"model": model, "prior_sd": prior_sd, "draws": draws}
+    if prior_sd is not None:
+        check_in_range(prior_sd, "prior_sd", 0, np.inf, low_open=True, high_open=True)
+    if draws is not None:
+        check_in_range(draws, "draws", 1, 1e8)
+    own: dict[str, Any] = {"model": model, "prior_sd": 1.0 if prior_sd is None else prior_sd}
+    _check_model(model)
     if worth is not None:
-        if tree is not None or model is not None:
-            raise OptionError("worth= is the known truth; it excludes fit= and model=.")
-        if isinstance(worth, Mapping):
-            lacking = [item for item in rounds.items if item not in worth]
-            if lacking:
-                raise ArmError(f"worth= has no value for {lacking[0]!r} ({len(lacking)} lacking).")
-            worth = [worth[item] for item in rounds.items]
-        value = as_numbers(worth, "worth")
-        if value.shape != (rounds.n_items,) or not np.all(np.isfinite(value) & (value > 0)):
-            raise DataError(f"worth= must be {rounds.n_items} positive finite numbers.")
-        return Truth(np.log(value)[None, :], "known worths", "none", "known", seed)
+        if tree is not None or draws is not None:
+            raise OptionError("worth= is the known truth; it excludes fit= and draws=.",
+                              kind="unused_option", column="worth")  # fmt: skip
+        beliefs = options_of(rounds.comparisons, tree=None, **own)[0]
+        return Truth(_known(rounds, worth), "known worths", "none", "known", seed, beliefs)
     if tree is None:
         from bayesfair.inference import fit as fit_worths
 
-        tree = fit_worths(
-            rounds.comparisons, model=model, prior_sd=prior_sd, draws=draws, seed=seed
-        )
+        n_draws = 4000 if draws is None else draws
+        tree = fit_worths(rounds.comparisons, **own, draws=n_draws, seed=seed)
+    else:
+        for name, value in given.items():
+            if value is not None:
+                raise OptionError(
+                    f"{name}={value!r} belongs to a fit that is made here; fit= has its own.",
+                    kind="unused_option",
+                    column=name,
+                )
     if not hasattr(tree, "children"):
         raise OptionError(f"fit={tree!r:.60} must be a tree that bayesfair.fit returned.")
-    if tree.attrs.get("model") == "thurstone":
-        raise OptionError(
-            "the audit needs Plackett-Luce worths; thurstone has normal performances. Use "
-            "model='bradley_terry' or 'davidson'."
-        )
+    _check_model(tree.attrs.get("model"))
     if "posterior" not in tree.children:
         raise OptionError("fit= has no draws; give the fit a finite prior_sd.")
+    if "log_worth" not in tree["posterior"]:
+        raise OptionError("fit= holds no log_worth; it must be a fit of comparisons.")
     found = tree["posterior"].to_dataset()["log_worth"]
     known = [str(item) for item in found["item"].values]
     lacking = [item for item in rounds.items if item not in known]
@@ -212,9 +224,34 @@ def _truth(
         raise ArmError(f"fit= has no item {lacking[0]!r}.")
     values = found.transpose("chain", "draw", "item").values.reshape(-1, len(known))
     at = [known.index(item) for item in rounds.items]
+    beliefs, notices = options_of(rounds.comparisons, tree=tree)
     attrs = tree.attrs
-    return Truth(values[:, at], str(attrs["model"]), str(attrs["prior"]),
-                  str(attrs["method"]), seed)  # fmt: skip
+    words = (str(attrs.get(name, "not said")) for name in ("model", "prior", "method"))
+    return Truth(values[:, at], *words, seed, beliefs, tuple(notices))
+
+
+def _check_model(model: Any) -> None:
+    if model == "thurstone":
+        raise OptionError(
+            "the audit needs Plackett-Luce worths; thurstone has normal performances. Use "
+            "model='bradley_terry' or 'davidson'.",
+            kind="wrong_model",
+            column="model",
+            value=model,
+        )
+
+
+def _known(rounds: DuelRounds, worth: Any) -> FloatArray:
+    """Return the logarithms of known worths, ``(1, k)``."""
+    if isinstance(worth, Mapping):
+        lacking = [item for item in rounds.items if item not in worth]
+        if lacking:
+            raise ArmError(f"worth= has no value for {lacking[0]!r} ({len(lacking)} lacking).")
+        worth = [worth[item] for item in rounds.items]
+    value = as_numbers(worth, "worth")
+    if value.shape != (rounds.n_items,) or not np.all(np.isfinite(value) & (value > 0)):
+        raise DataError(f"worth= must be {rounds.n_items} positive finite numbers.")
+    return np.asarray(np.log(value)[None, :])
 
 
 def _full(rounds: DuelRounds, criterion: Criterion, truth: Truth) -> DuelAudit:
@@ -224,8 +261,8 @@ def _full(rounds: DuelRounds, criterion: Criterion, truth: Truth) -> DuelAudit:
     limit = criterion.eps2 + criterion.tolerance
     at = criterion.grid_index
     # subjective: beliefs of the window in which a round lies
-    ends = checkpoints(rounds)
-    beliefs = beliefs_at(rounds, ends)
+    ends = checkpoints(rounds.n_rounds)
+    beliefs = beliefs_at(rounds, ends, truth.beliefs)
     frontier, violating, regret = np.zeros(len(eps1)), 0, 0.0
     worst: tuple[float, int, int, int] = (0.0, 0, 0, 0)
     believed = np.zeros(rounds.n_items)

@@ -33,7 +33,14 @@ from bayesfair.inference.tree import make_tree, seed_label
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["COMPARISON_MODELS", "Problem", "fit_comparisons", "problem_of"]
+__all__ = [
+    "COMPARISON_MODELS",
+    "Problem",
+    "choose_model",
+    "fit_comparisons",
+    "problem_of",
+    "problem_options",
+]
 
 #: Shipped models of comparisons.
 COMPARISON_MODELS = ("plackett_luce", "bradley_terry", "davidson", "thurstone")
@@ -64,7 +71,8 @@ class Problem:
     options: dict[str, Any]
 
 
-def _choose_model(comparisons: Comparisons, model: Any, ties: str | None) -> str:
+def choose_model(comparisons: Comparisons, model: Any = None, ties: str | None = None) -> str:
+    """Return the name of the shipped model: the one asked for, else the one that suits the data."""
     if model is None:
         if comparisons.kind != "duels":
             return "plackett_luce"
@@ -158,6 +166,28 @@ def problem_of(
     return Problem(model, likelihood, precision, treatment, options)
 
 
+def problem_options(tree: xr.DataTree) -> dict[str, Any] | None:
+    """Return the options of `problem_of` with which a fit was made, `model` included.
+
+    Whoever finds the mode again on other counts of the same comparisons passes them on: prior,
+    scales, order effect and treatment of ties are then those of the fit.
+
+    Returns
+    -------
+    dict or None
+        None for a model of one's own, which has no such problem.
+    """
+    attrs = tree.attrs
+    if attrs.get("model") not in COMPARISON_MODELS or "prior_sd" not in attrs:
+        return None
+    options: dict[str, Any] = {"model": str(attrs["model"]), "prior_sd": float(attrs["prior_sd"])}
+    if attrs.get("ties") in ("half", "drop"):
+        options["ties"] = str(attrs["ties"])
+    if options["model"] != "plackett_luce":
+        options["order_effect"] = any("order_effect" in group for group in tree.children.values())
+    return options | {name: float(attrs[name]) for name in _SCALES if name in attrs}
+
+
 def fit_comparisons(
     comparisons: Comparisons,
     *,
@@ -209,7 +239,8 @@ def fit_comparisons(
         Groups ``posterior`` (log_worth, worth, and where the model has them coefficient,
         order_effect, log_tie, tie), ``mode`` (log_worth, standard_error, covariance,
         log_likelihood, ...), ``constant_data`` (n, island per item). Attributes: model, method,
-        prior, ties, khat, ess, certified, n_comparisons, notices.
+        prior, prior_sd, and where the model has them order_sd, tie_sd and coefficient_sd; ties,
+        khat, ess, certified, n_comparisons, notices.
 
     Raises
     ------
@@ -270,7 +301,7 @@ def fit_comparisons(
         attrs |= {"model": name, "ties": "none", "prior": f"as written in {name}"}
         return _accepted(groups, {**shared, **attrs}, comparisons, allow_unconverged)
 
-    name = _choose_model(comparisons, model, ties)
+    name = choose_model(comparisons, model, ties)
     problem = problem_of(comparisons, name, prior_sd=prior_sd, ties=ties, **options)
     # what is said of the data is said of those that enter the likelihood
     used = comparisons.without_ties() if problem.ties == "drop" else comparisons
@@ -285,7 +316,7 @@ def fit_comparisons(
     module = importlib.import_module(f"bayesfair.models.{name}") if method == "nuts" else None
     attrs = {"model": name, "ties": problem.ties, "prior_sd": prior_sd, "method": "mle"}
     attrs |= {"n_ties_left_out": n_left_out}
-    # with these `problem_of` makes the same likelihood and prior again
+    # with these `problem_of` makes the same likelihood and prior again: see `problem_options`
     attrs |= {o: v for o, v in problem.options.items() if o in _SCALES}
     attrs["prior"] = "none (maximum likelihood)" if flat else describe_prior(problem)
     found = None

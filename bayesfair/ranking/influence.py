@@ -11,7 +11,7 @@ from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
 from bayesfair.inference.carry import psis_weights
 from bayesfair.inference.comparison_loo import cell_columns, used_cells
-from bayesfair.inference.comparisons import problem_of
+from bayesfair.inference.comparisons import problem_of, problem_options
 from bayesfair.inference.fitted_data import fitted_data
 from bayesfair.inference.laplace import find_mode
 from bayesfair.ranking.draws import fitted
@@ -179,22 +179,19 @@ class _Refit:
     """The mode of the fit's own model, prior and options on changed comparisons."""
 
     def __init__(self, tree: xr.DataTree, comparisons: Comparisons) -> None:
-        attrs, mode = tree.attrs, tree["mode"].to_dataset()
-        self.comparisons = comparisons
-        self.model = str(attrs["model"])
-        self.options: dict[str, Any] = {
-            name: float(attrs[name])
-            for name in ("prior_sd", "order_sd", "tie_sd", "coefficient_sd")
-            if name in attrs
-        }
-        if attrs["ties"] == "half":
-            self.options["ties"] = "half"
-        if self.model != "plackett_luce":
-            self.options["order_effect"] = "order_effect" in mode
+        own = problem_options(tree)
+        if own is None:
+            raise OptionError(
+                f"influence fits the mode again, which model {tree.attrs.get('model')!r} does not "
+                "have: fit a shipped model with a finite prior_sd.",
+                kind="wrong_model",
+                column="tree",
+            )
+        self.comparisons, self.options = comparisons, own
 
     def log_worth(self, changed: Comparisons) -> FloatArray:
         """Return the mode of changed comparisons of the same items, sum zero."""
-        problem = problem_of(changed, self.model, **self.options)
+        problem = problem_of(changed, **self.options)
         theta = find_mode(problem.likelihood, problem.precision).theta
         found = problem.likelihood.layout.log_worth(theta)
         return np.asarray(found - found.mean())

@@ -301,7 +301,7 @@ def test_json_keys_and_report():
         ({"window": 0}, OptionError, "window"),
         ({"worth": {"a": 1, "b": 2}}, ArmError, "'c'"),
         ({"worth": [1, 2, -1]}, DataError, "positive"),
-        ({"worth": [1, 1, 1], "model": "davidson"}, OptionError, "excludes"),
+        ({"worth": [1, 1, 1], "draws": 100}, OptionError, "excludes"),
         ({"model": "thurstone"}, OptionError, "Plackett-Luce worths"),
         ({"pair_probability": np.full((3, 3), 1 / 8)}, ProbabilityError, "round 0.*sum to 1.125"),
         ({"pair_probability": np.ones((2, 3, 3)) / 9}, DataError, "shape"),

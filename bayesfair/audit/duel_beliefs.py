@@ -1,0 +1,120 @@
+"""What was believed of the worths before a round: the mode of the fit's own model then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.audit.duel_log import DuelRounds
+from bayesfair.comparisons import Comparisons
+from bayesfair.errors import OptionError
+from bayesfair.notices import Notice
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["beliefs_at", "checkpoints", "options_of"]
+
+FloatArray = NDArray[np.float64]
+
+_CHECKS = 50  # how often beliefs are refreshed at even distances
+_GROWTH = 1.5  # and early, whenever the log has grown by this factor
+
+
+def checkpoints(n_rounds: int) -> NDArray[np.int64]:
+    """Return the rounds before which beliefs are refreshed, the first one included.
+
+    50 at even distances; before that, where beliefs move most, whenever the log has grown by half.
+    """
+    even = np.linspace(0, n_rounds, min(_CHECKS, n_rounds) + 1).astype(np.int64)[:-1]
+    first = int(even[1]) if len(even) > 1 else n_rounds
+    early = [1]
+    while early[-1] < 2 * first:
+        early.append(max(early[-1] + 1, int(early[-1] * _GROWTH)))
+    return np.union1d(even, np.array([t for t in early if t < min(2 * first, n_rounds)], np.int64))
+
+
+def options_of(
+    comparisons: Comparisons,
+    *,
+    tree: xr.DataTree | None,
+    model: str | None = None,
+    prior_sd: float = 1.0,
+) -> tuple[dict[str, Any], list[Notice]]:
+    """Return the options with which the mode is found again, and what has to be said of them.
+
+    Parameters
+    ----------
+    comparisons : Comparisons
+    tree : xarray.DataTree or None
+        A fit: its own model, prior, scales, order effect and treatment of ties are taken.
+    model, prior_sd
+        Without a fit.
+
+    Raises
+    ------
+    OptionError
+        If the fit used covariates that the duels lack.
+    """
+    from bayesfair.inference.comparisons import choose_model, problem_options
+
+    if tree is not None:
+        _require_covariates(tree, comparisons)
+        own = problem_options(tree)
+        if own is not None:
+            return own, []
+    found = {"model": choose_model(comparisons, model), "prior_sd": prior_sd}
+    if tree is None:
+        return found, []
+    text = (
+        f"The fit that was given (model {tree.attrs.get('model')!r}) cannot be repeated on the "
+        f"duels before a round: beliefs are modes of {found['model']} with a normal prior of "
+        f"standard deviation {prior_sd:g} on each log-worth."
+    )
+    return found, [Notice(text, kind="beliefs_of_another_model", value=found["model"])]
+
+
+def _require_covariates(tree: xr.DataTree, comparisons: Comparisons) -> None:
+    used: tuple[str, ...] = ()
+    for group in tree.children.values():
+        if "covariate" in group.coords:
+            used = tuple(map(str, group["covariate"].values))
+    if used and used != comparisons.covariate_names:
+        raise OptionError(
+            f"fit= has item covariates {', '.join(map(repr, used))}, these duels have "
+            f"{', '.join(map(repr, comparisons.covariate_names)) or 'none'}; beliefs before a "
+            "round need the same: pass the comparisons that were fitted (with_covariates).",
+            kind="covariates_missing",
+            column="fit",
+        )
+
+
+def beliefs_at(
+    rounds: DuelRounds, ends: NDArray[np.int64], options: Mapping[str, Any]
+) -> FloatArray:
+    """Return the log-worths believed before each of some rounds, ``(len(ends), k)``.
+
+    They are the mode given the duels before the round, by the model with the given `options`;
+    before the first duel that of the prior.
+    """
+    from bayesfair.inference.comparisons import problem_of
+    from bayesfair.inference.laplace import find_mode
+
+    data = rounds.comparisons
+    result = np.zeros((len(ends), rounds.n_items))
+    count, done = np.zeros(len(data.count)), 0
+    for row in np.argsort(ends, kind="stable").tolist():
+        cells = rounds.cell[done : ends[row]]
+        count = count + np.bincount(cells[cells >= 0], minlength=len(count))
+        done = int(ends[row])
+        if not count.any():
+            continue
+        known = replace(data, count=count, cell=None)
+        problem = problem_of(known, **options)
+        theta = find_mode(problem.likelihood, problem.precision).theta
+        result[row] = problem.likelihood.layout.log_worth(theta)
+    return result
