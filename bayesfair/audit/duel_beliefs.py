@@ -82,7 +82,7 @@ def _require_covariates(tree: xr.DataTree, comparisons: Comparisons) -> None:
     used: tuple[str, ...] = ()
     for group in tree.children.values():
         if "covariate" in group.coords:
-            used = tuple(map(str, group["covariate"].values))
+            used = tuple(map(str, group.to_dataset()["covariate"].values.tolist()))
     if used and used != comparisons.covariate_names:
         raise OptionError(
             f"fit= has item covariates {', '.join(map(repr, used))}, these duels have "

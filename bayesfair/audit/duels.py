@@ -225,9 +225,10 @@ def _truth(
     values = found.transpose("chain", "draw", "item").values.reshape(-1, len(known))
     at = [known.index(item) for item in rounds.items]
     beliefs, notices = options_of(rounds.comparisons, tree=tree)
-    attrs = tree.attrs
-    words = (str(attrs.get(name, "not said")) for name in ("model", "prior", "method"))
-    return Truth(values[:, at], *words, seed, beliefs, tuple(notices))
+    model_name, prior, method = (
+        str(tree.attrs.get(name, "not said")) for name in ("model", "prior", "method")
+    )
+    return Truth(values[:, at], model_name, prior, method, seed, beliefs, tuple(notices))
 
 
 def _check_model(model: Any) -> None:
