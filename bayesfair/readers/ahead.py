@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import cast
 
 __all__ = ["ahead"]
 
 
-def ahead[T](items: Iterator[T]) -> Iterator[T]:
+def ahead[T](items: Iterator[T]) -> Generator[T]:
     """Yield the same items, the next being made while the caller works on this one.
 
     Reading and decoding leave Python's lock, so this uses a second core. At most two items wait. An
     error of the generator is raised where its item would have come; a caller that stops early stops
-    the generator.
+    the generator. Where a caller neither goes on nor stops, the thread ends with the program.
 
     Examples
     --------
@@ -28,7 +28,8 @@ def ahead[T](items: Iterator[T]) -> Iterator[T]:
     failed: list[BaseException] = []
 
     def put(item: T | object) -> bool:
-        while not stopped.is_set():
+        # a daemon would be cut off inside of compiled code, which aborts the whole process
+        while not stopped.is_set() and threading.main_thread().is_alive():
             try:
                 waiting.put(item, timeout=0.1)
                 return True
@@ -44,9 +45,11 @@ def ahead[T](items: Iterator[T]) -> Iterator[T]:
         except BaseException as error:  # raised again in the caller's thread
             failed.append(error)
         finally:
+            if isinstance(items, Generator):
+                items.close()
             put(done)
 
-    thread = threading.Thread(target=work, name="bayesfair-read-ahead", daemon=True)
+    thread = threading.Thread(target=work, name="bayesfair-read-ahead")
     thread.start()
     try:
         while (item := waiting.get()) is not done:

@@ -11,20 +11,24 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bayesfair.checks import listed
 from bayesfair.errors import DataError, OptionError
+from bayesfair.readers.ahead import ahead
 from bayesfair.readers.headers import column_names
-from bayesfair.readers.quotes import QuoteWatch, misquoted
+from bayesfair.readers.quotes import LONGEST, QuoteWatch, misquoted
+from bayesfair.readers.records import RecordTooLong, whole_records
 
-__all__ = ["Delimited", "compression_of", "open_delimited", "opened"]
+__all__ = ["Delimited", "compression_of", "open_delimited", "opened", "unreadable"]
 
 _DELIMITERS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
 _SAMPLE = 1 << 20  # bytes; a header of several thousand columns fits
 _BLOCK = 1 << 23
+_PIECE = 1 << 20  # of a block, for one thread
 _MAGIC = {
     b"\x1f\x8b": "gzip",
     b"BZh": "bz2",
@@ -52,6 +56,15 @@ def opened(path: Path) -> Any:
     return pa.input_stream(str(path), compression=compression)
 
 
+def unreadable() -> tuple[type[Exception], ...]:
+    """Return what reading, decompressing and parsing raise for a file that is not as it should."""
+    import lzma
+
+    import pyarrow as pa
+
+    return (pa.ArrowInvalid, OSError, EOFError, lzma.LZMAError)
+
+
 @dataclass(frozen=True)
 class Delimited:
     """One delimited text file whose header has been read.
@@ -74,73 +87,90 @@ class Delimited:
     delimiter: str
     n_rows: int | None = None  # not known before the file has been read
 
-    def batches(
-        self, columns: Sequence[str], labels: Sequence[str] = (), *, threads: bool = True
-    ) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Iterator[Any]:
         """Yield record batches of the columns as text (`labels` encoded), in constant memory."""
-        import pyarrow as pa
-        from pyarrow import csv as arrow_csv
-
-        try:
-            with opened(self.path) as stream:
-                watch = QuoteWatch(stream, self.delimiter)
-                yield from arrow_csv.open_csv(watch, **self._options(columns, labels, threads))
-        except StopIteration:
-            return
-        except (pa.ArrowInvalid, OSError, EOFError) as error:
-            self._find_row(error, columns, labels, threads)
-            raise self._explained(error) from error
-        self._check_quotes(watch)
+        for table in self._tables(columns, labels):
+            yield from table.to_batches()
 
     def table(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Any:
-        """Return the columns as text, read on all cores."""
+        """Return the columns as text."""
         import pyarrow as pa
-        from pyarrow import csv as arrow_csv
 
+        found = list(self._tables(columns, labels))
+        return pa.concat_tables(found) if found else _Parser(self, columns, labels).empty()
+
+    def sample(self, columns: Sequence[str]) -> Any:
+        """Return the first rows as text, as many as are certain to be whole; None if not readable.
+
+        What is wrong with them is left to the reading, which knows the row.
+        """
+        import pyarrow as pa
+
+        watch = QuoteWatch(self.delimiter)
+        head = io.BytesIO(_head(self.path, self.name))
         try:
-            with opened(self.path) as stream:
-                watch = QuoteWatch(stream, self.delimiter)
-                table = arrow_csv.read_csv(watch, **self._options(columns, labels))
-        except (pa.ArrowInvalid, OSError, EOFError) as error:
-            self._find_row(error, columns, labels, True)
-            raise self._explained(error) from error
-        self._check_quotes(watch)
-        return table
+            block = next(whole_records(head, watch, _SAMPLE), b"")
+            return _Parser(self, columns, ()).table(block, first=True)
+        except pa.ArrowInvalid:
+            return None
 
-    def _find_row(
-        self, error: Exception, columns: Sequence[str], labels: Sequence[str], threads: bool
-    ) -> None:
-        """Read again on one thread, which knows the row of its fault; several threads do not."""
-        if threads and "Row #" not in str(error):
-            for _ in self.batches(columns, labels, threads=False):
-                pass
+    def _tables(self, columns: Sequence[str], labels: Sequence[str]) -> Iterator[Any]:
+        """Yield the records block by block, each parsed from memory.
 
-    def _check_quotes(self, watch: QuoteWatch) -> None:
+        A parser that reads ahead from a file would still be calling Python when a record is
+        refused and the interpreter ends; and it would not know the number of that record.
+        """
+        watch, parser = QuoteWatch(self.delimiter), _Parser(self, columns, labels)
+        row = 0  # the last one before the block; the header is row 1
+        try:
+            with (
+                opened(self.path) as stream,
+                closing(ahead(whole_records(stream, watch, _BLOCK))) as blocks,
+            ):
+                for block in blocks:
+                    table = parser.table(block, first=row == 0)
+                    row += table.num_rows + (row == 0)
+                    yield table
+        except unreadable() as error:
+            raise self._explained(error, row) from error
+        except RecordTooLong:
+            self._check_quotes(suspect=watch.suspect or watch.open)
+            raise DataError(
+                f"{self.name}: a record behind row {row} is longer than {LONGEST >> 20} MB. "
+                "Records end with a line break; check the file, or export it anew.",
+                kind="record_too_long",
+                source=self.name,
+            ) from None
+        self._check_quotes(suspect=watch.suspect)
+
+    def _check_quotes(self, *, suspect: bool) -> None:
         """Refuse a quote that is never closed, and text behind a closing quote."""
-        if not watch.suspect:
+        if not suspect:
             return
         with opened(self.path) as stream:
             found = misquoted(stream, self.delimiter)
         if found is not None:
-            raise self._bad_quote(f"row {found.row} of {self.name}", found.field, found.kind)
+            raise self._bad_quote(found.row, found.field, found.kind)
 
-    @staticmethod
-    def _bad_quote(place: str, line: str, kind: str) -> DataError:
+    def _bad_quote(self, row: int | None, line: str, kind: str) -> DataError:
+        place = self.name if row is None else f"row {row} of {self.name}"
         twice = 'a quote inside a quoted field is written twice, "".'
         if kind == "blank":
-            return DataError(
+            text = (
                 f"{place} has blanks before an opening double quote, which then is no quote: "
                 f"{line[:80]!r}. Remove the blanks, or the quotes."
             )
-        if kind == "open":
-            return DataError(
+        elif kind == "open":
+            text = (
                 f"{place} opens a double quote that is never closed: {line[:80]!r}. Close or "
                 f"remove it ({twice[:-1]})."
             )
-        return DataError(
-            f"{place} has text behind a closing double quote: {line[:80]!r}. Quote the whole "
-            f"field; {twice}"
-        )
+        else:
+            text = (
+                f"{place} has text behind a closing double quote: {line[:80]!r}. Quote the whole "
+                f"field; {twice}"
+            )
+        return DataError(text, kind="bad_quote", row=row, value=line[:80], source=self.name)
 
     def line_of(self, row: int) -> int | None:
         """Return the line on which a row begins: empty lines are no rows, a row may have several.
@@ -157,60 +187,110 @@ class Delimited:
                     if count == row:
                         return line
                     line = reader.line_num + 1
-        except (csv.Error, OSError, EOFError):
+        except csv.Error:
+            pass
+        except unreadable():
             pass
         return None
 
-    def _options(
-        self, columns: Sequence[str], labels: Sequence[str], threads: bool = True
-    ) -> dict[str, Any]:
+    def _explained(self, error: Exception, before: int) -> DataError:
+        """Word what is wrong in a block that `before` rows precede."""
+        text = " ".join(str(error).split())
+        found = re.search(r"Row #(\d+)", text)
+        row = before + int(found.group(1)) if found else None
+        place = self.name if row is None else f"row {row} of {self.name}"
+        fields = re.search(r"Expected (\d+) columns, got (\d+): ?(.*)", text)
+        if fields:
+            wanted, got, line = fields.groups()
+            if line.count('"') % 2:
+                return self._bad_quote(row, line, "open")
+            return DataError(
+                f"{place} has {got} fields, but the header has {wanted} columns "
+                f"{listed(self.header, 6)}. The row reads {line[:120]!r}. Correct the row; a field "
+                f"that holds {self.delimiter!r} must stand in double quotes.",
+                kind="field_count",
+                row=row,
+                value=line[:120],
+                source=self.name,
+            )
+        if "UTF8" in text:
+            return DataError(
+                f"{place} holds bytes that are not UTF-8; save the file as UTF-8.",
+                kind="not_utf8",
+                row=row,
+                source=self.name,
+            )
+        return DataError(
+            f"{place} cannot be read as delimited text ({text[:200]}). If it is compressed, it may "
+            "be truncated: copy it again.",
+            kind="unreadable",
+            row=row,
+            source=self.name,
+        )
+
+
+class _Parser:
+    """Parse blocks of whole records with Arrow."""
+
+    def __init__(self, file: Delimited, columns: Sequence[str], labels: Sequence[str]) -> None:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
-        return {
-            "read_options": arrow_csv.ReadOptions(
-                column_names=list(self.header),
-                skip_rows_after_names=1,
-                block_size=_BLOCK,
-                use_threads=threads,
-            ),
+        self._names = list(file.header)
+        self._types = {
+            name: pa.dictionary(pa.int32(), pa.string()) if name in labels else pa.string()
+            for name in columns
+        }
+        self._options = {
             "parse_options": arrow_csv.ParseOptions(
-                delimiter=self.delimiter, newlines_in_values=True
+                delimiter=file.delimiter, newlines_in_values=True
             ),
             "convert_options": arrow_csv.ConvertOptions(
                 include_columns=list(columns),
-                column_types={
-                    name: pa.dictionary(pa.int32(), pa.string()) if name in labels else pa.string()
-                    for name in columns
-                },
+                column_types=self._types,
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=True,
                 null_values=[""],
             ),
         }
 
-    def _explained(self, error: Exception) -> DataError:
-        text = " ".join(str(error).split())
-        found = re.search(r"Row #(\d+)", text)
-        place = f"row {found.group(1)} of {self.name}" if found else self.name
-        fields = re.search(r"Expected (\d+) columns, got (\d+): ?(.*)", text)
-        if fields:
-            wanted, got, line = fields.groups()
-            if line.count('"') % 2:
-                return self._bad_quote(place, line, "open")
-            return DataError(
-                f"{place} has {got} fields, but the header has {wanted} columns "
-                f"{listed(self.header, 6)}. The row reads {line[:120]!r}. Correct the row; a field "
-                f"that holds {self.delimiter!r} must stand in double quotes."
-            )
-        if "UTF8" in text:
-            if not found and (row := _first_undecodable(self.path)):
-                place = f"row {row} of {self.name}"
-            return DataError(f"{place} holds bytes that are not UTF-8; save the file as UTF-8.")
-        return DataError(
-            f"{place} cannot be read as delimited text ({text[:200]}). If it is compressed, it may "
-            "be truncated: copy it again."
+    def empty(self) -> Any:
+        """Return a table without rows."""
+        import pyarrow as pa
+
+        return pa.table({name: pa.array([], kind) for name, kind in self._types.items()})
+
+    def table(self, block: bytes, *, first: bool) -> Any:
+        """Return the records of a block; the first one begins with the header.
+
+        Raises
+        ------
+        pyarrow.ArrowInvalid
+            Naming the record within the block ("Row #3").
+        """
+        import pyarrow as pa
+
+        if not block:
+            return self.empty()
+        # Arrow's own memory: its threads may let go of it when the interpreter is gone already
+        memory = pa.allocate_buffer(len(block))
+        memoryview(memory).cast("B")[:] = block
+        try:
+            return self._parsed(memory, first, threads=True)
+        except pa.ArrowInvalid:  # threads do not know the record, and take short records only
+            return self._parsed(memory, first, threads=False)
+
+    def _parsed(self, memory: Any, first: bool, *, threads: bool) -> Any:
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        reading = arrow_csv.ReadOptions(
+            column_names=self._names,
+            skip_rows_after_names=int(first),
+            use_threads=threads,
+            block_size=_PIECE if threads else memory.size + 1,
         )
+        return arrow_csv.read_csv(pa.BufferReader(memory), read_options=reading, **self._options)
 
 
 def open_delimited(
@@ -262,14 +342,16 @@ def open_delimited(
     return Delimited(path, name, column_names(header, f"row 1 of {name}"), delimiter)
 
 
-def _sample(path: Path, name: str) -> str:
-    import pyarrow as pa
-
+def _head(path: Path, name: str) -> bytes:
     try:
         with opened(path) as stream:
-            data = bytes(stream.read(_SAMPLE))
-    except (pa.ArrowInvalid, OSError, EOFError) as error:
+            return bytes(stream.read(_SAMPLE))
+    except unreadable() as error:
         raise DataError(f"{name} cannot be read ({error}); it may be truncated.") from error
+
+
+def _sample(path: Path, name: str) -> str:
+    data = _head(path, name)
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise DataError(f"{name} is UTF-16 text; save it as UTF-8.")
     if b"\x00" in data:
@@ -286,25 +368,6 @@ def _sample(path: Path, name: str) -> str:
             f"{name} is not UTF-8 text: row {row} holds byte 0x{data[error.start]:02x}. Save it as "
             "UTF-8, or export the log as Parquet."
         ) from None
-
-
-def _first_undecodable(path: Path) -> int | None:
-    """Return the row that holds the first bytes that are not UTF-8; empty lines are no rows."""
-    row, rest = 0, b""
-    with opened(path) as stream:
-        while block := bytes(stream.read(_SAMPLE)):
-            *lines, rest = (rest + block).split(b"\n")
-            for line in lines:
-                row += bool(line.strip(b"\r"))
-                try:
-                    line.decode("utf-8")
-                except UnicodeDecodeError:
-                    return row
-    try:
-        rest.decode("utf-8")
-    except UnicodeDecodeError:
-        return row + 1
-    return None
 
 
 def _header(text: str, delimiter: str) -> list[str]:

@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Misquoted", "QuoteWatch", "misquoted"]
+__all__ = ["LONGEST", "Misquoted", "QuoteWatch", "misquoted"]
 
 _QUOTE = ord('"')
 _BLANK = (" ", "\t")
-_LONGEST = 1 << 25  # characters of a field; more than Arrow, whose blocks are smaller, ever takes
+LONGEST = 1 << 25
+"""Longest field or record, in characters or bytes."""
 
 
 class Misquoted(NamedTuple):
@@ -30,50 +31,51 @@ class Misquoted(NamedTuple):
     field: str
 
 
-class QuoteWatch(io.RawIOBase):
-    r"""A stream that hands on the bytes of another and looks at the quotes among them.
+class QuoteWatch:
+    r"""Look at the quotes among bytes that are handed over block by block.
 
     Parameters
     ----------
-    stream : readable stream of bytes
-        What to read.
     delimiter : str
         Of the fields.
+
+    Attributes
+    ----------
+    suspect : bool
+        Some quote may be wrong; from then on nothing more is looked at.
+    open : bool
+        A quote is open where the last block ends. Means nothing once `suspect`.
 
     Examples
     --------
     >>> def suspect(data):
-    ...     watch = QuoteWatch(io.BytesIO(data), ",")
-    ...     while watch.read(3):
-    ...         pass
+    ...     watch = QuoteWatch(",")
+    ...     for start in range(0, len(data), 3):
+    ...         watch.look(data[start : start + 3])
+    ...     watch.finish()
     ...     return watch.suspect
     >>> suspect(b'a,"b ""c"", d"\n'), suspect(b'a,"b\n'), suspect(b'"a"b,c\n')
     (False, True, True)
     """
 
-    def __init__(self, stream: Any, delimiter: str) -> None:
-        super().__init__()
-        self._stream = stream
+    def __init__(self, delimiter: str) -> None:
+        self.delimiter = delimiter
         self._between = np.zeros(256, dtype=np.bool_)  # what may stand outside of a quoted field
         self._between[[ord(delimiter), ord("\n"), ord("\r"), _QUOTE]] = True
         self._last = ord("\n")  # the byte before the next block
         self._closed = False  # whether that closes a field, so that the next one must be looked at
-        self._odd = False  # whether a quote is open
+        self.open = False
         self._started = False
         self.suspect = False
 
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def read(self, size: int = -1, /) -> bytes:
-        """Return the next bytes of the stream."""
-        block: bytes = self._stream.read(size) if size >= 0 else self._stream.read()
-        if not block:
-            self.suspect |= self._odd
-        elif not self.suspect:
+    def look(self, block: bytes) -> None:
+        """Take the next bytes."""
+        if block and not self.suspect:
             self._look(block)
-        return block
+
+    def finish(self) -> None:
+        """Say that there are no more: a quote that is still open is wrong."""
+        self.suspect |= self.open
 
     def _look(self, block: bytes) -> None:
         if not self._started:
@@ -87,7 +89,7 @@ class QuoteWatch(io.RawIOBase):
         if b'"' in block:  # most logs have none: finding that out is all they cost
             values = np.frombuffer(block, np.uint8)
             at = np.flatnonzero(values == _QUOTE)
-            opening, closing = at[int(self._odd) :: 2], at[int(not self._odd) :: 2]
+            opening, closing = at[int(self.open) :: 2], at[int(not self.open) :: 2]
             before = values[opening - 1]
             if opening.size and opening[0] == 0:
                 before[0] = self._last
@@ -96,7 +98,7 @@ class QuoteWatch(io.RawIOBase):
                 closing = closing[:-1]
             beside = (before, values[closing + 1])
             self.suspect |= not all(self._between[found].all() for found in beside)
-            self._odd ^= at.size % 2 == 1
+            self.open ^= at.size % 2 == 1
         self._last = block[-1]
 
 
@@ -108,10 +110,10 @@ def misquoted(stream: Any, delimiter: str) -> Misquoted | None:
     text = io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
     row = 0
     keep: list[str] = []
-    limit = csv.field_size_limit(_LONGEST)  # Python's own, 131072, is below what Arrow takes
+    limit = csv.field_size_limit(LONGEST)  # Python's own, 131072, is below what is taken here
 
     def lines() -> Any:
-        for line in text:
+        while line := text.readline(LONGEST + 1):  # a longer one is refused by its length
             keep.append(line)
             yield line
 
