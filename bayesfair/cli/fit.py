@@ -63,6 +63,8 @@ def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options a
     ranks: opt.Ranks = None,
     lowest_is_best: opt.LowestIsBest = True,
     tie_tolerance: opt.TieTolerance = 0.0,
+    unranked: opt.Unranked = None,
+    last_tie: opt.LastTie = None,
     chosen: opt.Chosen = None,
     offered: opt.OfferedItems = None,
     separator: opt.Separator = "|",
@@ -102,8 +104,8 @@ def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options a
         "format": format, "left": left, "right": right, "winner": winner, "loser": loser,
         "wins": _pair(wins), "tied": tied, "outcomes": outcome_words(outcomes), "ranking": ranking,
         "item": item, "rank": rank, "orderings": _names(orderings), "ranks": _names(ranks),
-        "lowest_is_best": lowest_is_best, "tie_tolerance": tie_tolerance, "separator": separator,
-        "winner_is": winner_is, "chosen": chosen,
+        "lowest_is_best": lowest_is_best, "tie_tolerance": tie_tolerance, "unranked": unranked,
+        "last_tie": last_tie, "separator": separator, "winner_is": winner_is, "chosen": chosen,
         "offered": offered, "first": first, "weight": weight, "delimiter": delimiter,
     }  # fmt: skip
     source: Any = file

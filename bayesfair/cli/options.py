@@ -103,6 +103,16 @@ Weight = Annotated[str | None, typer.Option(help="Column of frequency weights.")
 Items = Annotated[
     str | None, typer.Option(help="All items, comma-separated, also those without data.")
 ]
+Unranked = Annotated[
+    float | None, typer.Option(help="Rank that stands for 'not ranked', such as 0 or inf.")
+]
+LastTie = Annotated[
+    str | None,
+    typer.Option(
+        help="What sharing the last place means: tie (equal) or rest (not ranked). Default: tie, "
+        "or rest where a PrefLib file is marked imbued."
+    ),
+]
 Partial = Annotated[
     str | None, typer.Option(help="Unranked items: subset (not on offer) or top (ranked below).")
 ]

@@ -9,10 +9,15 @@ from numpy.typing import NDArray
 
 from bayesfair.checks import check_choice, listed
 from bayesfair.comparisons.connectivity import Connectivity, connectivity_of
-from bayesfair.errors import OptionError
+from bayesfair.errors import DataError, OptionError
 from bayesfair.kernels.duels import DuelCounts
 from bayesfair.kernels.graph import ranking_edges, ranking_matrices
-from bayesfair.kernels.plackett_luce_stages import Chains, chains_of_pairs, chains_of_rankings
+from bayesfair.kernels.plackett_luce_stages import (
+    LARGEST_TIE,
+    Chains,
+    chains_of_pairs,
+    chains_of_rankings,
+)
 
 __all__ = ["ComparisonCells", "DuelCounts"]
 
@@ -49,6 +54,7 @@ class ComparisonCells:
     covariates: NDArray[np.float64] | None = None
     cell: NDArray[np.int32] | None = None
     source: str = "memory"
+    rows_are_lines: bool = False
     n_skipped: int = 0
     notices: tuple[str, ...] = ()
 
@@ -80,6 +86,12 @@ class ComparisonCells:
         if self.kind == "duels":
             return float(self.count[self.outcome == 2].sum())
         return float(self.count[self._has_tie()].sum())
+
+    def where(self, u: int) -> str:
+        """Name the first row of a unique cell: ``row 19 of log.csv``, or its 0-based position."""
+        if self.rows_are_lines:
+            return f"row {int(self.row[u])} of {self.source}"
+        return f"comparison {int(self.row[u])} of {self.source} (0-based)"
 
     def _used(self) -> NDArray[np.bool_]:
         return self.outcome != 3 if self.kind == "duels" else np.ones(len(self.count), bool)
@@ -175,7 +187,34 @@ class ComparisonCells:
             return chains_of_pairs(
                 np.concatenate([a, b]), np.concatenate([b, a]), count, self.n_items
             )
+        self._require_small_ties()
         return chains_of_rankings(self.item, self.level, self.start, self.count, self.n_items)
+
+    def _require_small_ties(self) -> None:
+        """Refuse a place that more items share than the average over their orders can take."""
+        same = self._same_level()
+        begins = np.flatnonzero(same & ~np.concatenate([[False], same[:-1]]))
+        if not begins.size:
+            return
+        # a run of marks is followed by its last member, which is not marked
+        ends = np.flatnonzero(~same)
+        size = ends[np.searchsorted(ends, begins)] - begins + 1
+        large = np.flatnonzero(size > LARGEST_TIE)
+        if not large.size:
+            return
+        at, n = int(begins[large[0]]), int(size[large[0]])
+        u = int(self._position_cell()[at])
+        last = at + n == self.start[u + 1]
+        rest = ', or say last_tie="rest" if they share the last place for not being ranked'
+        raise DataError(
+            f"{self.where(u)}: {n} items share one place; the average over their orders is offered "
+            f"up to {LARGEST_TIE}. Rank them further, or leave this ranking out"
+            f"{rest if last else ''}.",
+            kind="large_tie",
+            row=int(self.row[u]) if self.rows_are_lines else None,
+            value=n,
+            source=self.source,
+        )
 
     def choice_sets(
         self, *, ties: str = "refuse"

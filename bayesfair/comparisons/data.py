@@ -58,8 +58,9 @@ class Comparisons(ComparisonCopies):
         Item covariates, see `with_covariates`.
     cell : (N,) array of int or None
         Cell of each row of the source in its order, -1 = left out (``keep_rows=True``).
-    source, n_skipped, notices
-        What reports call the data, rows left out on request, what a reader has to know.
+    source, rows_are_lines, n_skipped, notices
+        What reports call the data, whether `row` counts lines of a file, rows left out on request,
+        what a reader has to know.
 
     Examples
     --------
@@ -268,6 +269,8 @@ class Comparisons(ComparisonCopies):
         weight: ArrayLike | None = None,
         lowest_is_best: bool = True,
         tie_tolerance: float = 0.0,
+        unranked: float | None = None,
+        last_tie: str | None = None,
         row: ArrayLike | None = None,
         source: str = "memory",
     ) -> Comparisons:
@@ -278,30 +281,64 @@ class Comparisons(ComparisonCopies):
         orderings : sequence of sequences of labels
             Best first; a list, tuple or set inside is a tie. None, NaN and "" are skipped.
         ranks : (N, k) array or data frame, optional
-            Instead: rank of each item, 1 = best, equal = tied, 0 or NaN = not ranked.
+            Instead: rank of each item, 1 (or 0) = best, equal = tied, NaN = not ranked.
         items : sequence, optional
             All items; labels of the columns of `ranks`.
         partial : {"subset", "top"}
             Required if a ranking lacks items: were they not on offer, or do they rank below?
         weight : (N,) array, optional
         lowest_is_best : bool
-            False: `ranks` holds a quantity of which more is better (0 is then a value).
+            False: `ranks` holds a quantity of which more is better.
         tie_tolerance : float
             Neighbouring values of `ranks` that differ by no more are tied.
+        unranked : float, optional
+            The number in `ranks` that stands for "not ranked", such as 0 or ``inf``. No number
+            does unless it is named here.
+        last_tie : {"tie", "rest"}, optional
+            What it means that several items share the last place of a ranking. ``"tie"`` (default):
+            they were judged equal. ``"rest"``: they were not ranked, and are below in no order, as
+            in choices (chosen = 1, else 0) and in ballots filled up to full length.
+
+        Raises
+        ------
+        DataError
+            Naming the row: a rank that is infinite or negative, or 0 where other rankings begin
+            with 1.
+        OptionError
+            If `partial` is needed, or 0 and 1 look like choices and `last_tie` is not given.
 
         Examples
         --------
         >>> Comparisons.from_rankings([["a", "b", "c"], ["c", ["a", "b"]]]).orderings()
         [(('a',), ('b',), ('c',)), (('c',), ('a', 'b'))]
+        >>> Comparisons.from_rankings(ranks=[[0, 1, 1, 2]], items=list("abcd")).orderings()
+        [(('a',), ('b', 'c'), ('d',))]
         """
         if (orderings is None) == (ranks is None):
             raise OptionError("give either orderings or ranks=.")
         lines = None if row is None else np.asarray(row, dtype=np.int64)
         where = Source(source, lines)
         if ranks is None:
+            given = {
+                "lowest_is_best": lowest_is_best is not True,
+                "tie_tolerance": tie_tolerance != 0,
+                "unranked": unranked is not None,
+            }
+            for option in (name for name, is_given in given.items() if is_given):
+                raise OptionError(
+                    f"{option}= belongs to ranks=, which are numbers; orderings have none. Leave "
+                    "it out.",
+                    kind="unused_option",
+                    column=option,
+                )
             return cls(
                 **collapse_orderings(
-                    orderings, items=items, partial=partial, weight=weight, source=where
+                    orderings,
+                    items=items,
+                    partial=partial,
+                    weight=weight,
+                    last_tie=last_tie,
+                    source=where,
                 )
             )
         return cls(
@@ -312,6 +349,8 @@ class Comparisons(ComparisonCopies):
                 weight=weight,
                 lowest_is_best=lowest_is_best,
                 tie_tolerance=tie_tolerance,
+                unranked=unranked,
+                last_tie=last_tie,
                 source=where,
             )
         )
@@ -328,6 +367,8 @@ class Comparisons(ComparisonCopies):
         weight: ArrayLike | None = None,
         lowest_is_best: bool = True,
         tie_tolerance: float = 0.0,
+        unranked: float | None = None,
+        last_tie: str | None = None,
         row: ArrayLike | None = None,
         source: str = "memory",
     ) -> Comparisons:
@@ -348,6 +389,8 @@ class Comparisons(ComparisonCopies):
             weight=weight,
             lowest_is_best=lowest_is_best,
             tie_tolerance=tie_tolerance,
+            unranked=unranked,
+            last_tie=last_tie,
             source=Source(source, lines),
         )
         return cls(**fields)

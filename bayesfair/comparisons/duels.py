@@ -31,6 +31,10 @@ class Source(NamedTuple):
             return f"comparison {i} of {self.name} (0-based)"
         return f"row {int(self.row[i])} of {self.name}"
 
+    def line(self, i: int) -> int | None:
+        """Return the line of a row; None where lines are unknown."""
+        return None if self.row is None else int(self.row[i])
+
 
 class Cells(NamedTuple):
     """Unique keys in ascending order, their total weight, first row, and each row's cell."""
@@ -302,6 +306,7 @@ def _cells(
         "first": (inner % 3 - 1).astype(np.int8),
         "count": cells.total,
         "row": first_row if source.row is None else source.row[first_row],
+        "rows_are_lines": source.row is not None,
         "cell": cell,
         "source": source.name,
     }

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.checks import check_choice, check_in_range
+from bayesfair.checks import check_choice, check_in_range, counted
 from bayesfair.comparisons.duels import Source, checked_weight
+from bayesfair.comparisons.places import last_place_notices, ranks_as_places
 from bayesfair.errors import DataError, OptionError
 from bayesfair.labels import encode, vocabulary
+from bayesfair.notices import Notice
 
 __all__ = ["collapse_choices", "collapse_orderings", "collapse_ranked_rows", "collapse_ranks"]
 
@@ -34,6 +36,7 @@ def collapse_orderings(
     items: Sequence[object] | None,
     partial: str | None,
     weight: Any,
+    last_tie: str | None,
     source: Source,
 ) -> dict[str, Any]:
     """Return the fields of `Comparisons` for orderings; see `Comparisons.from_rankings`."""
@@ -65,6 +68,7 @@ def collapse_orderings(
         items=words.items,
         partial=partial,
         weight=weight,
+        last_tie=last_tie,
         source=source,
         notices=list(words.notices),
     )
@@ -78,6 +82,8 @@ def collapse_ranks(
     weight: Any,
     lowest_is_best: bool,
     tie_tolerance: float,
+    unranked: float | None,
+    last_tie: str | None,
     source: Source,
 ) -> dict[str, Any]:
     """Return the fields of `Comparisons` for a matrix of ranks or of any ordered quantity."""
@@ -94,16 +100,18 @@ def collapse_ranks(
     if len(items) != table.shape[1]:
         raise DataError(f"ranks have {table.shape[1]} columns for {len(items)} items.")
     words = vocabulary([[str(item) for item in items]], items)
-    absent = np.isnan(table) | (table == 0) if lowest_is_best else np.isnan(table)
-    if lowest_is_best and (table < 0).any():
-        i, j = np.argwhere(table < 0)[0]
-        raise DataError(
-            f"{source.where(int(i))}: rank of {words.items[j]!r} is {table[i, j]:g}; ranks count "
-            "from 1 = best, 0 or missing = not ranked. For a quantity where more is better, say "
-            "lowest_is_best=False."
-        )
-    ranking, item = np.nonzero(~absent)
-    value = table[ranking, item] if lowest_is_best else -table[ranking, item]
+    ranking, item = np.nonzero(~np.isnan(table))
+    kept, value, notes = ranks_as_places(
+        table[ranking, item],
+        ranking,
+        lambda i: f"{source.where(int(ranking[i]))}: rank of {words.items[item[i]]!r}",
+        lambda i: source.line(int(ranking[i])),
+        lowest_is_best=lowest_is_best,
+        unranked=unranked,
+        last_tie=last_tie,
+        source=source,
+    )
+    ranking, item = ranking[kept], item[kept]
     return _collapse(
         ranking=ranking,
         item=item.astype(np.int32),
@@ -113,8 +121,9 @@ def collapse_ranks(
         partial=partial,
         weight=weight,
         source=source,
-        notices=list(words.notices),
+        notices=[*words.notices, *notes],
         tie_tolerance=tie_tolerance,
+        last_tie=last_tie,
     )
 
 
@@ -128,6 +137,8 @@ def collapse_ranked_rows(
     weight: Any,
     lowest_is_best: bool,
     tie_tolerance: float,
+    unranked: float | None,
+    last_tie: str | None,
     source: Source,
 ) -> dict[str, Any]:
     """Return the fields of `Comparisons` for one row per (ranking, item), with its rank."""
@@ -139,15 +150,16 @@ def collapse_ranked_rows(
             f"{source.where(int(bad[0]))}: ranking, item or rank is missing ({bad.size} such "
             "rows). An item that was not ranked needs no row."
         )
-    low = np.flatnonzero(value < 1) if lowest_is_best else bad
-    if low.size:
-        i = int(low[0])
-        raise DataError(
-            f"{source.where(i)}: rank of {column.labels[column.codes[i]]!r} is {value[i]:g}; ranks "
-            f"count from 1 = best ({low.size} such rows). Add 1 if they count from 0; leave out "
-            "rows of items that were not ranked; for a quantity of which more is better say "
-            "lowest_is_best=False."
-        )
+    kept, places, notes = ranks_as_places(
+        value,
+        groups.codes,
+        lambda i: f"{source.where(i)}: rank of {column.labels[column.codes[i]]!r}",
+        source.line,
+        lowest_is_best=lowest_is_best,
+        unranked=unranked,
+        last_tie=last_tie,
+        source=source,
+    )
     words = vocabulary([column.labels], items)
     given = checked_weight(weight, len(value), source)
     per_ranking = None
@@ -163,16 +175,17 @@ def collapse_ranked_rows(
             )
     lines = first if source.row is None else source.row[first]
     return _collapse(
-        ranking=groups.codes,
-        item=words.lookups[0][column.codes],
-        value=value if lowest_is_best else -value,
+        ranking=groups.codes[kept],
+        item=words.lookups[0][column.codes[kept]],
+        value=places,
         n_rankings=len(groups.labels),
         items=words.items,
         partial=partial,
         weight=per_ranking,
         source=Source(source.name, lines),
-        notices=list(words.notices),
+        notices=[*words.notices, *notes],
         tie_tolerance=tie_tolerance,
+        last_tie=last_tie,
     )
 
 
@@ -232,9 +245,12 @@ def _collapse(
     source: Source,
     notices: list[str],
     tie_tolerance: float = 0.0,
+    last_tie: str | None = None,
 ) -> dict[str, Any]:
     """Sort, level, complete and collapse rankings given as (ranking, item, value: low = best)."""
     check_in_range(tie_tolerance, "tie_tolerance", 0.0, np.inf, high_open=True)
+    if last_tie is not None:
+        check_choice(last_tie, "last_tie", ("tie", "rest"))
     weights = checked_weight(weight, n_rankings, source)
     k = len(items)
     pair = np.sort(ranking.astype(np.int64) * max(k, 1) + item)
@@ -254,6 +270,8 @@ def _collapse(
     step = np.cumsum(fresh)
     level = (step - np.repeat(step[start[:-1][size > 0]], size[size > 0])).astype(np.int32)
     level[np.isinf(value)] = _REST
+    level, n_last = _last_places(level, ranking, size, start, last_tie)
+    notices += last_place_notices(n_last, int((size > 0).sum()), last_tie)
     # tied within a tolerance: their values differ, so they are put in item order only now
     order = np.lexsort((item, level, ranking))
     ranking, item, level = ranking[order], item[order], level[order]
@@ -282,12 +300,17 @@ def _collapse(
         start = np.concatenate([[0], np.cumsum(size)])
     level = np.where(level == _REST, np.int32(-1), level)
 
-    single = size < 2
+    # a ranking says something if it has two items, and one at least that is ranked
+    single = (size < 2) | (np.bincount(ranking[level >= 0], minlength=n_rankings) == 0)
     if single.any():
-        first = source.where(int(np.argmax(single)))
+        first, n = source.where(int(np.argmax(single))), int(single.sum())
         notices.append(
-            f"{int(single.sum())} rankings of fewer than two items were dropped, they compare "
-            f"nothing (the first is {first})."
+            Notice(
+                f"{counted(n, 'ranking')} of fewer than two items, or without a ranked one, "
+                f"{'was' if n == 1 else 'were'} dropped, comparing nothing (the first is {first}).",
+                kind="ranking_without_comparison",
+                n=n,
+            )
         )
     keep = ~single if weights is None else ~single & (weights > 0)
     flat = np.stack([item.astype(np.int32), level.astype(np.int32)])
@@ -302,10 +325,33 @@ def _collapse(
         "level": flat[1][index],
         "count": count,
         "row": chosen if source.row is None else source.row[chosen],
-        "partial": partial if not complete.all() else None,
+        "rows_are_lines": source.row is not None,
+        # an unordered rest ranks below, whether or not the ranking names it
+        "partial": partial if not complete.all() else "top" if n_last[1] else None,
         "source": source.name,
         "notices": tuple(notices),
     }
+
+
+def _last_places(
+    level: NDArray[np.int32],
+    ranking: NDArray[Any],
+    size: NDArray[np.int64],
+    start: NDArray[np.int64],
+    last_tie: str | None,
+) -> tuple[NDArray[np.int32], tuple[int, int]]:
+    """Return levels with tied last places as the unordered rest if so told.
+
+    Also in how many rankings items share the last place, and in how many it became the rest.
+    """
+    last = np.full(len(size), -1, np.int32)
+    last[size > 0] = level[start[1:][size > 0] - 1]
+    shares = (level == last[ranking]) & (level != _REST)
+    tied = shares & (np.bincount(ranking[shares], minlength=len(size)) > 1)[ranking]
+    n = len(np.unique(ranking[tied]))
+    if last_tie != "rest":
+        return level, (n, 0)
+    return np.where(tied, _REST, level), (n, n)
 
 
 def _unique_orderings(

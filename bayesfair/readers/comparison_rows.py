@@ -145,8 +145,7 @@ def rankings(
     """Return rankings in wide form (places or items as columns) or in long form."""
     if orderings:
         columns = [rows.text(column).to_pylist() for column in orderings]
-        kept = {k: v for k, v in options.items() if k not in ("lowest_is_best", "tie_tolerance")}
-        return Comparisons.from_rankings(list(zip(*columns, strict=True)), **kept)
+        return Comparisons.from_rankings(list(zip(*columns, strict=True)), **options)
     if ranks:
         table = np.stack([np.asarray(rows.number(column)) for column in ranks], axis=1)
         return Comparisons.from_rankings(ranks=table, **options | {"items": list(ranks)})

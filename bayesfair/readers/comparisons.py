@@ -10,6 +10,7 @@ from typing import Any
 
 from bayesfair.checks import check_choice
 from bayesfair.comparisons import Comparisons
+from bayesfair.errors import OptionError
 from bayesfair.readers.arena import open_json
 from bayesfair.readers.comparison_rows import (
     are_pairs,
@@ -59,6 +60,8 @@ def read_comparisons(
     partial: str | None = None,
     lowest_is_best: bool = True,
     tie_tolerance: float = 0.0,
+    unranked: float | None = None,
+    last_tie: str | None = None,
     outcomes: Mapping[object, str] | None = None,
     winner_is: str | None = None,
     both_bad: str = "tie",
@@ -89,7 +92,7 @@ def read_comparisons(
     orderings : sequence of str
         Columns of rankings in wide form, best first: each holds an item.
     ranks : sequence of str
-        Columns named like items that hold ranks (0 or empty = not ranked).
+        Columns named like items that hold ranks (empty = not ranked; see `unranked`).
     chosen, offered, separator : str
         Columns of choices: the chosen item, and the offered ones as a list or joined by
         `separator`.
@@ -106,8 +109,11 @@ def read_comparisons(
         Item covariates, see `Comparisons.with_covariates`.
     partial : {"subset", "top"}
         Required where rankings lack items.
-    lowest_is_best, tie_tolerance
+    lowest_is_best, tie_tolerance, unranked
         See `Comparisons.from_rankings`; also for `rank`.
+    last_tie : {"tie", "rest"}, optional
+        See `Comparisons.from_rankings`. A PrefLib file that is marked imbued, filled up in last
+        place, is read as ``"rest"`` unless told otherwise.
     outcomes, winner_is, both_bad, unknown, missing, keep_rows
         See `Comparisons.from_duels`.
     labels : {"names", "ids"}
@@ -133,7 +139,8 @@ def read_comparisons(
     check_choice(format, "format", ("auto", "table", "preflib", "json"))
     suffixes = _suffixes(source)
     if format == "preflib" or (format == "auto" and suffixes and suffixes[-1] in SUFFIXES):
-        made = read_preflib(source, partial=partial, labels=labels)
+        _only_rankings({"unranked": unranked}, "columns of ranks, PrefLib ballots have none")
+        made = read_preflib(source, partial=partial, labels=labels, last_tie=last_tie)
         return made.with_covariates(covariates) if covariates else made
     used = _given(
         {"left": left, "right": right, "winner": winner, "loser": loser, "tied": tied,
@@ -171,20 +178,43 @@ def read_comparisons(
         "partial": partial,
         "lowest_is_best": lowest_is_best,
         "tie_tolerance": tie_tolerance,
+        "unranked": unranked,
+        "last_tie": last_tie,
     }
     shared = {"items": items, "source": rows.source, "row": rows.lines}
     weights = rows.number(weight)
     if orderings or ranks or ("ranking" in used and not are_pairs(used)):
         made = rankings(rows, used, orderings, ranks, **shared, **rank_options, weight=weights)
-    elif "chosen" in used:
+        return _finished(made, opened_source, covariates)
+    _only_rankings({"unranked": unranked, "last_tie": last_tie}, "rankings")
+    if "chosen" in used:
         made = choices(rows, used, separator, **shared, weight=weights)
     elif wins is not None:
         made = counts(rows, used, side, wins=wins, tied=tied, **shared)
     else:
         made = duels(rows, used, side, **shared, **duel_options, weight=weights)
+    return _finished(made, opened_source, covariates)
+
+
+def _finished(
+    made: Comparisons, opened_source: Any, covariates: Mapping[str, Any] | None
+) -> Comparisons:
+    """Add what the reader noticed, and the covariates."""
     notices = (*getattr(opened_source, "notices", ()), *made.notices)
     made = replace(made, notices=tuple(dict.fromkeys(notices)))
     return made.with_covariates(covariates) if covariates else made
+
+
+def _only_rankings(given: Mapping[str, Any], what: str) -> None:
+    """Refuse options that these data cannot heed."""
+    for option, value in given.items():
+        if value is not None:
+            raise OptionError(
+                f"{option}={value!r} belongs to {what}. Leave it out.",
+                kind="unused_option",
+                column=option,
+                value=value,
+            )
 
 
 def _suffixes(source: Any) -> list[str]:

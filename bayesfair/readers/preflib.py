@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ from bayesfair.checks import check_choice
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError
 from bayesfair.labels import clean_label
+from bayesfair.notices import Notice
 
 __all__ = ["SUFFIXES", "read_preflib"]
 
@@ -18,6 +20,7 @@ SUFFIXES = (".soc", ".soi", ".toc", ".toi")
 _NAME = re.compile(r"#\s*ALTERNATIVE NAME\s+(\d+)\s*:\s*(.*)", re.IGNORECASE)
 _COUNT = re.compile(r"#\s*NUMBER (ALTERNATIVES|UNIQUE ORDERS)\s*:\s*(\d+)", re.IGNORECASE)
 _TOTAL = re.compile(r"#\s*NUMBER VOTERS\s*:\s*(\d+)", re.IGNORECASE)
+_MODIFIED = re.compile(r"#\s*MODIFICATION TYPE\s*:\s*(\w+)", re.IGNORECASE)
 _PLACE = re.compile(r"\{([^{}]*)\}|([^,{}\s][^,{}]*)")
 
 
@@ -27,10 +30,16 @@ class _Ballots(NamedTuple):
     rows: list[tuple[int, str, str]]  # line, count, order
     n_alternatives: int | None  # as announced
     n_orders: int | None
+    modified: str  # MODIFICATION TYPE in lower case; "" if the file does not say
 
 
 def read_preflib(
-    path: Any, *, partial: str | None = None, labels: str = "names", source: str | None = None
+    path: Any,
+    *,
+    partial: str | None = None,
+    labels: str = "names",
+    last_tie: str | None = None,
+    source: str | None = None,
 ) -> Comparisons:
     """Return the rankings of a PrefLib file.
 
@@ -44,6 +53,10 @@ def read_preflib(
         they rank below?
     labels : {"names", "ids"}
         What items are called. Alternatives that share a name get their id added.
+    last_tie : {"tie", "rest"}, optional
+        What sharing the last place means, see `Comparisons.from_rankings`. Default: the file says.
+        Ballots of a file marked ``MODIFICATION TYPE: imbued`` were filled up with the alternatives
+        that they do not rank, all in last place: ``"rest"``. Else ``"tie"``.
     source : str, optional
         What messages call the file.
 
@@ -77,8 +90,12 @@ def read_preflib(
         weight.append(_count(count, line, name))
         orderings.append(_order(text, called, line, name))
         row.append(line)
+    imbued = last_tie is None and ballots.modified == "imbued"
+    # a file that says how it came about has been asked
+    default = "rest" if imbued else "tie" if ballots.modified else None
     made = Comparisons.from_rankings(
         orderings,
+        last_tie=last_tie or default,
         items=list(called.values()),
         partial=partial,
         weight=weight,
@@ -87,6 +104,14 @@ def read_preflib(
     )
     total = sum(weight)
     notices = list(made.notices)
+    if imbued:
+        notices.append(
+            Notice(
+                f"{name} is marked imbued: its ballots were filled up with the alternatives that "
+                'they do not rank. last_tie="tie" would count these as equal.',
+                kind="imbued",
+            )
+        )
     if ballots.n_voters is not None and ballots.n_voters != total:
         notices.append(
             f"the header announces {ballots.n_voters:g} voters, the ballots sum to {total:g}; the "
@@ -104,8 +129,6 @@ def read_preflib(
             )
     if shared and labels == "names":
         notices.append("alternatives with the same name were told apart by their ids.")
-    from dataclasses import replace
-
     return replace(made, notices=tuple(notices))
 
 
@@ -117,7 +140,7 @@ def _is_new(lines: list[str]) -> bool:
 def _new_layout(lines: list[str], name: str) -> _Ballots:
     names: dict[str, str] = {}
     counts: dict[str, int] = {}
-    n_voters, rows = None, []
+    n_voters, rows, modified = None, [], ""
     for number, line in enumerate(lines, start=1):
         text = line.strip()
         if text.startswith("#"):
@@ -127,6 +150,8 @@ def _new_layout(lines: list[str], name: str) -> _Ballots:
                 counts[found.group(1).upper()] = int(found.group(2))
             elif found := _TOTAL.match(text):
                 n_voters = float(found.group(1))
+            elif found := _MODIFIED.match(text):
+                modified = found.group(1).lower()
         elif text:
             count, colon, order = text.partition(":")  # the first colon: names may hold others
             if not colon:
@@ -138,7 +163,8 @@ def _new_layout(lines: list[str], name: str) -> _Ballots:
     if not names:  # a bare file: items are called by their ids
         ids = {i for _, _, order in rows for i in re.findall(r"[^\s,{}]+", order)}
         names = {i: i for i in sorted(ids, key=lambda i: (len(i), i))}
-    return _Ballots(names, n_voters, rows, counts.get("ALTERNATIVES"), counts.get("UNIQUE ORDERS"))
+    n_alternatives, n_orders = counts.get("ALTERNATIVES"), counts.get("UNIQUE ORDERS")
+    return _Ballots(names, n_voters, rows, n_alternatives, n_orders, modified)
 
 
 def _name(names: dict[str, str], key: str, label: str, number: int, name: str) -> None:
@@ -180,7 +206,7 @@ def _old_layout(lines: list[str], name: str) -> _Ballots:
         count, _, order = text.partition(",")
         rows.append((number, count, order))
     n_voters = float(total) if total.strip().isdigit() else None
-    return _Ballots(names, n_voters, rows, None, int(unique) if unique.isdigit() else None)
+    return _Ballots(names, n_voters, rows, None, int(unique) if unique.isdigit() else None, "")
 
 
 def _count(text: str, line: int, name: str) -> float:

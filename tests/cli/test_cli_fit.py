@@ -399,3 +399,31 @@ def test_a_picture_of_thousands_of_items_is_drawn_smaller(capsys, tmp_path, monk
     assert run(capsys, duels, "--plot", path)[0] == 0
     width, height = struct.unpack(">II", path.read_bytes()[16:24])
     assert height <= 60_000 and width >= 100
+
+
+def test_ranks_that_stand_for_not_ranked_and_last_ties_are_named_on_the_command_line(
+    capsys, tmp_path
+):
+    wide = tmp_path / "wide.csv"
+    wide.write_text("x,y,z\n1,2,3\n2,1,0\n3,1,2\n")
+    ranks = (wide, "--ranks", "x,y,z", "--prior-sd", "inf", "--partial", "subset", "--json", "-")
+    status, _, message = run(capsys, *ranks)
+    assert status == 2 and "row 3 of wide.csv" in message and "unranked" in message
+    status, text, _ = run(capsys, *ranks, "--unranked", "0")
+    assert status == 0 and {i["item"]: i["n"] for i in json.loads(text)["items"]}["z"] == 2
+    names = "".join(f"# ALTERNATIVE NAME {i}: c{i}\n" for i in (1, 2, 3))
+    toc = tmp_path / "filled.toc"
+    toc.write_text(f"# MODIFICATION TYPE: imbued\n{names}4: 1,{{2,3}}\n3: 2,1,3\n2: 3,1,2\n")
+    soi = tmp_path / "short.soi"
+    soi.write_text(f"{names}4: 1\n3: 2,1,3\n2: 3,1,2\n")
+    fits = {}
+    for key, args in {
+        "toc": (toc,),
+        "soi": (soi, "--partial", "top"),
+        "tied": (toc, "--last-tie", "tie"),
+    }.items():
+        status, text, _ = run(capsys, *args, "--json", "-")
+        assert status == 0
+        fits[key] = {i["item"]: i["log_worth"]["mean"] for i in json.loads(text)["items"]}
+    assert fits["toc"] == pytest.approx(fits["soi"], abs=1e-8)
+    assert abs(fits["tied"]["c1"] - fits["soi"]["c1"]) > 0.003

@@ -65,11 +65,11 @@ def test_one_column_cannot_hold_the_wins_of_both_sides():
     assert duels.win_matrix().tolist() == [[0, 5], [2, 0]]
 
 
-@pytest.mark.parametrize("low", [0, -1])
-def test_ranks_below_one_are_refused_in_long_form(low):
-    with pytest.raises(DataError, match=rf"row 3 of x: rank of 'b' is {low}; ranks count from 1"):
-        Comparisons.from_ranked_rows([1, 1], ["a", "b"], [1, low], row=[2, 3], source="x")
-    scores = Comparisons.from_ranked_rows([1, 1], ["a", "b"], [1, low], lowest_is_best=False)
+def test_negative_ranks_are_refused_in_long_form():
+    with pytest.raises(DataError, match=r"row 3 of x: rank of 'b' is -1. Ranks count") as error:
+        Comparisons.from_ranked_rows([1, 1], ["a", "b"], [1, -1], row=[2, 3], source="x")
+    assert (error.value.row, error.value.value) == (3, -1.0)
+    scores = Comparisons.from_ranked_rows([1, 1], ["a", "b"], [1, -1], lowest_is_best=False)
     assert scores.orderings() == [(("a",), ("b",))]
 
 

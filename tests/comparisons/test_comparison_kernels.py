@@ -136,7 +136,7 @@ def test_repeated_sets_are_merged():
 def test_ties_beyond_the_limit_are_refused():
     items = [f"i{j}" for j in range(13)]
     data = Comparisons.from_rankings([[items]])
-    with pytest.raises(DataError, match="13 items in one place"):
+    with pytest.raises(DataError, match="13 items share one place"):
         data.chains()
 
 

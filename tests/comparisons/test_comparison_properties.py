@@ -103,7 +103,7 @@ def test_every_row_is_counted_once(rows):
 def test_rankings_as_orders_ranks_and_rows(rows, partial):
     one = Comparisons.from_rankings(rows, items=ITEMS, partial=partial)
     ranks = [[row.index(i) + 1 if i in row else 0 for i in ITEMS] for row in rows]
-    two = Comparisons.from_rankings(ranks=ranks, items=ITEMS, partial=partial)
+    two = Comparisons.from_rankings(ranks=ranks, items=ITEMS, partial=partial, unranked=0)
     long = [(n, i, row.index(i) + 1) for n, row in enumerate(rows) for i in reversed(row)]
     n, item, rank = zip(*long, strict=True)
     three = Comparisons.from_ranked_rows(n, item, rank, items=ITEMS, partial=partial)

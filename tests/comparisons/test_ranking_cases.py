@@ -55,9 +55,11 @@ RANK_ROWS = (
 
 def test_ranks_with_gaps_are_no_ties():
     # case 30
-    data = Comparisons.from_rankings(ranks=RANK_ROWS, items="12345", partial="subset")
+    data = Comparisons.from_rankings(ranks=RANK_ROWS, items="12345", partial="subset", unranked=0)
     assert data.n_ties == 0 and data.n_comparisons == len(RANK_ROWS) - 1
-    assert "1 rankings of fewer than two items were dropped" in data.notices[0]
+    assert (
+        "1 ranking of fewer than two items, or without a ranked one, was dropped" in data.notices[0]
+    )
     mode = mle(data, reference="1")
     np.testing.assert_allclose(
         mode["log_worth_relative"][1:], [-2.1306, -3.4949, -4.3968, -6.1499], atol=5e-5

@@ -1,0 +1,168 @@
+"""What a column of ranks means: where counting begins, who is not ranked, what a last tie says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.checks import counted
+from bayesfair.comparisons.duels import Source
+from bayesfair.errors import DataError, OptionError
+from bayesfair.notices import Notice
+
+__all__ = ["last_place_notices", "ranks_as_places"]
+
+
+def ranks_as_places(
+    rank: NDArray[np.float64],
+    ranking: NDArray[Any],
+    where: Callable[[int], str],
+    row: Callable[[int], int | None],
+    *,
+    lowest_is_best: bool,
+    unranked: float | None,
+    last_tie: str | None,
+    source: Source,
+) -> tuple[NDArray[np.bool_], NDArray[np.float64], list[Notice]]:
+    """Return which entries are ranked, a number for each of these (low = best), and notices.
+
+    Parameters
+    ----------
+    rank : (N,) array
+        As they stand in the source, none of them NaN.
+    ranking : (N,) array of int
+        Which ranking each entry belongs to.
+    where, row : functions of int
+        Names an entry (row and item); its line in the source, None if it has none.
+    lowest_is_best, unranked, last_tie
+        As in `Comparisons.from_rankings`.
+    source : Source
+
+    Raises
+    ------
+    DataError
+        For a rank that is infinite or negative, and where some rankings count from 0, others not:
+        0 is never taken for "not ranked" unasked.
+    OptionError
+        For choices written as ranks.
+    """
+    if unranked is not None and not isinstance(unranked, (int, float, np.number)):
+        raise OptionError(
+            f"unranked={unranked!r} must be the number that stands for items that are not ranked, "
+            "such as 0.",
+            kind="option_value",
+            column="unranked",
+            value=unranked,
+        )
+    kept = np.ones(len(rank), bool) if unranked is None else rank != unranked
+    value, group = rank[kept], ranking[kept]
+    entry = np.flatnonzero(kept)
+
+    def refuse(bad: NDArray[np.bool_], remedy: str) -> None:
+        if bad.any():
+            i = int(entry[np.argmax(bad)])
+            n = int(bad.sum())
+            more = f" ({n} such ranks)" if n > 1 else ""
+            raise DataError(
+                f"{where(i)} is {rank[i]:g}{more}. {remedy}",
+                kind="rank",
+                column="rank",
+                value=float(rank[i]),
+                source=source.name,
+                row=row(i),
+            )
+
+    refuse(
+        np.isinf(value),
+        "If it stands for items that are not ranked, say unranked="
+        f"{'inf' if (value[np.isinf(value)] > 0).all() else '-inf'}; else give a finite rank.",
+    )
+    if not lowest_is_best:
+        _refuse_choices(value, group, last_tie)
+        return kept, -value, []
+    low = float(value.min(initial=0.0))
+    refuse(
+        value < 0,
+        f"Ranks count from 1 or 0 = best. If {low:g} stands for items that are not ranked, say "
+        f"unranked={low:g}; for a quantity of which more is better say lowest_is_best=False.",
+    )
+    _refuse_choices(value, group, last_tie)
+    if low > 0 or not (value == 0).any():
+        return kept, value, []
+    best = np.full(int(ranking.max(initial=0)) + 1, np.inf)
+    np.minimum.at(best, group, value)
+    differs = (best[group] > 0) & (value == best[group])
+    if differs.any():
+        zero, other = int(entry[np.argmax(value == 0)]), int(entry[np.argmax(differs)])
+        raise DataError(
+            f"{where(zero)} is 0, but in another ranking the best is {rank[other]:g} "
+            f"({where(other)}). If 0 stands for items that are not ranked, say unranked=0; if "
+            "it is the best place, let every ranking count from 0.",
+            kind="rank",
+            column="rank",
+            value=0.0,
+            source=source.name,
+            row=row(zero),
+        )
+    note = Notice(
+        "Ranks count from 0: 0 is read as the best place. If it stands for items that are not "
+        "ranked, say unranked=0.",
+        kind="ranks_from_zero",
+        n=int((value == 0).sum()),
+    )
+    return kept, value, [note]
+
+
+def _refuse_choices(value: NDArray[np.float64], group: NDArray[Any], last_tie: str | None) -> None:
+    """Refuse 0 and 1 for "chosen" as ranks: nothing says that the others are equal."""
+    if last_tie is not None or not len(value) or not np.isin(value, (0.0, 1.0)).all():
+        return
+    ones = np.bincount(group, value)
+    size = np.bincount(group)
+    if (ones[size > 0] == 1).all() and (size > 2).any():
+        raise OptionError(
+            "these ranks are 0 and 1, with one 1 in every ranking, which looks like choices: 1 = "
+            "chosen, 0 = offered and not chosen. For these say lowest_is_best=False and "
+            'last_tie="rest": the others are not equal, only not chosen. If they are ranks, say '
+            'last_tie="tie".',
+            kind="choices_as_ranks",
+            column="last_tie",
+        )
+
+
+def last_place_notices(n_last: tuple[int, int], n: int, last_tie: str | None) -> list[Notice]:
+    """Return what to say of last places that items share.
+
+    Parameters
+    ----------
+    n_last : pair of int
+        In how many rankings items share the last place, in how many that is the unordered rest.
+    n : int
+        How many rankings there are.
+    last_tie : {"tie", "rest"}, optional
+        What was asked for.
+    """
+    tied, rest = n_last
+    if rest:
+        return [
+            Notice(
+                f"In {counted(rest, 'ranking')} the items that share the last place are read as "
+                "not ranked: they rank below, in no order.",
+                kind="last_tie_rest",
+                n=rest,
+            )
+        ]
+    if last_tie is None and 2 * tied > n:
+        return [
+            Notice(
+                f"In {counted(tied, 'ranking')} items share the last place, which counts as "
+                "evidence that they are equal. If it stands for items that were not ranked, say "
+                'last_tie="rest".',
+                kind="last_tie",
+                n=tied,
+            )
+        ]
+    return []
