@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,8 +26,15 @@ from bayesfair.comparisons.rankings import (
     collapse_ranks,
 )
 from bayesfair.errors import DataError, OptionError
+from bayesfair.options import COMPARISON_OPTIONS, KINDS, given, refuse_without_effect
 
 __all__ = ["OUTCOMES", "Comparisons", "DuelCounts"]
+
+
+def _refuse(function: Callable[..., Any], options: Mapping[str, Any], *kinds: str) -> None:
+    """Refuse options that have no effect on comparisons of these kinds."""
+    what = next(KINDS[kind] for kind in kinds if kind in KINDS)
+    refuse_without_effect(given(function, options), kinds, COMPARISON_OPTIONS, what)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,6 +96,7 @@ class Comparisons(ComparisonCopies):
         missing: str = "error",
         row: ArrayLike | None = None,
         source: str = "memory",
+        columns: Mapping[str, str] | None = None,
         n_skipped: int = 0,
         keep_rows: bool = False,
     ) -> Comparisons:
@@ -120,6 +128,8 @@ class Comparisons(ComparisonCopies):
             What happens to rows with unknown outcome words or missing values.
         row : (N,) array of int, optional
             Lines of the source, for messages.
+        columns : mapping, optional
+            What messages call the columns, by parameter.
         keep_rows : bool
             Keep the order of rows (`cell`), which audits of who is compared with whom need.
 
@@ -134,6 +144,10 @@ class Comparisons(ComparisonCopies):
         array([[0., 0.],
                [2., 0.]])
         """
+        if winner is None:
+            words = {"outcomes": outcomes, "winner_is": winner_is, "both_bad": both_bad,
+                     "unknown": unknown}  # fmt: skip
+            _refuse(cls.from_duels, words, "winner_loser")
         lines = None if row is None else np.asarray(row, dtype=np.int64)
         fields = collapse_duels(
             left,
@@ -147,7 +161,7 @@ class Comparisons(ComparisonCopies):
             both_bad=both_bad,
             unknown=unknown,
             missing=missing,
-            source=Source(source, lines),
+            source=Source(source, lines, columns or {}),
             keep_rows=keep_rows,
             n_skipped=n_skipped,
             ranking=ranking,
@@ -164,11 +178,16 @@ class Comparisons(ComparisonCopies):
         ties: ArrayLike | None = None,
         *,
         first: Any = None,
+        weight: ArrayLike | None = None,
         items: Sequence[object] | None = None,
+        missing: str = "error",
         row: ArrayLike | None = None,
+        columns: Mapping[str, str] | None = None,
         source: str = "memory",
     ) -> Comparisons:
         """Return comparisons from rows of counts (fractions allowed); a pair may have many rows.
+
+        `weight` multiplies the counts of a row; the other options are those of `from_duels`.
 
         Examples
         --------
@@ -183,8 +202,10 @@ class Comparisons(ComparisonCopies):
             wins_right,
             ties,
             first=first,
+            weight=weight,
+            missing=missing,
             items=items,
-            source=Source(source, lines),
+            source=Source(source, lines, columns or {}),
         )
         return cls(**fields)
 
@@ -216,8 +237,8 @@ class Comparisons(ComparisonCopies):
         """
         where, k = Source(source), len(items)
         tables = []
-        for name, given in (("wins", wins), ("ties", ties)):
-            table = np.zeros((k, k)) if given is None else np.array(given, dtype=np.float64)
+        for name, entries in (("wins", wins), ("ties", ties)):
+            table = np.zeros((k, k)) if entries is None else np.array(entries, dtype=np.float64)
             if table.shape != (k, k):
                 raise DataError(f"{name} has shape {table.shape}, expected {(k, k)}, one per item.")
             checked = checked_weight(table.ravel(), k * k, where, name)
@@ -244,10 +265,14 @@ class Comparisons(ComparisonCopies):
         *,
         weight: ArrayLike | None = None,
         items: Sequence[object] | None = None,
+        missing: str = "error",
         row: ArrayLike | None = None,
+        columns: Mapping[str, str] | None = None,
         source: str = "memory",
     ) -> Comparisons:
         """Return comparisons from choices: one item taken out of the set that was offered.
+
+        A choice without an item, or from an empty set, is `missing`; see `from_duels`.
 
         Examples
         --------
@@ -255,8 +280,15 @@ class Comparisons(ComparisonCopies):
         Comparisons(memory: 2 choices of 3 items 'a', 'b', 'c', 2 unique)
         """
         lines = None if row is None else np.asarray(row, dtype=np.int64)
-        where = Source(source, lines)
-        return cls(**collapse_choices(chosen, offered, items=items, weight=weight, source=where))
+        fields = collapse_choices(
+            chosen,
+            offered,
+            items=items,
+            weight=weight,
+            missing=missing,
+            source=Source(source, lines, columns or {}),
+        )
+        return cls(**fields)
 
     @classmethod
     def from_rankings(
@@ -271,7 +303,9 @@ class Comparisons(ComparisonCopies):
         tie_tolerance: float = 0.0,
         unranked: float | None = None,
         last_tie: str | None = None,
+        missing: str = "error",
         row: ArrayLike | None = None,
+        columns: Mapping[str, str] | None = None,
         source: str = "memory",
     ) -> Comparisons:
         """Return comparisons from rankings.
@@ -306,6 +340,9 @@ class Comparisons(ComparisonCopies):
             with 1.
         OptionError
             If `partial` is needed, or 0 and 1 look like choices and `last_tie` is not given.
+        missing : {"error", "drop"}
+            What happens to rankings whose weight is missing. (An item that is missing was not
+            ranked, see `partial`.)
 
         Examples
         --------
@@ -316,21 +353,16 @@ class Comparisons(ComparisonCopies):
         """
         if (orderings is None) == (ranks is None):
             raise OptionError("give either orderings or ranks=.")
+        asked = {"lowest_is_best": lowest_is_best, "tie_tolerance": tie_tolerance}
+        asked |= {"missing": missing, "unranked": unranked}
+        kinds = {
+            "orderings" if ranks is None else "ranks",
+            "none" if weight is None else "weighted",
+        }
+        _refuse(cls.from_rankings, asked, *kinds)
         lines = None if row is None else np.asarray(row, dtype=np.int64)
-        where = Source(source, lines)
+        where = Source(source, lines, columns or {})
         if ranks is None:
-            given = {
-                "lowest_is_best": lowest_is_best is not True,
-                "tie_tolerance": tie_tolerance != 0,
-                "unranked": unranked is not None,
-            }
-            for option in (name for name, is_given in given.items() if is_given):
-                raise OptionError(
-                    f"{option}= belongs to ranks=, which are numbers; orderings have none. Leave "
-                    "it out.",
-                    kind="unused_option",
-                    column=option,
-                )
             return cls(
                 **collapse_orderings(
                     orderings,
@@ -338,6 +370,7 @@ class Comparisons(ComparisonCopies):
                     partial=partial,
                     weight=weight,
                     last_tie=last_tie,
+                    missing=missing,
                     source=where,
                 )
             )
@@ -347,6 +380,7 @@ class Comparisons(ComparisonCopies):
                 items=items,
                 partial=partial,
                 weight=weight,
+                missing=missing,
                 lowest_is_best=lowest_is_best,
                 tie_tolerance=tie_tolerance,
                 unranked=unranked,
@@ -369,7 +403,9 @@ class Comparisons(ComparisonCopies):
         tie_tolerance: float = 0.0,
         unranked: float | None = None,
         last_tie: str | None = None,
+        missing: str = "error",
         row: ArrayLike | None = None,
+        columns: Mapping[str, str] | None = None,
         source: str = "memory",
     ) -> Comparisons:
         """Return comparisons from one row per ranking and item; options as in `from_rankings`.
@@ -387,10 +423,11 @@ class Comparisons(ComparisonCopies):
             items=items,
             partial=partial,
             weight=weight,
+            missing=missing,
             lowest_is_best=lowest_is_best,
             tie_tolerance=tie_tolerance,
             unranked=unranked,
             last_tie=last_tie,
-            source=Source(source, lines),
+            source=Source(source, lines, columns or {}),
         )
         return cls(**fields)

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import check_choice
+from bayesfair.checks import check_choice, counted
 from bayesfair.comparisons.outcomes import OUTCOMES, resolve_first, resolve_outcomes
 from bayesfair.errors import BayesfairWarning, DataError
 from bayesfair.labels import encode, vocabulary
+from bayesfair.notices import Notice
 
-__all__ = ["Cells", "Source", "checked_weight", "collapse_counts", "collapse_duels", "unique_cells"]
+__all__ = [
+    "Cells",
+    "Source",
+    "absent_numbers",
+    "checked_weight",
+    "collapse_counts",
+    "collapse_duels",
+    "rows_with_missing",
+    "unique_cells",
+]
 
 _TABLE = 1 << 23  # keys up to here are counted in a table, above by sorting
 
@@ -24,6 +35,17 @@ class Source(NamedTuple):
 
     name: str
     row: NDArray[np.int64] | None = None
+    columns: Mapping[str, str] = MappingProxyType({})
+
+    def called(self, parameter: str) -> str:
+        """Name what was passed as a parameter: by its column, where it came from one."""
+        found = self.columns.get(parameter)
+        return parameter if found is None else f"column {found!r}"
+
+    def taken(self, kept: NDArray[Any]) -> Source:
+        """Return the source of the rows that were kept."""
+        row = np.arange(len(kept)) if self.row is None else self.row
+        return self._replace(row=row[kept])
 
     def where(self, i: int) -> str:
         """Name a row: ``row 19 of log.csv``, or its 0-based position where lines are unknown."""
@@ -87,31 +109,81 @@ def checked_weight(
     try:
         values = np.array(weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{name} of {source.name} is not numeric: {error}.") from None
+        raise DataError(
+            f"{source.called(name)} of {source.name} is not numeric: {error}.", column=name
+        ) from None
     if values.shape != (n,):
         raise DataError(
-            f"{name} has shape {values.shape}, expected one value for each of {n} rows."
+            f"{name} has shape {values.shape}, expected one value for each of {n} rows.",
+            column=name,
         )
     bad = np.flatnonzero(~((values >= 0) & np.isfinite(values)))
     if bad.size:
         named = ", ".join(f"{values[i]:g} in {source.where(int(i))}" for i in bad[:3])
         more = f" and {bad.size - 3} more" if bad.size > 3 else ""
         raise DataError(
-            f"{name} must be finite and >= 0, got {named}{more}. Use 0 to leave a row out."
+            f"{source.called(name)} must be finite and >= 0, got {named}{more}. Use 0 to leave a "
+            "row out.",
+            kind="bad_number",
+            column=source.columns.get(name, name),
+            value=float(values[bad[0]]),
+            source=source.name,
         )
     return values
 
 
-def _missing_rows(missing: str, bad: NDArray[np.bool_], what: str, source: Source) -> int:
-    """Refuse rows with something missing, or return their number where dropping was asked for."""
+def rows_with_missing(
+    missing: str, absent: Mapping[str, NDArray[np.bool_]], source: Source
+) -> tuple[NDArray[np.bool_], list[Notice]]:
+    """Return which rows lack something, with the notice; refuse them unless dropping was asked for.
+
+    Parameters
+    ----------
+    missing : {"error", "drop"}
+    absent : mapping of parameter to (n,) array of bool
+        Where each of the columns has no value.
+    source : Source
+
+    Raises
+    ------
+    DataError
+        Naming the first row and its column.
+    """
     check_choice(missing, "missing", ("error", "drop"))
+    bad = np.logical_or.reduce(list(absent.values()))
     n = int(bad.sum())
-    if n and missing == "error":
+    if not n:
+        return bad, []
+    if missing == "error":
+        i = int(np.argmax(bad))
+        name = next(name for name, gone in absent.items() if gone[i])
         raise DataError(
-            f"{what} is missing in {n} rows, the first is {source.where(int(np.argmax(bad)))}. "
-            'Complete it, or leave such rows out with missing="drop".'
+            f"{source.where(i)}, {source.called(name)}: missing ({counted(n, 'such row')}). "
+            'Complete it, or leave such rows out with missing="drop".',
+            kind="missing_value",
+            row=None if source.row is None else int(source.row[i]),
+            column=source.columns.get(name, name),
+            source=source.name,
         )
-    return n
+    text = f"{counted(n, 'row')} with something missing left out on request."
+    return bad, [Notice(text, kind="missing_dropped", n=n)]
+
+
+def absent_numbers(
+    n: int, columns: Mapping[str, Any], source: Source
+) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.bool_]]]:
+    """Return columns of numbers with 0 where they are missing, and where they are."""
+    filled, absent = {}, {}
+    for name, given in columns.items():
+        if given is None:
+            continue
+        try:
+            values = np.array(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            values = np.asarray(checked_weight(given, n, source, name))  # it says what is wrong
+        absent[name] = np.isnan(values) if values.shape == (n,) else np.zeros(n, dtype=np.bool_)
+        filled[name] = np.where(absent[name], 0.0, values) if values.shape == (n,) else values
+    return filled, absent
 
 
 def _both_bad(outcome: NDArray[np.int8], how: str) -> tuple[NDArray[np.int8], list[str], int]:
@@ -202,15 +274,18 @@ def collapse_duels(
         for lookup, c in zip(words.lookups, columns, strict=True)
     )
     notices = list(words.notices)
-    if winner is None:
-        outcome = np.zeros(n, np.int8)
-        absent = (a < 0) | (b < 0)
-    else:
-        won = encode(winner)
+    absent = {"left": a < 0, "right": b < 0}
+    numbers, lacking = absent_numbers(n, {"weight": weight}, source)
+    absent |= lacking
+    won = None if winner is None else encode(winner)
+    if won is not None:
         if len(won.codes) != n:
             raise DataError(f"winner has {len(won.codes)} rows, left {n}; they must agree.")
-        absent = (a < 0) | (b < 0) | (won.codes < 0)
-        n_missing = _missing_rows(missing, absent, "an item or the winner", source)
+        absent |= {"winner": won.codes < 0}
+    gone, found = rows_with_missing(missing, absent, source)
+    notices += found
+    outcome = np.zeros(n, np.int8)
+    if won is not None:
         resolved = resolve_outcomes(
             won,
             a,
@@ -224,11 +299,9 @@ def collapse_duels(
         outcome = resolved.outcome
         notices += resolved.notices
         n_skipped += resolved.n_unknown
-    n_missing = _missing_rows(missing, absent, "an item", source)
-    if n_missing:
-        notices.append(f"{n_missing} rows with something missing were left out on request.")
-        n_skipped += n_missing
-        outcome = np.where(absent, np.int8(-1), outcome)
+    if found:
+        n_skipped += int(gone.sum())
+        outcome = np.where(gone, np.int8(-1), outcome)
     if isinstance(first, str) or first is None:
         side = (
             0
@@ -240,7 +313,7 @@ def collapse_duels(
         shown = resolve_first(encode(first), a, b, words.items, source.where)
     outcome, notes, dropped = _both_bad(outcome, both_bad)
     notices += notes
-    values = checked_weight(weight, n, source)
+    values = checked_weight(numbers.get("weight"), n, source)
     same = (a == b) & (a >= 0)
     n_self = same.sum() if values is None else values[same].sum()
     notices += drop_self(float(n_self), words.items[a[np.argmax(same)]] if same.any() else "")
@@ -320,6 +393,8 @@ def collapse_counts(
     ties: Any,
     *,
     first: Any,
+    weight: Any,
+    missing: str,
     items: Sequence[object] | None,
     source: Source,
     build: Callable[..., dict[str, Any]] = collapse_duels,
@@ -329,33 +404,40 @@ def collapse_counts(
     n = len(a.codes)
     if len(b.codes) != n:
         raise DataError(f"left has {n} rows, right {len(b.codes)}; they must agree.")
-    absent = np.flatnonzero((a.codes < 0) | (b.codes < 0))
-    if absent.size:
-        raise DataError(
-            f"{source.where(int(absent[0]))}: an item is missing ({absent.size} such rows). Name "
-            "it, or remove the row."
-        )
+    given = {"wins_left": wins_left, "wins_right": wins_right, "ties": ties, "weight": weight}
+    numbers, lacking = absent_numbers(n, given, source)
+    absent = {"left": a.codes < 0, "right": b.codes < 0} | lacking
+    gone, notices = rows_with_missing(missing, absent, source)
+    checked = {name: checked_weight(v, n, source, name) for name, v in numbers.items()}
+    times = checked.get("weight")
     counts = [
-        np.zeros(n) if values is None else checked_weight(values, n, source, name)
-        for values, name in ((wins_left, "wins_left"), (wins_right, "wins_right"), (ties, "ties"))
+        values if times is None else values * times
+        for values in (
+            np.zeros(n) if checked.get(name) is None else np.asarray(checked[name])
+            for name in ("wins_left", "wins_right", "ties")
+        )
     ]
-    names = [np.array([*c.labels, None], dtype=object)[c.codes] for c in (a, b)]
-    shown = first if first is None or isinstance(first, str) else np.tile(np.asarray(first), 3)
-    row = np.arange(n) if source.row is None else source.row
-    words = np.repeat(np.array(OUTCOMES[:3], dtype=object), n)
-    return build(
+    kept = ~gone
+    names = [np.array([*c.labels, None], dtype=object)[c.codes][kept] for c in (a, b)]
+    shown = first
+    if first is not None and not isinstance(first, str):
+        shown = np.tile(np.asarray(first)[kept], 3)
+    row = source.taken(kept).row
+    words = np.repeat(np.array(OUTCOMES[:3], dtype=object), int(kept.sum()))
+    fields = build(
         np.tile(names[0], 3),
         np.tile(names[1], 3),
         words,
         outcomes={word: word for word in OUTCOMES[:3]},
         winner_is="side",
         first=shown,
-        weight=np.concatenate([np.asarray(c, dtype=np.float64) for c in counts]),
+        weight=np.concatenate([values[kept] for values in counts]),
         items=items,
         both_bad="tie",
         unknown="error",
         missing="error",
-        source=Source(source.name, np.tile(row, 3)),
+        source=source._replace(row=np.tile(np.asarray(row), 3)),
         keep_rows=False,
-        n_skipped=0,
+        n_skipped=int(gone.sum()),
     )
+    return fields | {"notices": (*notices, *fields["notices"])}

@@ -8,8 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.checks import check_choice, check_in_range, counted
-from bayesfair.comparisons.duels import Source, checked_weight
+from bayesfair.checks import check_choice, check_in_range, counted, listed
+from bayesfair.comparisons.duels import (
+    Source,
+    absent_numbers,
+    checked_weight,
+    rows_with_missing,
+)
 from bayesfair.comparisons.places import last_place_notices, ranks_as_places
 from bayesfair.errors import DataError, OptionError
 from bayesfair.labels import encode, vocabulary
@@ -30,6 +35,20 @@ def _is_absent(entry: object) -> bool:
     return entry is None or entry == "" or (isinstance(entry, float) and bool(np.isnan(entry)))
 
 
+def _known_weights(
+    weight: Any, n: int, missing: str, source: Source
+) -> tuple[Any, int, list[Notice]]:
+    """Return weights with 0 where they are missing, how many are, and the notice.
+
+    An empty place of a ranking is not missing: the item was not ranked.
+    """
+    if weight is None:
+        return None, 0, []
+    numbers, absent = absent_numbers(n, {"weight": weight}, source)
+    gone, found = rows_with_missing(missing, absent, source)
+    return numbers["weight"], int(gone.sum()), found
+
+
 def collapse_orderings(
     orderings: Any,
     *,
@@ -37,6 +56,7 @@ def collapse_orderings(
     partial: str | None,
     weight: Any,
     last_tie: str | None,
+    missing: str,
     source: Source,
 ) -> dict[str, Any]:
     """Return the fields of `Comparisons` for orderings; see `Comparisons.from_rankings`."""
@@ -60,6 +80,7 @@ def collapse_orderings(
     words = vocabulary([column.labels], items)
     codes = words.lookups[0][column.codes]
     ranking = np.repeat(np.arange(len(length)), length)
+    weight, gone, found = _known_weights(weight, len(length), missing, source)
     return _collapse(
         ranking=ranking,
         item=codes,
@@ -70,8 +91,8 @@ def collapse_orderings(
         weight=weight,
         last_tie=last_tie,
         source=source,
-        notices=list(words.notices),
-    )
+        notices=[*found, *words.notices],
+    ) | {"n_skipped": gone}
 
 
 def collapse_ranks(
@@ -80,6 +101,7 @@ def collapse_ranks(
     items: Sequence[object] | None,
     partial: str | None,
     weight: Any,
+    missing: str,
     lowest_is_best: bool,
     tie_tolerance: float,
     unranked: float | None,
@@ -112,6 +134,7 @@ def collapse_ranks(
         source=source,
     )
     ranking, item = ranking[kept], item[kept]
+    weight, gone, found = _known_weights(weight, len(table), missing, source)
     return _collapse(
         ranking=ranking,
         item=item.astype(np.int32),
@@ -121,10 +144,10 @@ def collapse_ranks(
         partial=partial,
         weight=weight,
         source=source,
-        notices=[*words.notices, *notes],
+        notices=[*found, *words.notices, *notes],
         tie_tolerance=tie_tolerance,
         last_tie=last_tie,
-    )
+    ) | {"n_skipped": gone}
 
 
 def collapse_ranked_rows(
@@ -135,6 +158,7 @@ def collapse_ranked_rows(
     items: Sequence[object] | None,
     partial: str | None,
     weight: Any,
+    missing: str,
     lowest_is_best: bool,
     tie_tolerance: float,
     unranked: float | None,
@@ -144,12 +168,21 @@ def collapse_ranked_rows(
     """Return the fields of `Comparisons` for one row per (ranking, item), with its rank."""
     groups, column = encode(ranking), encode(item)
     value = np.asarray(rank, dtype=np.float64)
-    bad = np.flatnonzero((groups.codes < 0) | (column.codes < 0) | np.isnan(value))
-    if bad.size:
+    sizes = [len(groups.codes), len(column.codes), len(value)]
+    if len(set(sizes)) > 1:
         raise DataError(
-            f"{source.where(int(bad[0]))}: ranking, item or rank is missing ({bad.size} such "
-            "rows). An item that was not ranked needs no row."
+            "ranking, item and rank have {}, {} and {} rows; they must agree.".format(*sizes)
         )
+    numbers, lacking = absent_numbers(len(value), {"weight": weight}, source)
+    absent = {"ranking": groups.codes < 0, "item": column.codes < 0, "rank": np.isnan(value)}
+    gone, found = rows_with_missing(missing, absent | lacking, source)
+    if found:  # an item that was not ranked needs no row
+        kept = ~gone
+        value, weight = value[kept], numbers["weight"][kept] if "weight" in numbers else None
+        labels = [
+            np.array([*c.labels, None], dtype=object)[c.codes[kept]] for c in (groups, column)
+        ]
+        groups, column, source = encode(labels[0]), encode(labels[1]), source.taken(kept)
     kept, places, notes = ranks_as_places(
         value,
         groups.codes,
@@ -182,11 +215,11 @@ def collapse_ranked_rows(
         items=words.items,
         partial=partial,
         weight=per_ranking,
-        source=Source(source.name, lines),
-        notices=[*words.notices, *notes],
+        source=source._replace(row=lines),
+        notices=[*found, *words.notices, *notes],
         tie_tolerance=tie_tolerance,
         last_tie=last_tie,
-    )
+    ) | {"n_skipped": int(gone.sum())}
 
 
 def collapse_choices(
@@ -195,6 +228,7 @@ def collapse_choices(
     *,
     items: Sequence[object] | None,
     weight: Any,
+    missing: str,
     source: Source,
 ) -> dict[str, Any]:
     """Return the fields of `Comparisons` for choices; see `Comparisons.from_choices`."""
@@ -204,6 +238,17 @@ def collapse_choices(
         raise DataError(
             f"chosen has {len(picked.codes)} rows, offered {len(sets)}; they must agree."
         )
+    numbers, lacking = absent_numbers(len(sets), {"weight": weight}, source)
+    empty = np.array([not entry for entry in sets], dtype=np.bool_)
+    absent = {"chosen": picked.codes < 0, "offered": empty} | lacking
+    gone, notices = rows_with_missing(missing, absent, source)
+    weight = numbers.get("weight")
+    if notices:
+        kept = ~gone
+        sets = [entry for entry, here in zip(sets, kept, strict=True) if here]
+        picked = encode(np.array([*picked.labels, None], dtype=object)[picked.codes[kept]])
+        weight = None if weight is None else weight[kept]
+        source = source.taken(kept)
     column = encode([str(label) for entry in sets for label in entry])
     words = vocabulary([picked.labels, column.labels], items)
     won = np.append(words.lookups[0], np.int32(-1))[picked.codes]
@@ -214,10 +259,19 @@ def collapse_choices(
     bad = np.flatnonzero(found != 1)
     if bad.size:
         i = int(bad[0])
-        what = "missing" if won[i] < 0 else repr(words.items[won[i]])
+        chosen_item = words.items[won[i]]
+        how = "does not name it" if not found[i] else f"names it {found[i]} times"
+        uncut = len(sets[i]) == 1 and not found[i] and chosen_item in str(sets[i][0])
+        hint = " The text was read as one item: say what separates the items, separator=."
         raise DataError(
-            f"{source.where(i)}: the chosen item is {what}, but the offered set names it "
-            f"{found[i]} times ({bad.size} such rows). It must be offered exactly once."
+            f"{source.where(i)}, {source.called('offered')}: the chosen item is {chosen_item!r}, "
+            f"but the offered set, {listed(sets[i])}, {how} ({counted(bad.size, 'such row')}). It "
+            f"must be offered exactly once.{hint if uncut else ''}",
+            kind="not_offered",
+            row=None if source.row is None else int(source.row[i]),
+            column=source.columns.get("offered", "offered"),
+            value=[str(label) for label in sets[i]],
+            source=source.name,
         )
     fields = _collapse(
         ranking=ranking,
@@ -228,9 +282,9 @@ def collapse_choices(
         partial="subset",
         weight=weight,
         source=source,
-        notices=list(words.notices),
+        notices=[*notices, *words.notices],
     )
-    return fields | {"kind": "choices", "partial": None}
+    return fields | {"kind": "choices", "partial": None, "n_skipped": int(gone.sum())}
 
 
 def _collapse(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bayesfair.checks import listed
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError
+from bayesfair.options import COMPARISON_OPTIONS, refuse_without_effect
 from bayesfair.readers.times import order_values
 from bayesfair.readers.values import numbers
 
@@ -21,10 +22,12 @@ __all__ = [
     "choices",
     "counts",
     "duels",
+    "kind_of",
     "load",
     "pairs_of_rankings",
     "rankings",
     "recognised",
+    "roles_of",
 ]
 
 # Column names recognised without being told, first match wins.
@@ -36,6 +39,11 @@ _DUELS = (
 # of pairs: which ranking they were cut from
 _CUT_FROM = ("ranking", "ranking_id", "ballot", "ballot_id")
 _RANKED = (("ranking", "item", "rank"), ("race", "driver", "rank"))
+# options that say what kind of data the columns hold
+_TELLING = {
+    "left", "right", "winner", "loser", "wins", "ranking", "item", "rank", "orderings", "ranks",
+    "chosen", "offered",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -71,21 +79,77 @@ class Rows:
         return self.row if self.order is None else self.row[self.order]
 
 
-def recognised(source: str, header: Sequence[str]) -> dict[str, str]:
-    """Find the columns of duels or of rankings in long form by their usual names."""
-    for a, b, c in _DUELS:
-        if a in header and b in header and (c is None or c in header):
-            if c is None:
-                return {"winner": a, "loser": b}
-            return {"left": a, "right": b, "winner": c}
-    for a, b, c in _RANKED:
-        if {a, b, c} <= set(header):
-            return {"ranking": a, "item": b, "rank": c}
-    raise OptionError(
-        f"{source} has columns {listed(header, 12)}, none of which are the usual ones. Name them: "
-        "left=, right=, winner= for duels; wins=(.., ..) for counts; ranking=, item=, rank= or "
-        "orderings=[..] for rankings; chosen=, offered= for choices."
+def kind_of(used: Mapping[str, str]) -> str:
+    """Return what kind of comparisons the named columns hold, see `bayesfair.options.KINDS`."""
+    if "orderings[0]" in used:
+        return "orderings"
+    if "ranks[0]" in used:
+        return "ranks"
+    if {"ranking", "item", "rank"} & set(used) and not are_pairs(used):
+        return "ranked_rows"
+    if {"chosen", "offered"} & set(used):
+        return "choices"
+    if "wins[0]" in used:
+        return "counts"
+    return "winner_loser" if "loser" in used and "left" not in used else "duels"
+
+
+def recognised(
+    source: str, header: Sequence[str], used: Mapping[str, str], *, rows_only: bool = False
+) -> dict[str, str]:
+    """Find by their usual names the columns that were not named.
+
+    Parameters
+    ----------
+    source : str
+        What messages call the data.
+    header : sequence of str
+    used : mapping of option to column
+        Columns that were named.
+    rows_only : bool
+        Only duels with one row each will do.
+
+    Raises
+    ------
+    OptionError
+        If nothing was named and no usual set of columns is there.
+    """
+    told = {name.partition("[")[0] for name in used} & _TELLING
+    if told <= {"winner", "wins"}:
+        for a, b, c in _DUELS:
+            pair = {"winner": a, "loser": b} if c is None else {"left": a, "right": b}
+            if not {a, b} <= set(header) or (c and not told and c not in header):
+                continue
+            if c is None and told and used.get("winner") != a:
+                continue
+            return {**pair, **({"winner": c} if c and not told else {}), **used}
+    if told <= {"ranking", "item", "rank"} and not rows_only:
+        for names in _RANKED:
+            if set(names) <= set(header):
+                return {**dict(zip(("ranking", "item", "rank"), names, strict=True)), **used}
+    if told:
+        return dict(used)
+    others = (
+        ""
+        if rows_only
+        else "; wins=(.., ..) for counts; ranking=, item=, rank= or orderings=[..] for rankings; "
+        "chosen=, offered= for choices"
     )
+    raise OptionError(
+        f"{source} has columns {listed(header, 12)}, among which no usual set was found (such as "
+        f"left, right, winner). Name them: left=, right=, winner= for duels{others}.",
+        kind="unknown_columns",
+        source=source,
+    )
+
+
+def roles_of(used: Mapping[str, str]) -> dict[str, str]:
+    """Return the columns by the parameters of the constructors of `Comparisons`."""
+    roles = dict(used)
+    if "loser" in used and "left" not in used:
+        roles |= {"left": used["winner"], "right": used["loser"]}
+    others = {"wins[0]": "wins_left", "wins[1]": "wins_right", "tied": "ties"}
+    return {others.get(option, option): column for option, column in roles.items()}
 
 
 def are_pairs(used: Mapping[str, str]) -> bool:
@@ -158,12 +222,22 @@ def rankings(
     )
 
 
+def _is_text(column: Any) -> bool:
+    import pyarrow as pa
+
+    return not pa.types.is_nested(column.type)
+
+
 def choices(rows: Rows, used: Mapping[str, str], separator: str, **options: Any) -> Comparisons:
     """Return choices; the offered items are a list, or text joined by `separator`."""
     _require(used, ("chosen", "offered"))
+    offered = rows.text(used["offered"])
+    kinds = {"offered_text"} if _is_text(offered) else set()
+    asked = {} if separator == "|" else {"separator": separator}
+    refuse_without_effect(asked, kinds, COMPARISON_OPTIONS, f"column {used['offered']!r} of lists")
     sets = [
-        entry.split(separator) if isinstance(entry, str) else entry or ()
-        for entry in rows.text(used["offered"]).to_pylist()
+        [part.strip() for part in entry.split(separator)] if isinstance(entry, str) else entry or ()
+        for entry in offered.to_pylist()
     ]
     return Comparisons.from_choices(rows.text(used["chosen"]), sets, **options)
 
@@ -179,11 +253,6 @@ def counts(
 ) -> Comparisons:
     """Return duels given as counts of wins and ties."""
     _require(used, ("left", "right"))
-    if "ranking" in used:
-        raise OptionError(
-            "wins= holds counts of many duels; a row of counts has no ranking=. Leave it out, or "
-            "give one row per duel."
-        )
     if wins[0] == wins[1] or tied in wins:
         raise OptionError(
             f"wins=({wins[0]!r}, {wins[1]!r}) and tied={tied!r} must be different columns. If one "
@@ -202,19 +271,26 @@ def counts(
     )
 
 
-def duels(rows: Rows, used: Mapping[str, str], side: str | None, **options: Any) -> Comparisons:
+def duels(
+    rows: Rows,
+    used: Mapping[str, str],
+    side: str | None,
+    *,
+    keep_rows: bool,
+    **options: Any,
+) -> Comparisons:
     """Return one duel per row; (winner, loser) columns need no outcome."""
     pair = ("winner", "loser") if "loser" in used else ("left", "right")
     _require(used, pair)
     if pair[0] == "left" and "winner" not in used:
-        raise OptionError(
-            "duels need winner= (a column), or wins=(left's, right's) columns of counts."
-        )
+        counts = "" if keep_rows else ", or wins=(.., ..), the columns of counts"
+        raise OptionError(f"duels need winner=, the column of outcomes{counts}.")
     return Comparisons.from_duels(
         rows.text(used[pair[0]]),
         rows.text(used[pair[1]]),
         rows.text(used["winner"]) if pair[0] == "left" else None,
         first=side or rows.text(used.get("first")),
         ranking=rows.text(used.get("ranking")),
+        keep_rows=keep_rows,
         **options,
     )

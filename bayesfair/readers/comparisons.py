@@ -10,17 +10,18 @@ from typing import Any
 
 from bayesfair.checks import check_choice
 from bayesfair.comparisons import Comparisons
-from bayesfair.errors import OptionError
+from bayesfair.options import COMPARISON_OPTIONS, KINDS, given, refuse_without_effect
 from bayesfair.readers.arena import open_json
 from bayesfair.readers.comparison_rows import (
-    are_pairs,
     choices,
     counts,
     duels,
+    kind_of,
     load,
     pairs_of_rankings,
     rankings,
     recognised,
+    roles_of,
 )
 from bayesfair.readers.headers import missing_column
 from bayesfair.readers.preflib import SUFFIXES, read_preflib
@@ -30,8 +31,7 @@ __all__ = ["JSON_SUFFIXES", "read_comparisons"]
 
 #: Files that are read as JSON.
 JSON_SUFFIXES = {".jsonl", ".ndjson", ".json"}
-# options that say what kind of data the columns hold
-_TELLING = {"left", "right", "winner", "loser", "ranking", "item", "chosen"}
+_OF_TEXT = {"delimiter": COMPARISON_OPTIONS["delimiter"]}
 
 
 def read_comparisons(
@@ -136,13 +136,16 @@ def read_comparisons(
     >>> read_comparisons(battles)
     Comparisons(data frame: 2 duels of 2 items 'x', 'y', 1 ties, 2 unique)
     """
+    asked = given(read_comparisons, locals())
     check_choice(format, "format", ("auto", "table", "preflib", "json"))
+    check_choice(missing, "missing", ("error", "drop"))
+    check_choice(labels, "labels", ("names", "ids"))
     suffixes = _suffixes(source)
     if format == "preflib" or (format == "auto" and suffixes and suffixes[-1] in SUFFIXES):
-        _only_rankings({"unranked": unranked}, "columns of ranks, PrefLib ballots have none")
+        refuse_without_effect(asked, {"preflib"}, COMPARISON_OPTIONS, KINDS["preflib"])
         made = read_preflib(source, partial=partial, labels=labels, last_tie=last_tie)
         return made.with_covariates(covariates) if covariates else made
-    used = _given(
+    named = _named(
         {"left": left, "right": right, "winner": winner, "loser": loser, "tied": tied,
          "ranking": ranking, "item": item, "rank": rank, "chosen": chosen, "offered": offered,
          "weight": weight, "order": order},
@@ -150,14 +153,19 @@ def read_comparisons(
     )  # fmt: skip
     if format == "json" or (format == "auto" and JSON_SUFFIXES & set(suffixes)):
         opened_source: Any = open_json(Path(os.fspath(source)))
+        refuse_without_effect(asked, {kind_of(named)}, _OF_TEXT, "JSON")
     else:
-        opened_source = open_source(source, delimiter=delimiter, wanted=tuple(used.values()))
+        opened_source = open_source(source, delimiter=delimiter, wanted=tuple(named.values()))
     header = opened_source.header
+    used = recognised(opened_source.name, header, named, rows_only=keep_rows)
+    kind = kind_of(used)
+    kinds = {kind, "text"} | ({"weighted"} if weight else set())
+    kinds |= {"kept"} if keep_rows else set()
+    kinds |= {"offered_text"} if kind == "choices" else set()  # looked at once it is read
+    refuse_without_effect(asked, kinds, COMPARISON_OPTIONS, KINDS[kind])
     for option, column in used.items():
         if column not in header:
             raise missing_column(column, option, opened_source.name, header)
-    if not (_TELLING & set(used) or orderings or ranks):
-        used |= recognised(opened_source.name, header)
     used |= pairs_of_rankings(used, header)
     side = None
     if first is not None:
@@ -166,55 +174,35 @@ def read_comparisons(
             raise missing_column(first, "first", opened_source.name, header)
         used |= {} if side else {"first": first}
     rows = load(opened_source, used, order)
-    duel_options = {
-        "outcomes": outcomes,
-        "winner_is": winner_is,
-        "both_bad": both_bad,
-        "unknown": unknown,
+    shared = {
+        "items": items,
+        "source": rows.source,
+        "row": rows.lines,
+        "columns": roles_of(used),
+        "weight": rows.number(weight),
         "missing": missing,
-        "keep_rows": keep_rows,
     }
-    rank_options = {
-        "partial": partial,
-        "lowest_is_best": lowest_is_best,
-        "tie_tolerance": tie_tolerance,
-        "unranked": unranked,
-        "last_tie": last_tie,
-    }
-    shared = {"items": items, "source": rows.source, "row": rows.lines}
-    weights = rows.number(weight)
-    if orderings or ranks or ("ranking" in used and not are_pairs(used)):
-        made = rankings(rows, used, orderings, ranks, **shared, **rank_options, weight=weights)
-        return _finished(made, opened_source, covariates)
-    _only_rankings({"unranked": unranked, "last_tie": last_tie}, "rankings")
-    if "chosen" in used:
-        made = choices(rows, used, separator, **shared, weight=weights)
-    elif wins is not None:
+    rank_options: dict[str, Any] = {"partial": partial, "last_tie": last_tie}
+    if kind in ("ranks", "ranked_rows"):
+        rank_options |= {
+            "lowest_is_best": lowest_is_best,
+            "tie_tolerance": tie_tolerance,
+            "unranked": unranked,
+        }
+    if kind in ("orderings", "ranks", "ranked_rows"):
+        made = rankings(rows, used, orderings, ranks, **shared, **rank_options)
+    elif kind == "choices":
+        made = choices(rows, used, separator, **shared)
+    elif kind == "counts":
+        assert wins is not None
         made = counts(rows, used, side, wins=wins, tied=tied, **shared)
     else:
-        made = duels(rows, used, side, **shared, **duel_options, weight=weights)
-    return _finished(made, opened_source, covariates)
-
-
-def _finished(
-    made: Comparisons, opened_source: Any, covariates: Mapping[str, Any] | None
-) -> Comparisons:
-    """Add what the reader noticed, and the covariates."""
+        words = {"outcomes": outcomes, "winner_is": winner_is, "both_bad": both_bad,
+                 "unknown": unknown} if kind == "duels" else {}  # fmt: skip
+        made = duels(rows, used, side, keep_rows=keep_rows, **words, **shared)
     notices = (*getattr(opened_source, "notices", ()), *made.notices)
     made = replace(made, notices=tuple(dict.fromkeys(notices)))
     return made.with_covariates(covariates) if covariates else made
-
-
-def _only_rankings(given: Mapping[str, Any], what: str) -> None:
-    """Refuse options that these data cannot heed."""
-    for option, value in given.items():
-        if value is not None:
-            raise OptionError(
-                f"{option}={value!r} belongs to {what}. Leave it out.",
-                kind="unused_option",
-                column=option,
-                value=value,
-            )
 
 
 def _suffixes(source: Any) -> list[str]:
@@ -223,7 +211,7 @@ def _suffixes(source: Any) -> list[str]:
     return [suffix.lower() for suffix in Path(os.fspath(source)).suffixes]
 
 
-def _given(
+def _named(
     single: Mapping[str, str | None], several: Mapping[str, Sequence[str] | None]
 ) -> dict[str, str]:
     """Return {option: column} of the columns that were named."""

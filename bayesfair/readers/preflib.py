@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -211,11 +212,18 @@ def _old_layout(lines: list[str], name: str) -> _Ballots:
 
 def _count(text: str, line: int, name: str) -> float:
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
         raise DataError(
-            f"row {line} of {name}: {text.strip()[:40]!r} is no number of voters."
-        ) from None
+            f"row {line} of {name}: {text.strip()[:40]!r} is no number of voters.",
+            kind="bad_number",
+            row=line,
+            value=text.strip()[:40],
+            source=name,
+        )
+    return number
 
 
 def _order(text: str, called: dict[str, str], line: int, name: str) -> list[list[str]]:

@@ -21,6 +21,7 @@ from urllib.parse import unquote
 
 from bayesfair.checks import did_you_mean, listed
 from bayesfair.errors import BayesfairError, DataError, OptionError
+from bayesfair.options import LOG_OPTIONS, refuse_without_effect
 from bayesfair.readers.delimited import Delimited, compression_of, open_delimited
 from bayesfair.readers.frames import open_frame
 from bayesfair.readers.headers import column_names
@@ -173,10 +174,13 @@ def open_source(source: Any, *, delimiter: str | None = None, wanted: Sequence[s
                 f"source must be a path or a data frame (pandas, Polars, Arrow, DuckDB), got "
                 f"{type(source).__name__}."
             )
+        _refuse_delimiter(delimiter, "a data frame")
         return Source(frame.name, frame.header, 1, (frame,))
     text = os.fspath(source)
     files, base = _files(text)
     parts = tuple(_part(file, base, delimiter, wanted) for file in files)
+    if not any(isinstance(part, Delimited) for part in parts):
+        _refuse_delimiter(delimiter, "Parquet")
     name = Path(text).name or text
     first_row = 1 if isinstance(parts[0], _Parquet) else 2
     notices: tuple[str, ...] = ()
@@ -188,6 +192,11 @@ def open_source(source: Any, *, delimiter: str | None = None, wanted: Sequence[s
         )
     header = dict.fromkeys(column for part in parts for column in part.header)
     return Source(name, tuple(header), first_row, parts, notices)
+
+
+def _refuse_delimiter(delimiter: str | None, what: str) -> None:
+    asked = {} if delimiter is None else {"delimiter": delimiter}
+    refuse_without_effect(asked, (), LOG_OPTIONS, what)
 
 
 def _natural(path: Path) -> list[Any]:

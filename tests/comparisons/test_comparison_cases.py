@@ -261,8 +261,8 @@ def test_weights():
     data = Comparisons.from_duels(left, right, weight=[0.3, 1, 0])
     assert data.n_comparisons == pytest.approx(1.3)
     assert data.connectivity().no_data == ("c",)  # weight 0: the row is absent
-    for bad, shown in ((-1, "-1"), (np.nan, "nan"), (np.inf, "inf")):
-        with pytest.raises(DataError, match=rf"{shown} in row 4 of v\.csv"):
+    for bad, shown in ((-1, "got -1 in"), (np.nan, ""), (np.inf, "got inf in")):
+        with pytest.raises(DataError, match=rf"{shown} ?row 4 of v\.csv"):
             Comparisons.from_duels(left, right, weight=[1, 1, bad], row=[2, 3, 4], source="v.csv")
     with pytest.raises(DataError, match="weight"):
         Comparisons.from_rankings([["a", "b"], ["b", "a"]], weight=[1.0, -2.0])
@@ -285,7 +285,7 @@ def test_labels_are_trimmed_and_normalised_never_shortened():
 
 
 def test_missing_values_are_named():
-    with pytest.raises(DataError, match=r"missing in 2 rows, the first is row 3 of m\.csv"):
+    with pytest.raises(DataError, match=r"row 3 of m\.csv, left: missing \(2 such rows\)"):
         Comparisons.from_duels(
             ["a", None, "NA"], ["b", "b", ""], ["left"] * 3, row=[2, 3, 4], source="m.csv"
         )

@@ -72,7 +72,7 @@ def test_json_of_another_kind_is_read_or_refused(tmp_path):
         read_comparisons(write(tmp_path, "n.json", "[1, 2]"))
     with pytest.raises(DataError, match="is empty"):
         read_comparisons(write(tmp_path, "e.jsonl", "\n"))
-    with pytest.raises(OptionError, match="none of which are the usual ones"):
+    with pytest.raises(OptionError, match="among which no usual set was found"):
         read_comparisons(write(tmp_path, "o.jsonl", '{"p": "a", "q": "b"}\n'))
 
 
@@ -157,7 +157,7 @@ def test_choices(tmp_path):
     assert data.kind == "choices" and data.item_counts().tolist() == [1, 2, 2]
     lists = pa.table({"pick": ["a", "b"], "set": [["a", "b", "c"], ["b", "c"]]})
     assert read_comparisons(lists, chosen="pick", offered="set").orderings() == data.orderings()
-    with pytest.raises(DataError, match=r"row 2 of c\.csv: the chosen item is 'z'"):
+    with pytest.raises(DataError, match=r"row 2 of c\.csv, column 'set': the chosen item is 'z'"):
         read_comparisons(
             write(tmp_path, "c.csv", "pick,set\nz,a|b\n"), chosen="pick", offered="set"
         )

@@ -1,0 +1,171 @@
+"""Which kinds of data an option has an effect on; one check for Python and the command line.
+
+An option that was given and has no effect is refused: whoever gave it would read the result as if
+it had. An option that has its default value counts as not given.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NamedTuple
+
+from bayesfair.errors import OptionError
+
+__all__ = ["COMPARISON_OPTIONS", "KINDS", "LOG_OPTIONS", "Effect", "given", "refuse_without_effect"]
+
+
+class Effect(NamedTuple):
+    """Where an option has an effect: the kinds of data, one of which is needed, and the reason."""
+
+    on: frozenset[str]
+    needs: str
+
+
+#: What data and questions are called in messages.
+KINDS = {
+    "duels": "duels with one row each",
+    "winner_loser": "duels given as winner and loser",
+    "counts": "duels given as counts",
+    "ranked_rows": "rankings with one row per item",
+    "orderings": "rankings with one column per place",
+    "ranks": "rankings with one column per item",
+    "choices": "choices",
+    "preflib": "PrefLib ballots",
+}
+
+_DUELS = frozenset({"duels", "winner_loser"})
+_PAIRS = _DUELS | {"counts"}
+_RANKED = frozenset({"ranked_rows", "orderings", "ranks"})
+_TABLES = _PAIRS | _RANKED | {"choices"}
+_SCORED = frozenset({"ranked_rows", "ranks"})
+_WORDS = frozenset({"duels"})
+
+_OF_DUELS = "it is a column of duels"
+_OF_WORDS = "it says what the words in winner= mean, a column of duels with one row each"
+_OF_LONG = "it is a column of rankings with one row per item: ranking=, item=, rank="
+
+#: Options of `read_comparisons`.
+COMPARISON_OPTIONS: dict[str, Effect] = {
+    "left": Effect(_PAIRS - {"winner_loser"}, _OF_DUELS),
+    "right": Effect(_PAIRS - {"winner_loser"}, _OF_DUELS),
+    "winner": Effect(_DUELS, "it holds the outcome of one duel per row"),
+    "loser": Effect(
+        frozenset({"winner_loser"}), "it stands beside winner=, without left= and right="
+    ),
+    "wins": Effect(frozenset({"counts"}), "it names counts of duels, beside left= and right="),
+    "tied": Effect(frozenset({"counts"}), "it needs wins=, the columns of counts beside it"),
+    "ranking": Effect(_DUELS | {"ranked_rows"}, _OF_LONG),
+    "item": Effect(frozenset({"ranked_rows"}), _OF_LONG),
+    "rank": Effect(frozenset({"ranked_rows"}), _OF_LONG),
+    "orderings": Effect(frozenset({"orderings"}), "it names one column per place"),
+    "ranks": Effect(frozenset({"ranks"}), "it names one column per item"),
+    "chosen": Effect(frozenset({"choices"}), "it needs offered=, the items to choose from"),
+    "offered": Effect(frozenset({"choices"}), "it needs chosen=, the item that was taken"),
+    "separator": Effect(
+        frozenset({"offered_text"}), "it separates items in offered=, a column of text"
+    ),
+    "first": Effect(_PAIRS, "it says which side of a duel was shown first"),
+    "weight": Effect(_TABLES, "the file counts its ballots itself"),
+    "order": Effect(frozenset({"kept"}), "it sorts duels whose rows are kept (keep_rows=True)"),
+    "keep_rows": Effect(_DUELS, "it keeps the order of duels with one row each"),
+    "items": Effect(_TABLES - {"ranks"}, "the data name all items themselves"),
+    "covariates": Effect(_TABLES | {"preflib"}, ""),
+    "partial": Effect(_RANKED | {"preflib"}, "it says what it means that a ranking lacks items"),
+    "lowest_is_best": Effect(_SCORED, "it belongs to ranks that are numbers: rank= or ranks="),
+    "tie_tolerance": Effect(_SCORED, "it belongs to ranks that are numbers: rank= or ranks="),
+    "unranked": Effect(_SCORED, "it belongs to ranks that are numbers: rank= or ranks="),
+    "last_tie": Effect(_RANKED | {"preflib"}, "it says what sharing the last rank means"),
+    "outcomes": Effect(_WORDS, _OF_WORDS),
+    "winner_is": Effect(_WORDS, _OF_WORDS),
+    "both_bad": Effect(_WORDS, _OF_WORDS),
+    "unknown": Effect(_WORDS, _OF_WORDS),
+    "missing": Effect(
+        _PAIRS | {"ranked_rows", "choices", "weighted"},
+        "an empty place says that an item was not ranked, and partial= says what that means",
+    ),
+    "labels": Effect(frozenset({"preflib"}), "it chooses what items of PrefLib files are called"),
+    "delimiter": Effect(frozenset({"text"}), "it separates the columns of text files"),
+}
+
+#: Options of `read_history` and `scan_history`; what is not here has an effect on every log.
+LOG_OPTIONS: dict[str, Effect] = {
+    "delimiter": Effect(frozenset({"text"}), "it separates the columns of text files"),
+    "decimal": Effect(frozenset({"text"}), "it is the decimal sign of numbers that are text"),
+    "probability_tolerance": Effect(
+        frozenset({"full"}), "it needs the probabilities of all arms (probabilities=)"
+    ),
+    "offered_delimiter": Effect(
+        frozenset({"offered_text"}), "it separates labels in offered=, a column of text"
+    ),
+}
+
+
+def given(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that differ from the defaults of `function`.
+
+    Examples
+    --------
+    >>> def read(source, sep="|", weight=None): ...
+    >>> given(read, {"source": 1, "sep": "|", "weight": "w"})
+    {'weight': 'w'}
+    """
+    found = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name not in values or parameter.default is parameter.empty:
+            continue
+        value, default = values[name], parameter.default
+        plain = isinstance(value, (str, int, float, bool, type(None)))
+        if value is not default and not (plain and value == default):
+            found[name] = value
+    return found
+
+
+def refuse_without_effect(
+    options: Mapping[str, Any],
+    kinds: Collection[str],
+    effects: Mapping[str, Effect],
+    what: str,
+) -> None:
+    """Refuse the first option that has no effect on data of these kinds.
+
+    Parameters
+    ----------
+    options : mapping of str to value
+        What was given, see `given`.
+    kinds : collection of str
+        What the data are; one of those that the option has an effect on must be among them.
+    effects : mapping of str to Effect
+        Options that are not named have an effect on everything.
+    what : str
+        What messages call the data.
+
+    Raises
+    ------
+    OptionError
+        Naming the option, its value and what it needs; `kind` is ``"unused_option"``.
+
+    Examples
+    --------
+    >>> refuse_without_effect({"tied": "t"}, {"counts"}, COMPARISON_OPTIONS, "counts")
+    >>> refuse_without_effect({"tied": "t"}, {"duels"}, COMPARISON_OPTIONS, KINDS["duels"])
+    Traceback (most recent call last):
+    bayesfair.errors.OptionError: tied='t' has no effect on duels with one row each: it needs
+    wins=, the columns of counts beside it. Leave tied= out, or give what it needs.
+    """
+    for name, value in options.items():
+        effect = effects.get(name)
+        if effect is None or effect.on & set(kinds):
+            continue
+        raise OptionError(
+            f"{name}={_shown(value)} has no effect on {what}: {effect.needs}. Leave {name}= out"
+            ", or give what it needs.",
+            kind="unused_option",
+            column=name,
+            value=value,
+        )
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
