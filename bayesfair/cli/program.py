@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -12,7 +11,7 @@ from bayesfair.cli.audit import AUDIT_HELP, audit_command
 from bayesfair.cli.duels import AUDIT_COMPARISONS_HELP, audit_comparisons_command
 from bayesfair.cli.fit import FIT_HELP, fit_command
 from bayesfair.cli.simulate import simulate_command
-from bayesfair.cli.tools import say
+from bayesfair.cli.tools import complain, forget_reader, say
 
 __all__ = ["app", "main"]
 
@@ -60,9 +59,13 @@ def main(run: Callable[[], Any] = app) -> None:
 
         if not isinstance(error, BayesfairError):
             raise
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        complain(f"{type(error).__name__}: {error}")
         raise SystemExit(2) from None
+    except SystemExit as stop:
+        if not isinstance(stop.__context__, BrokenPipeError):
+            raise
+        forget_reader()  # whoever read the help has left, which is no fault
     except OSError as error:
         name = "" if error.filename is None else f" {str(error.filename)[:200]!r}"
-        print(f"cannot read or write{name}: {error.strerror or error}.", file=sys.stderr)
+        complain(f"cannot read or write{name}: {error.strerror or error}.")
         raise SystemExit(2) from None

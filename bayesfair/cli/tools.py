@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bayesfair.errors import OptionError
+from bayesfair.shown import visible
 from bayesfair.writing import write_text
 
 __all__ = [
@@ -143,18 +144,41 @@ def words(text: str | None, option: str) -> dict[str, float] | None:
 
 
 def say(text: str) -> None:
-    """Print to standard output; whoever reads it may have left (``| head``)."""
+    """Print to standard output; whoever reads it may have left (``| head``), or never been there.
+
+    Nothing that a label or the name of a file holds acts on the terminal.
+    """
+    if sys.stdout is None:
+        return
     try:
-        print(text)
+        print(visible(text, "\n"))
         sys.stdout.flush()
     except BrokenPipeError:
-        # what is still buffered goes nowhere; the exit status stays that of the audit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        forget_reader()
+
+
+def complain(text: str) -> None:
+    """Print a message to standard error, where there is one."""
+    if sys.stderr is not None:
+        print(visible(text, "\n"), file=sys.stderr)
+
+
+def forget_reader() -> None:
+    """Let what is still buffered for a reader who left go nowhere: the exit status stays."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _json_text(found: dict[str, Any]) -> str:
+    """Return JSON in which characters that act on a terminal stand as escapes of JSON."""
+    whole = json.dumps(found, indent=2, ensure_ascii=False)
+    if all(line.isprintable() for line in whole.split("\n")):
+        return whole
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in whole)
 
 
 def write(found: dict[str, Any], text: str, json_file: str | None) -> None:
     """Print the report, and write JSON where asked; ``-`` replaces the report on stdout."""
-    as_json = json.dumps(found, indent=2, ensure_ascii=False)
+    as_json = _json_text(found)
     if json_file == "-":
         say(as_json)
         return

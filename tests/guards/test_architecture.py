@@ -11,8 +11,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "bayesfair"
 
 FLOOR = {
-    "errors": 0, "options": 0, "checks": 0, "notices": 0, "writing": 0, "probabilities": 0,
-    "examples": 0,
+    "errors": 0, "options": 0, "checks": 0, "notices": 0, "writing": 0, "shown": 0,
+    "probabilities": 0, "examples": 0,
     "kernels": 1,
     "rewards": 2, "history": 2, "history_input": 2, "labels": 2, "comparisons": 2,
     "sufficient": 3, "priors": 3, "fairness": 3, "readers": 3, "models": 3,
