@@ -97,9 +97,19 @@ def interval(draws: NDArray[np.float64]) -> tuple[float, float]:
     ordered = np.sort(draws)
     n = len(ordered)
     if np.isfinite(ordered[-1]):
-        low, high = np.quantile(ordered, [0.025, 0.975])
-        return float(low), float(high)
+        return _between(ordered, 0.025 * (n - 1)), _between(ordered, 0.975 * (n - 1))
     return float(ordered[int(0.025 * (n - 1))]), float(ordered[int(np.ceil(0.975 * (n - 1)))])
+
+
+def _between(ordered: NDArray[np.float64], place: float) -> float:
+    """Return the value at a place between two sorted ones, as `numpy.quantile` does, but at once.
+
+    An audit of a thousand groups asks for ten thousand of them.
+    """
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    low, high, share = float(ordered[below]), float(ordered[above]), place - below
+    return high - (high - low) * (1 - share) if share >= 0.5 else low + (high - low) * share
 
 
 def evaluate(parts: list[Part], criterion: Criterion) -> Objective:
