@@ -84,7 +84,8 @@ class History:
     n_skipped : int
         Rows left out on request while reading; carried into every report.
     probability_tolerance : float, optional
-        How far a row may sum from 1; default max(1e-6, k 10^-d), d the decimals seen.
+        How far a row may sum from 1; default what rounding can cause, k/2 units of the last decimal
+        seen, and at least 1e-6.
     notices : tuple of str
         What the reader of a report has to know about the data.
     resolution : Resolution

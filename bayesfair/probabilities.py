@@ -16,14 +16,21 @@ from numpy.typing import NDArray
 from bayesfair.checks import counted
 from bayesfair.errors import ProbabilityError
 
-__all__ = ["Repairs", "Resolution", "checked_rows", "clipped_propensity", "resolution_of"]
+__all__ = [
+    "Repairs",
+    "Resolution",
+    "checked_rows",
+    "clipped_propensity",
+    "resolution_of",
+    "rounding_of_sums",
+]
 
 _MAX_DECIMALS = 12
 # A rule that learns logs many different values. A handful of round ones (0.25; 0.95 and 0.05; 1/16)
 # is how the rule was designed, not how it was rounded.
 _FEW = 20
-# Rounding hardly moves a row's sum further than this; a larger default would let scores pass.
-_MOST_ROW_ERROR = 0.02
+# Whole numbers and tenths show next to nothing of a rule; rounding as coarse as that is no excuse.
+_COARSE, _MOST_COARSE_ERROR = 1, 0.02
 
 
 @dataclass(frozen=True)
@@ -201,6 +208,22 @@ def _refuse_scale(value: float, where: str, what: str, *, logarithms: bool) -> N
     )
 
 
+def rounding_of_sums(n: NDArray[np.int64], decimals: int) -> NDArray[np.float64]:
+    """Return how far rounding can move sums of ``n`` numbers written with so many decimals.
+
+    Half a unit of the last decimal for each of them, and at least 1e-6.
+
+    Examples
+    --------
+    >>> rounding_of_sums(np.array([2, 10]), 2).tolist()
+    [0.01, 0.05]
+    """
+    error = n / 2 * 10.0**-decimals
+    if decimals <= _COARSE:
+        error = np.minimum(error, _MOST_COARSE_ERROR)
+    return np.asarray(np.maximum(error, 1e-6))
+
+
 def checked_rows(
     pi: NDArray[np.float64],
     arm: NDArray[np.int32],
@@ -223,7 +246,7 @@ def checked_rows(
     where : callable
         Names a round for messages.
     tolerance : float or None
-        Allowed distance of a row sum from 1; None = max(1e-6, k 10^-d), at most 0.02.
+        Allowed distance of a row sum from 1; None = what rounding can cause (`rounding_of_sums`).
     resolution : Resolution
         How finely the values were logged.
 
@@ -256,19 +279,24 @@ def checked_rows(
             f"{where(t)}: the probability of the chosen arm {arms[arm[t]]!r} is missing (NaN). "
             "NaN means that the arm was not on offer; fill in its probability or correct the arm."
         )
-    if tolerance is None:
-        tolerance = max(1e-6, min(k * 10.0**-resolution.row_decimals, _MOST_ROW_ERROR))
     sums = np.nansum(pi, axis=1)
     off = np.abs(sums - 1)
-    wrong = np.flatnonzero(off > tolerance * (1 + 1e-9))
+    allowed = (
+        rounding_of_sums(np.isfinite(pi).sum(axis=1), resolution.row_decimals)
+        if tolerance is None
+        else np.full(n_rounds, tolerance)
+    )
+    wrong = np.flatnonzero(off > allowed * (1 + 1e-9))
     if wrong.size:
         t = int(wrong[0])
         shown = ", ".join(f"{a} {p:.6g}" for a, p in list(zip(arms, pi[t], strict=True))[:6])
         raise ProbabilityError(
             f"selection probabilities of {where(t)} sum to {sums[t]:.6g}, expected 1 (tolerance "
-            f"{tolerance:.1g}; {counted(wrong.size, 'such row')}). "
+            f"{allowed[t]:.1g}; {counted(wrong.size, 'such row')}). "
             f"Arms: {shown}{', ...' if k > 6 else ''}. "
-            "If these are scores, normalise them first; if arms are not on offer, leave them empty."
+            "If these are scores, normalise them first; leave arms empty that are not on offer.",
+            kind="row_sum",
+            value=float(sums[t]),
         )
     never = np.flatnonzero(chosen <= 0)
     if never.size:

@@ -11,6 +11,7 @@ from typing import Any
 from bayesfair.checks import listed
 from bayesfair.errors import DataError
 from bayesfair.readers.delimited import opened
+from bayesfair.readers.numerals import number
 
 __all__ = ["JsonLines", "open_json"]
 
@@ -67,11 +68,11 @@ class JsonLines:
         """Return one key of all records as text, or as lists of text (offered items)."""
         import pyarrow as pa
 
-        for number, value in enumerate(values, start=1):
+        for row, value in enumerate(values, start=1):
             inner = value if isinstance(value, list) else [value]
             if any(isinstance(v, (dict, list)) for v in inner):
                 raise DataError(
-                    f"row {number} of {self.name}, key {name!r}: {json.dumps(value)[:60]} is no "
+                    f"row {row} of {self.name}, key {name!r}: {json.dumps(value)[:60]} is no "
                     "label; expected text or a number."
                 )
         if any(isinstance(value, list) for value in values):
@@ -84,23 +85,29 @@ class JsonLines:
         with opened(self.path) as stream:
             text = bytes(stream.read()).decode("utf-8-sig")
         if not self.lines:
-            return _objects(json.loads(text), self.name)
+            return _objects(json.loads(text, parse_float=_as_written), self.name)
         records = []
         # not splitlines(): JSON text may hold U+2028 and other characters that it takes for ends
-        for number, line in enumerate(text.split("\n"), start=1):
+        for row, line in enumerate(text.split("\n"), start=1):
             if not line.strip():
                 continue
             try:
-                record = json.loads(line)
+                record = json.loads(line, parse_float=_as_written)
             except json.JSONDecodeError as error:
                 raise DataError(
-                    f"row {number} of {self.name} is not valid JSON ({error.msg}): "
+                    f"row {row} of {self.name} is not valid JSON ({error.msg}): "
                     f"{line.strip()[:80]!r}."
                 ) from None
             if not isinstance(record, dict):
-                raise DataError(f"row {number} of {self.name} is no object: {line.strip()[:80]!r}.")
+                raise DataError(f"row {row} of {self.name} is no object: {line.strip()[:80]!r}.")
             records.append(record)
         return records
+
+
+def _as_written(text: str) -> float | str:
+    """Return a number; what cannot be held as one stays text, which is refused with its row."""
+    value = number(text)
+    return text if value is None else value
 
 
 def _text(value: Any) -> str | None:

@@ -105,8 +105,8 @@ def read_history(
     decimal : str
         Decimal sign of text, "." or ",".
     probability_tolerance : float, optional
-        How far a row of probabilities may sum from 1; default max(1e-6, k 10^-d), d the decimals
-        seen.
+        How far a row of probabilities may sum from 1; default what rounding can cause, k/2 units of
+        the last decimal seen, and at least 1e-6.
 
     Returns
     -------

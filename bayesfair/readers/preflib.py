@@ -13,6 +13,7 @@ from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError
 from bayesfair.labels import clean_label
 from bayesfair.notices import Notice
+from bayesfair.readers import numerals
 
 __all__ = ["SUFFIXES", "read_preflib"]
 
@@ -211,19 +212,18 @@ def _old_layout(lines: list[str], name: str) -> _Ballots:
 
 
 def _count(text: str, line: int, name: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
+    written = text.strip()
+    value = numerals.number(written)
+    if value is None or not math.isfinite(value):
         raise DataError(
-            f"row {line} of {name}: {text.strip()[:40]!r} is no number of voters.",
+            f"row {line} of {name}: {written[:40]!r} is no number of voters"
+            f"{numerals.why_no_number(written)}.",
             kind="bad_number",
             row=line,
-            value=text.strip()[:40],
+            value=written[:40],
             source=name,
         )
-    return number
+    return value
 
 
 def _order(text: str, called: dict[str, str], line: int, name: str) -> list[list[str]]:

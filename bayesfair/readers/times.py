@@ -6,6 +6,7 @@ them is refused; with zones, times are compared as instants (UTC).
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from bayesfair.errors import DataError
 from bayesfair.readers.bridge import is_missing, whole
+from bayesfair.readers.numerals import number, why_no_number
 from bayesfair.readers.values import simple
 
 __all__ = ["KINDS", "NUMBER", "mixed", "order_values"]
@@ -105,16 +107,30 @@ def _from_text(column: Any, where: Where, decimal: str) -> tuple[NDArray[Any], s
             found = whole(values.cast(target))
         except pa.ArrowInvalid:
             continue
-        if kind != NUMBER or np.isfinite(found).all():
-            if target == pa.float64():
-                _check_digits(text, found, where)
-            return found, kind
+        if kind == NUMBER and not _as_written(text, found):
+            continue
+        if target == pa.float64():
+            _check_digits(text, found, where)
+        return found, kind
     tidy = pc.utf8_trim_whitespace(column)
     for pattern, replacement in _TIDY:
         tidy = pc.replace_substring_regex(tidy, pattern, replacement)
     if not tidy.equals(column):
         return _from_text(tidy, where, decimal)
     raise _unreadable(tidy, where, decimal)
+
+
+def _as_written(text: Any, found: NDArray[Any]) -> bool:
+    """Whether Arrow's numbers are what the text says: it reads 0x1F too, and 1e-400 as 0."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if found.dtype.kind != "f":
+        return not pc.any(pc.match_substring_regex(text, "[xX]")).as_py()
+    if not np.isfinite(found).all():
+        return False
+    zero = text.take(pa.array(np.flatnonzero(found == 0)))
+    return all(number(written) is not None for written in pc.unique(zero).to_pylist())
 
 
 def _from_decimal(column: Any) -> Any:
@@ -149,10 +165,8 @@ def _kind_of(text: str, decimal: str) -> str | None:
     match = _ISO.fullmatch(text)
     if match:
         return AWARE if match.group("zone") else NAIVE
-    try:
-        return NUMBER if np.isfinite(float(text.replace(decimal, "."))) else None
-    except ValueError:
-        return None
+    value = number(text.replace(decimal, "."))
+    return None if value is None or not math.isfinite(value) else NUMBER
 
 
 def _is_time(column: Any) -> bool:
@@ -184,12 +198,14 @@ def _unreadable(column: Any, where: Where, decimal: str) -> DataError:
     texts: list[str] = column.to_pylist()
     for at, text in enumerate(texts):
         kind = _kind_of(text, decimal)
-        if not text or text.casefold() in {"nan", "na", "null", "none", "nat"}:
+        if not text or text.casefold() in {"nan", "na", "null", "none", "nat", "\\n"}:
             return _missing(where, at)
         if kind is None:
             return DataError(
-                f"{where(at)}: {text!r} is neither a number nor an ISO time. Write times as "
-                "2024-01-05 10:00:00 (add +01:00 or Z for a zone)."
+                f"{where(at)}: {text!r} is neither a number{why_no_number(text)} nor an ISO time. "
+                "Write times as 2024-01-05 10:00:00 (add +01:00 or Z for a zone).",
+                kind="not_a_time",
+                value=text,
             )
         first = first or (at, text, kind)
         if kind != first[2]:

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from bayesfair.checks import listed
 from bayesfair.errors import DataError, OptionError
-from bayesfair.readers.bridge import codes, pieces, plain
+from bayesfair.readers.bridge import codes, pieces, plain, whole
 from bayesfair.readers.label_book import text_of
+from bayesfair.readers.numerals import number, why_no_number
 
 __all__ = ["matrix", "numbers", "rewards", "simple", "truths"]
 
-# What programs write for "no number". Labels are never read this way.
-_ABSENT = {"", "na", "n/a", "nan", "null", "none"}
+# What programs write for "no number" (\\N: databases, when they export). Labels are never read so.
+_ABSENT = {"", "na", "n/a", "nan", "null", "none", "\\n"}
 _WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _REAL = "reward values are 0/1, True/False, yes/no or numbers"
 
@@ -104,12 +105,36 @@ def _numbers(column: Any, where: Where, decimal: str) -> list[NDArray[Any]]:
         return pieces(column.cast(pa.float64()))
     if not _is_text(kind):
         raise DataError(f"{where(0)}: expected numbers, but the column holds {kind}.")
-    if decimal == ".":
-        try:
-            return pieces(column.cast(pa.float64()))
-        except pa.ArrowInvalid:
-            pass  # blanks, words for "missing", or no number: look at each value
+    if decimal == "." and (found := _plain_numbers(column, where, _not_a_number)) is not None:
+        return found
     return _parsed(column, lambda text: _number(text, decimal), where, _not_a_number)
+
+
+def _plain_numbers(
+    column: Any, where: Where, explain: Callable[[str], str]
+) -> list[NDArray[Any]] | None:
+    """Return a column of text as numbers if each is one as it stands, else None.
+
+    What Arrow makes infinite or 0 of too many digits is refused.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        found = column.cast(pa.float64())
+    except pa.ArrowInvalid:  # blanks, words for "missing", or no number: look at each value
+        return None
+    long = pc.greater(pc.binary_length(column), len("1e-30"))
+    odd = pc.or_(pc.invert(pc.is_finite(found)), pc.and_(pc.equal(found, 0.0), long))
+    rows = np.flatnonzero(whole(odd.fill_null(False)))
+    if rows.size:
+        _parsed(
+            column.take(pa.array(rows)),
+            lambda text: _number(text, "."),
+            lambda at: where(int(rows[at])),
+            explain,
+        )
+    return pieces(found)
 
 
 def _number(text: str, decimal: str) -> float | None:
@@ -120,16 +145,16 @@ def _number(text: str, decimal: str) -> float | None:
         if "." in text:
             return None
         text = text.replace(decimal, ".")
-    try:
-        return None if "_" in text else float(text)
-    except ValueError:
-        return None
+    return number(text)
 
 
 def _not_a_number(value: str) -> str:
     if _number(value, ",") is not None:
         return f'{value!r} is not a number. If the comma is the decimal sign, pass decimal=",".'
-    return f"{value!r} is not a number. Correct it, or leave the field empty if it is missing."
+    return (
+        f"{value!r} is not a number{why_no_number(value.strip())}. Correct it, or leave the field "
+        "empty if it is missing."
+    )
 
 
 def _parsed(
@@ -152,7 +177,9 @@ def _parsed(
         bad = [str(texts[i]) for i in wrong]
         count = f" ({rows.size} such rows: {listed(bad, 3)})" if rows.size > 1 else ""
         first = str(texts[int(joined[rows[0]])])
-        raise DataError(f"{where(int(rows[0]))}: {explain(first)}{count}")
+        raise DataError(
+            f"{where(int(rows[0]))}: {explain(first)}{count}", kind="bad_number", value=first
+        )
     lookup = np.array([*values, math.nan], dtype=np.float64)
     return [lookup[index] for index in indices]
 
@@ -183,36 +210,42 @@ def rewards(
             return _joined(pieces(column))
         if not _is_text(kind):
             return numbers(column, where, decimal=decimal)
-        if decimal == ".":
-            try:
-                return _joined(pieces(column.cast(pa.float64())))
-            except pa.ArrowInvalid:
-                pass
     meaning = _meanings(mapping)
 
     def parse(text: str) -> float | None:
         word = text.strip()
         if word in meaning:
             return meaning[word]
-        number = _number(word, decimal)
-        if number is not None:
-            return meaning.get(_key(number), number)
+        value = _number(word, decimal)
+        if value is not None:
+            return meaning.get(_key(value), value)
         return _WORDS.get(word.casefold())
 
     def explain(value: str) -> str:
         if decimal == "." and _number(value, ",") is not None:
             return _not_a_number(value)
         value = value.strip()
+        if reason := why_no_number(value):
+            return f"{value!r} is not a reward{reason}: {_REAL}. Correct it."
+        if value.casefold() in {"t", "f"}:
+            return (
+                f"{value!r} is not a reward: {_REAL}. Some databases write true and false as t and "
+                "f: say so with rewards={'t': 1, 'f': 0}."
+            )
         return (
             f"{value!r} is not a reward: {_REAL}. Say what it is worth with "
             f"rewards={{{value!r}: ...}}, or correct it."
         )
 
+    if mapping is None and decimal == ".":
+        found = _plain_numbers(column, where, explain)
+        if found is not None:
+            return _joined(found)
     return _joined(_parsed(column, parse, where, explain))
 
 
-def _key(number: float) -> str:
-    return f"number {number!r}"
+def _key(value: float) -> str:
+    return f"number {value!r}"
 
 
 def _meanings(mapping: Mapping[Any, float] | None) -> dict[str, float]:
@@ -224,9 +257,9 @@ def _meanings(mapping: Mapping[Any, float] | None) -> dict[str, float]:
             raise OptionError(f"rewards: {word!r} maps to {value!r}, which is no number.") from None
         text = str(word).strip()
         meaning[text] = worth
-        number = _number(text, ".")
-        if number is not None and not math.isnan(number):
-            meaning[_key(number)] = worth
+        value_of_word = _number(text, ".")
+        if value_of_word is not None and not math.isnan(value_of_word):
+            meaning[_key(value_of_word)] = worth
     return meaning
 
 

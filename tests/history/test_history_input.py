@@ -8,7 +8,7 @@ import polars
 import pyarrow as pa
 import pytest
 
-from bayesfair.errors import ArmError, DataError
+from bayesfair.errors import ArmError, DataError, ProbabilityError
 from bayesfair.history import History
 
 NAN = float("nan")
@@ -117,3 +117,34 @@ def test_offers_in_a_frame_go_by_their_names():
     np.testing.assert_array_equal(history.selection_probability, [[1, np.nan], [0.5, 0.5]])
     both = History(["a", "b"], [1, 0], selection_probability=NAMED[["a", "b"]], offered=on * 0 + 1)
     assert both.arms == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("row", "fits"),
+    [
+        ([0.51, 0.51], False),  # 1.02: two roundings to two decimals move a sum by .01 at most
+        ([0.5, 0.51], True),
+        ([0.34, 0.33, 0.345], False),  # three decimals are seen: .0015
+        ([0.334, 0.333, 0.3345], False),
+        ([0.334, 0.333, 0.334], True),
+        ([0.0] * 2 + [0.11] * 5 + [0.16] * 3, True),  # 1.03 with ten arms
+        ([0.0] * 2 + [0.11] * 5 + [0.17] * 3, False),  # 1.06
+    ],
+)
+def test_a_row_may_miss_1_by_what_rounding_can_cause(row, fits):
+    """Half a unit of the last decimal for each arm, and no more."""
+    pi, arm = np.array([row]), [len(row) - 1]
+    if fits:
+        assert History(arm, [1], selection_probability=pi).repairs.n_rescaled == 1
+        return
+    with pytest.raises(ProbabilityError, match="expected 1") as caught:
+        History(arm, [1], selection_probability=pi)
+    assert caught.value.kind == "row_sum" and caught.value.value == pytest.approx(sum(row))
+
+
+def test_arms_that_are_not_on_offer_round_nothing():
+    pi = np.array([[0.5, 0.49, NAN], [0.33, 0.33, 0.33]])  # .01 for two arms, .015 for three
+    assert History([0, 0], [1, 1], selection_probability=pi).repairs.n_rescaled == 2
+    pi[0] = [0.5, 0.485, NAN]  # three decimals are seen now
+    with pytest.raises(ProbabilityError, match=r"round 0 .* sum to 0.985"):
+        History([0, 0], [1, 1], selection_probability=pi)
