@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["codes", "is_missing", "pieces", "plain", "whole"]
+__all__ = ["codes", "is_missing", "pieces", "plain", "taken", "whole"]
 
 
 def _shared(array: Any) -> NDArray[Any]:
@@ -54,6 +54,14 @@ def whole(column: Any) -> NDArray[Any]:
     if not found:
         return np.zeros(0)
     return found[0] if len(found) == 1 else np.concatenate(found)
+
+
+def taken(column: Any, rows: NDArray[np.int64]) -> Any:
+    """Return a column at these positions, in their order."""
+    import pyarrow as pa
+
+    where = pa.py_buffer(np.ascontiguousarray(rows, np.int64))
+    return column.take(pa.Array.from_buffers(pa.int64(), len(rows), [None, where]))
 
 
 def is_missing(column: Any) -> NDArray[np.bool_]:

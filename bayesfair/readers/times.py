@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.errors import DataError
-from bayesfair.readers.bridge import is_missing, whole
+from bayesfair.readers.bridge import is_missing, taken, whole
 from bayesfair.readers.numerals import number, why_no_number
 from bayesfair.readers.values import simple
 
@@ -122,15 +122,14 @@ def _from_text(column: Any, where: Where, decimal: str) -> tuple[NDArray[Any], s
 
 def _as_written(text: Any, found: NDArray[Any]) -> bool:
     """Whether Arrow's numbers are what the text says: it reads 0x1F too, and 1e-400 as 0."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     if found.dtype.kind != "f":
         return not pc.any(pc.match_substring_regex(text, "[xX]")).as_py()
     if not np.isfinite(found).all():
         return False
-    zero = text.take(pa.array(np.flatnonzero(found == 0)))
-    return all(number(written) is not None for written in pc.unique(zero).to_pylist())
+    zero = taken(text, np.flatnonzero(found == 0))
+    return all(number(written) is not None for written in zero.unique().to_pylist())
 
 
 def _from_decimal(column: Any) -> Any:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bayesfair.checks import listed
 from bayesfair.errors import DataError, OptionError
-from bayesfair.readers.bridge import codes, pieces, plain, whole
+from bayesfair.readers.bridge import codes, pieces, plain, taken
 from bayesfair.readers.label_book import text_of
 from bayesfair.readers.numerals import number, why_no_number
 
@@ -121,20 +121,23 @@ def _plain_numbers(
     import pyarrow.compute as pc
 
     try:
-        found = column.cast(pa.float64())
+        found = pieces(column.cast(pa.float64()))
     except pa.ArrowInvalid:  # blanks, words for "missing", or no number: look at each value
         return None
-    long = pc.greater(pc.binary_length(column), len("1e-30"))
-    odd = pc.or_(pc.invert(pc.is_finite(found)), pc.and_(pc.equal(found, 0.0), long))
-    rows = np.flatnonzero(whole(odd.fill_null(False)))
+    lengths = pieces(pc.binary_length(column))
+    odd = [
+        ~np.isfinite(values) | ((values == 0) & (length > len("1e-30")))
+        for values, length in zip(found, lengths, strict=True)
+    ]
+    rows = np.flatnonzero(np.concatenate([np.zeros(0, dtype=np.bool_), *odd]))
     if rows.size:
         _parsed(
-            column.take(pa.array(rows)),
+            taken(column, rows),
             lambda text: _number(text, "."),
             lambda at: where(int(rows[at])),
             explain,
         )
-    return pieces(found)
+    return found
 
 
 def _number(text: str, decimal: str) -> float | None:
