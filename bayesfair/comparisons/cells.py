@@ -41,6 +41,7 @@ class ComparisonCells:
     items: tuple[str, ...]
     kind: str
     count: NDArray[np.float64]
+    square: NDArray[np.float64] | None = None
     row: NDArray[np.int64] = field(default_factory=_no_int64)
     left: NDArray[np.int32] = field(default_factory=_no_int32)
     right: NDArray[np.int32] = field(default_factory=_no_int32)
@@ -78,7 +79,7 @@ class ComparisonCells:
     @property
     def n_comparisons(self) -> float:
         """Number of comparisons: total weight, "both bad" kept apart not counted."""
-        return float(self.count[self._used()].sum())
+        return float(self.count[self.used].sum())
 
     @property
     def n_ties(self) -> float:
@@ -93,7 +94,9 @@ class ComparisonCells:
             return f"row {int(self.row[u])} of {self.source}"
         return f"comparison {int(self.row[u])} of {self.source} (0-based)"
 
-    def _used(self) -> NDArray[np.bool_]:
+    @property
+    def used(self) -> NDArray[np.bool_]:
+        """Cells that are comparisons: all but "both bad" kept apart, ``(U,)``."""
         return self.outcome != 3 if self.kind == "duels" else np.ones(len(self.count), bool)
 
     def _position_cell(self) -> NDArray[np.int64]:
@@ -118,11 +121,13 @@ class ComparisonCells:
         if self.kind != "duels":
             weight = np.repeat(self.count, np.diff(self.start))
             return np.bincount(self.item, weight, self.n_items).astype(np.float64)
-        used = self._used()
+        used = self.used
         both = np.concatenate([self.left[used], self.right[used]])
         return np.bincount(both, np.tile(self.count[used], 2), self.n_items).astype(np.float64)
 
-    def duel_counts(self, *, ties: str = "keep", by_first: bool = True) -> DuelCounts:
+    def duel_counts(
+        self, *, ties: str = "keep", by_first: bool = True, squared: bool = False
+    ) -> DuelCounts:
         """Return outcomes per unordered pair.
 
         Parameters
@@ -132,6 +137,9 @@ class ComparisonCells:
             there are any.
         by_first : bool
             Tell apart who was shown first.
+        squared : bool
+            Return sums of squared weights instead (see `square`), ties apart in any case; the
+            cells are the same.
 
         Raises
         ------
@@ -150,7 +158,7 @@ class ComparisonCells:
                 'has no term. Use model="davidson", or say ties="half" (half a win each) or '
                 'ties="drop".'
             )
-        used = self._used()
+        used = self.used
         if ties == "drop":
             used = used & (self.outcome != 2)
         swap = self.left > self.right
@@ -160,8 +168,9 @@ class ComparisonCells:
         outcome = np.where(swap & (self.outcome < 2), 1 - self.outcome, self.outcome)[used]
         key, cell = np.unique((low * self.n_items + high) * 3 + first + 1, return_inverse=True)
         table = np.zeros((3, len(key)))
-        np.add.at(table, (outcome, cell), self.count[used])
-        if ties == "half":
+        square = self.count if self.square is None else self.square
+        np.add.at(table, (outcome, cell), (square if squared else self.count)[used])
+        if ties == "half" and not squared:
             table[:2] += table[2] / 2
             table[2] = 0
         pair = key // 3

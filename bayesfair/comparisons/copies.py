@@ -118,6 +118,7 @@ class ComparisonCopies(ComparisonCells):
             level=self.level[at],
             start=np.concatenate([[0], np.cumsum(size[whole])]).astype(np.int64),
             count=self.count[whole],
+            square=None if self.square is None else self.square[whole],
             row=self.row[whole],
             cell=None,
         )
@@ -133,7 +134,12 @@ class ComparisonCopies(ComparisonCells):
         array([[0., 2.],
                [0., 0.]])
         """
-        return replace(self, count=count)._only_cells(count > 0)
+        kept = count > 0
+        square = self.square
+        if square is not None:  # as if so much of every weight were left
+            ratio = np.divide(count, self.count, out=np.zeros_like(count), where=self.count > 0)
+            square = square * ratio
+        return replace(self, count=count, square=square)._only_cells(kept)
 
     def _only_cells(self, at: NDArray[np.bool_]) -> Self:
         """Return a copy of the unique cells that are marked."""
@@ -142,6 +148,7 @@ class ComparisonCopies(ComparisonCells):
             new = np.where(at, np.cumsum(at) - 1, -1).astype(np.int32)
             cell = np.where(self.cell < 0, np.int32(-1), np.append(new, np.int32(-1))[self.cell])
         common: dict[str, Any] = {"count": self.count[at], "row": self.row[at], "cell": cell}
+        common["square"] = None if self.square is None else self.square[at]
         if self.kind == "duels":
             return replace(
                 self,
@@ -200,6 +207,10 @@ class ComparisonCopies(ComparisonCells):
         won, tied = self.win_matrix(), np.triu(self.tie_matrix())
         a, b = np.nonzero(won)
         c, d = np.nonzero(tied)
+        square = None
+        if self.square is not None:
+            second = replace(self, count=self.square)
+            square = np.concatenate([second.win_matrix()[a, b], np.triu(second.tie_matrix())[c, d]])
         outcome = np.concatenate([np.zeros(len(a), np.int8), np.full(len(c), 2, np.int8)])
         return replace(
             self,
@@ -209,6 +220,7 @@ class ComparisonCopies(ComparisonCells):
             outcome=outcome,
             first=np.zeros(len(outcome), np.int8),
             count=np.concatenate([won[a, b], tied[c, d]]),
+            square=square,
             row=np.zeros(len(outcome), np.int64),
             start=self.start[:0],
             item=self.item[:0],

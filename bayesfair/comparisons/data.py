@@ -11,13 +11,7 @@ from numpy.typing import ArrayLike
 
 from bayesfair.comparisons.cells import DuelCounts
 from bayesfair.comparisons.copies import ComparisonCopies
-from bayesfair.comparisons.duels import (
-    Source,
-    checked_weight,
-    collapse_counts,
-    collapse_duels,
-    drop_self,
-)
+from bayesfair.comparisons.duels import collapse_counts, collapse_duels, drop_self
 from bayesfair.comparisons.outcomes import OUTCOMES
 from bayesfair.comparisons.rankings import (
     collapse_choices,
@@ -25,6 +19,7 @@ from bayesfair.comparisons.rankings import (
     collapse_ranked_rows,
     collapse_ranks,
 )
+from bayesfair.comparisons.sources import Source, checked_weight
 from bayesfair.errors import DataError, OptionError
 from bayesfair.options import COMPARISON_OPTIONS, KINDS, given, refuse_without_effect
 
@@ -51,6 +46,9 @@ class Comparisons(ComparisonCopies):
     kind : {"duels", "choices", "rankings"}
     count : (U,) array
         Total weight of each unique cell (its multiplicity where no weights were given).
+    square : (U,) array or None
+        Sum of the squared weights of each cell. None where weights are whole numbers: these count
+        comparisons, others weigh them.
     row : (U,) array of int
         First row of the source that fell into the cell.
     left, right, outcome, first : (U,) arrays of int
@@ -116,7 +114,9 @@ class Comparisons(ComparisonCopies):
         first : "left", "right" or column, optional
             Who was shown first or played at home: a side or an item's name, empty = neither.
         weight : (N,) array, optional
-            Frequency weights >= 0; 0 leaves a row out.
+            Weights >= 0; 0 leaves a row out. Whole numbers count duels. Others weigh them (decay
+            with age, importance), which makes no likelihood: a fit gives robust errors and a
+            tempered posterior.
         ranking : (N,) column, optional
             Which ranking a duel was cut from. A warning says how many duels are pairs of one
             ranking: they are not independent.

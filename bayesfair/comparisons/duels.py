@@ -4,58 +4,33 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import check_choice, counted
+from bayesfair.checks import check_choice
 from bayesfair.comparisons.outcomes import OUTCOMES, resolve_first, resolve_outcomes
+from bayesfair.comparisons.sources import (
+    Source,
+    absent_numbers,
+    checked_weight,
+    rows_with_missing,
+    squares,
+    squares_of_counts,
+)
 from bayesfair.errors import BayesfairWarning, DataError
 from bayesfair.labels import encode, vocabulary
-from bayesfair.notices import Notice
 
 __all__ = [
     "Cells",
-    "Source",
-    "absent_numbers",
-    "checked_weight",
     "collapse_counts",
     "collapse_duels",
-    "rows_with_missing",
+    "drop_self",
     "unique_cells",
 ]
 
 _TABLE = 1 << 23  # keys up to here are counted in a table, above by sorting
-
-
-class Source(NamedTuple):
-    """Where rows came from, so that messages can name them."""
-
-    name: str
-    row: NDArray[np.int64] | None = None
-    columns: Mapping[str, str] = MappingProxyType({})
-
-    def called(self, parameter: str) -> str:
-        """Name what was passed as a parameter: by its column, where it came from one."""
-        found = self.columns.get(parameter)
-        return parameter if found is None else f"column {found!r}"
-
-    def taken(self, kept: NDArray[Any]) -> Source:
-        """Return the source of the rows that were kept."""
-        row = np.arange(len(kept)) if self.row is None else self.row
-        return self._replace(row=row[kept])
-
-    def where(self, i: int) -> str:
-        """Name a row: ``row 19 of log.csv``, or its 0-based position where lines are unknown."""
-        if self.row is None:
-            return f"comparison {i} of {self.name} (0-based)"
-        return f"row {int(self.row[i])} of {self.name}"
-
-    def line(self, i: int) -> int | None:
-        """Return the line of a row; None where lines are unknown."""
-        return None if self.row is None else int(self.row[i])
 
 
 class Cells(NamedTuple):
@@ -98,92 +73,6 @@ def unique_cells(
     keys, index, inverse = np.unique(key, return_index=True, return_inverse=True)
     total = np.bincount(inverse, weight, len(keys)).astype(np.float64)
     return Cells(keys.astype(np.int64), total, index, inverse.astype(np.int32))
-
-
-def checked_weight(
-    weight: Any, n: int, source: Source, name: str = "weight"
-) -> NDArray[np.float64] | None:
-    """Return weights as floats; negative, missing or infinite ones are refused with their rows."""
-    if weight is None:
-        return None
-    try:
-        values = np.array(weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(
-            f"{source.called(name)} of {source.name} is not numeric: {error}.", column=name
-        ) from None
-    if values.shape != (n,):
-        raise DataError(
-            f"{name} has shape {values.shape}, expected one value for each of {n} rows.",
-            column=name,
-        )
-    bad = np.flatnonzero(~((values >= 0) & np.isfinite(values)))
-    if bad.size:
-        named = ", ".join(f"{values[i]:g} in {source.where(int(i))}" for i in bad[:3])
-        more = f" and {bad.size - 3} more" if bad.size > 3 else ""
-        raise DataError(
-            f"{source.called(name)} must be finite and >= 0, got {named}{more}. Use 0 to leave a "
-            "row out.",
-            kind="bad_number",
-            column=source.columns.get(name, name),
-            value=float(values[bad[0]]),
-            source=source.name,
-        )
-    return values
-
-
-def rows_with_missing(
-    missing: str, absent: Mapping[str, NDArray[np.bool_]], source: Source
-) -> tuple[NDArray[np.bool_], list[Notice]]:
-    """Return which rows lack something, with the notice; refuse them unless dropping was asked for.
-
-    Parameters
-    ----------
-    missing : {"error", "drop"}
-    absent : mapping of parameter to (n,) array of bool
-        Where each of the columns has no value.
-    source : Source
-
-    Raises
-    ------
-    DataError
-        Naming the first row and its column.
-    """
-    check_choice(missing, "missing", ("error", "drop"))
-    bad = np.logical_or.reduce(list(absent.values()))
-    n = int(bad.sum())
-    if not n:
-        return bad, []
-    if missing == "error":
-        i = int(np.argmax(bad))
-        name = next(name for name, gone in absent.items() if gone[i])
-        raise DataError(
-            f"{source.where(i)}, {source.called(name)}: missing ({counted(n, 'such row')}). "
-            'Complete it, or leave such rows out with missing="drop".',
-            kind="missing_value",
-            row=None if source.row is None else int(source.row[i]),
-            column=source.columns.get(name, name),
-            source=source.name,
-        )
-    text = f"{counted(n, 'row')} with something missing left out on request."
-    return bad, [Notice(text, kind="missing_dropped", n=n)]
-
-
-def absent_numbers(
-    n: int, columns: Mapping[str, Any], source: Source
-) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.bool_]]]:
-    """Return columns of numbers with 0 where they are missing, and where they are."""
-    filled, absent = {}, {}
-    for name, given in columns.items():
-        if given is None:
-            continue
-        try:
-            values = np.array(given, dtype=np.float64)
-        except (TypeError, ValueError):
-            values = np.asarray(checked_weight(given, n, source, name))  # it says what is wrong
-        absent[name] = np.isnan(values) if values.shape == (n,) else np.zeros(n, dtype=np.bool_)
-        filled[name] = np.where(absent[name], 0.0, values) if values.shape == (n,) else values
-    return filled, absent
 
 
 def _both_bad(outcome: NDArray[np.int8], how: str) -> tuple[NDArray[np.int8], list[str], int]:
@@ -262,6 +151,7 @@ def collapse_duels(
     keep_rows: bool,
     n_skipped: int,
     ranking: Any = None,
+    square: NDArray[np.float64] | None = None,
 ) -> dict[str, Any]:
     """Return the fields of `Comparisons` for rows of duels; see `Comparisons.from_duels`."""
     columns = [encode(left), encode(right)]
@@ -328,6 +218,7 @@ def collapse_duels(
         outcome=outcome,
         first=shown,
         weight=values,
+        square=squares(values) if square is None else square,
         keep=keep,
         items=words.items,
         source=source,
@@ -343,6 +234,7 @@ def _cells(
     outcome: NDArray[np.int8],
     first: NDArray[np.int8],
     weight: NDArray[np.float64] | None,
+    square: NDArray[np.float64] | None,
     keep: NDArray[np.bool_],
     items: tuple[str, ...],
     source: Source,
@@ -355,6 +247,7 @@ def _cells(
     if index is not None:
         left, right, outcome, first = left[index], right[index], outcome[index], first[index]
         weight = None if weight is None else weight[index]
+        square = None if square is None else square[index]
     size = k * k * 12
     kind = np.int32 if size < 2**31 else np.int64
     key: NDArray[Any] = left.astype(kind)
@@ -378,8 +271,9 @@ def _cells(
         "outcome": (inner // 3).astype(np.int8),
         "first": (inner % 3 - 1).astype(np.int8),
         "count": cells.total,
+        "square": None if square is None else unique_cells(key, square, size).total,
         "row": first_row if source.row is None else source.row[first_row],
-        "rows_are_lines": source.row is not None,
+        "rows_are_lines": source.has_lines,
         "cell": cell,
         "source": source.name,
     }
@@ -410,19 +304,17 @@ def collapse_counts(
     gone, notices = rows_with_missing(missing, absent, source)
     checked = {name: checked_weight(v, n, source, name) for name, v in numbers.items()}
     times = checked.get("weight")
-    counts = [
-        values if times is None else values * times
-        for values in (
-            np.zeros(n) if checked.get(name) is None else np.asarray(checked[name])
-            for name in ("wins_left", "wins_right", "ties")
-        )
+    raw = [
+        np.zeros(n) if checked.get(name) is None else np.asarray(checked[name])
+        for name in ("wins_left", "wins_right", "ties")
     ]
+    counts = [values if times is None else values * times for values in raw]
     kept = ~gone
     names = [np.array([*c.labels, None], dtype=object)[c.codes][kept] for c in (a, b)]
     shown = first
     if first is not None and not isinstance(first, str):
         shown = np.tile(np.asarray(first)[kept], 3)
-    row = source.taken(kept).row
+    taken = source.taken(kept)
     words = np.repeat(np.array(OUTCOMES[:3], dtype=object), int(kept.sum()))
     fields = build(
         np.tile(names[0], 3),
@@ -432,11 +324,12 @@ def collapse_counts(
         winner_is="side",
         first=shown,
         weight=np.concatenate([values[kept] for values in counts]),
+        square=squares_of_counts(raw, times, kept),
         items=items,
         both_bad="tie",
         unknown="error",
         missing="error",
-        source=source._replace(row=np.tile(np.asarray(row), 3)),
+        source=taken._replace(row=np.tile(np.asarray(taken.row), 3)),
         keep_rows=False,
         n_skipped=int(gone.sum()),
     )

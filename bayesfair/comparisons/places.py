@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.checks import counted
-from bayesfair.comparisons.duels import Source
+from bayesfair.comparisons.sources import Source
 from bayesfair.errors import DataError, OptionError
 from bayesfair.notices import Notice
 

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.checks import check_choice, check_in_range, counted, listed
-from bayesfair.comparisons.duels import (
+from bayesfair.comparisons.places import last_place_notices, ranks_as_places
+from bayesfair.comparisons.sources import (
     Source,
     absent_numbers,
     checked_weight,
     rows_with_missing,
+    squares,
 )
-from bayesfair.comparisons.places import last_place_notices, ranks_as_places
 from bayesfair.errors import DataError, OptionError
 from bayesfair.labels import encode, vocabulary
 from bayesfair.notices import Notice
@@ -369,6 +370,8 @@ def _collapse(
     keep = ~single if weights is None else ~single & (weights > 0)
     flat = np.stack([item.astype(np.int32), level.astype(np.int32)])
     chosen, count = _unique_orderings(flat, start, keep, weights)
+    second = squares(weights)
+    square = None if second is None else _unique_orderings(flat, start, keep, second)[1]
     pieces = [np.arange(start[i], start[i + 1]) for i in chosen]
     index = np.concatenate(pieces) if pieces else np.zeros(0, np.int64)
     return {
@@ -378,8 +381,9 @@ def _collapse(
         "item": flat[0][index],
         "level": flat[1][index],
         "count": count,
+        "square": square,
         "row": chosen if source.row is None else source.row[chosen],
-        "rows_are_lines": source.row is not None,
+        "rows_are_lines": source.has_lines,
         # an unordered rest ranks below, whether or not the ranking names it
         "partial": partial if not complete.all() else "top" if n_last[1] else None,
         "source": source.name,

@@ -173,6 +173,39 @@ class DuelLikelihood:
         cross = (self._transposed @ found.cross)[:, None]
         return np.block([[table, cross], [cross.T, found.tie2.sum()]])
 
+    def score_products(
+        self, theta: NDArray[np.float64], squared: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the sum over duels of the squared weight times score times score, ``(P, P)``.
+
+        Parameters
+        ----------
+        theta : (P,) array
+        squared : (3, C) array
+            Sums of squared weights: wins of left, wins of right, ties.
+        """
+        from scipy.sparse import diags_array
+
+        nu = float(theta[-1]) if self.layout.tie else 0.0
+        eta = self.design @ theta[: self.design.shape[1]]
+        # one duel of each outcome; without a tie parameter a tie is half a win each
+        tie = [0.0, 0.0, 1.0] if self.layout.tie else [0.5, 0.5, 0.0]
+        single = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], tie])
+        ones = np.ones(len(eta))
+        found = [duels.curves(self.link, unit[:, None] * ones, eta, nu) for unit in single]
+        gap, own = np.stack([f.gap for f in found]), np.stack([f.tie for f in found])
+
+        def summed(product: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.asarray((squared * product).sum(axis=0))
+
+        table: NDArray[np.float64] = (
+            self._transposed @ diags_array(summed(gap**2)) @ self.design
+        ).toarray()
+        if not self.layout.tie:
+            return table
+        cross = (self._transposed @ summed(gap * own))[:, None]
+        return np.block([[table, cross], [cross.T, summed(own**2).sum()]])
+
     def operator(self, theta: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64]]:
         """Return a function that multiplies minus the Hessian with columns, and its diagonal."""
         found = self._curves(theta)

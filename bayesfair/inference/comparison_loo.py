@@ -139,11 +139,12 @@ def loo_comparisons(tree: xr.DataTree, comparisons: Comparisons) -> Any:
     if not np.array_equal(count, np.round(count)):
         raise DataError("weights are not whole numbers, so single comparisons cannot be left out.")
     efficiency = _relative_efficiency(tree)
+    power = float(tree.attrs.get("power", 1.0))
     elpd, khat, in_sample = np.empty((3, len(cells)))
     n_draws = 0
     for c, column in enumerate(cell_columns(tree, comparisons, cells)):
         n_draws = len(column)
-        weight, khat[c] = psis_weights(-column, efficiency)
+        weight, khat[c] = psis_weights(-power * column, efficiency)
         elpd[c] = special.logsumexp(column, b=weight)
         in_sample[c] = special.logsumexp(column) - np.log(n_draws)
     n = float(count.sum())

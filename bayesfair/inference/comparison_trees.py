@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from bayesfair.inference.comparisons import Problem
+    from bayesfair.inference.robust import Robust
 
 __all__ = ["add_worth", "data_group", "laplace_group", "mode_group", "nuts_groups", "worth_of"]
 
@@ -84,20 +85,28 @@ def _parts(
 
 
 def mode_group(
-    comparisons: Comparisons, problem: Problem, mode: Mode, reference: str | None
+    comparisons: Comparisons,
+    problem: Problem,
+    mode: Mode,
+    reference: str | None,
+    robust: Robust | None = None,
 ) -> xr.Dataset:
-    """Return the mode with standard errors from the curvature there."""
+    """Return the mode with standard errors from the curvature there, or with robust ones."""
     import xarray as xr
 
     layout = problem.likelihood.layout
-    covariance, others = centred_covariance(problem.likelihood, mode.theta, problem.precision)
+    outer, power = (None, 1.0) if robust is None else (robust.outer, robust.power)
+    covariance, others = centred_covariance(
+        problem.likelihood, mode.theta, problem.precision, outer
+    )
+    covariance, others = covariance / power, others / power
     items = np.array(comparisons.items)
     parts = _parts(comparisons, problem, mode.theta)
     values: dict[str, Any] = {name: part for name, part in parts.items()}
     values["worth"] = ("item", worth_of(problem.model, parts["log_worth"][1]))
     values["standard_error"] = ("item", np.sqrt(np.diag(covariance)))
     values["covariance"] = (("item", "item_other"), covariance)
-    values["log_likelihood"] = ((), mode.log_likelihood)
+    values["log_likelihood"] = ((), mode.log_likelihood / problem.power)
     spread = np.sqrt(others)
     if layout.n_coefficients:
         scale = comparisons.standard_covariates()[1]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +29,8 @@ from bayesfair.inference.comparison_trees import (
     nuts_groups,
 )
 from bayesfair.inference.existence import require_maximum
-from bayesfair.inference.laplace import ESS_LIMIT, KHAT_LIMIT, find_mode, laplace_draws
+from bayesfair.inference.laplace import ESS_LIMIT, KHAT_LIMIT, Mode, find_mode, laplace_draws
+from bayesfair.inference.robust import Robust, robust_of
 from bayesfair.inference.tree import make_tree, seed_label
 
 if TYPE_CHECKING:
@@ -62,6 +65,9 @@ class Problem:
         Treatment of ties: "none" (there are none), "model", "half", "drop" or "average".
     options : dict
         What the PyMC model of the same name is built with.
+    power : float
+        That the likelihood is raised to; other than 1 where it is none of the comparisons (see
+        `bayesfair.inference.robust`).
     """
 
     model: str
@@ -69,6 +75,7 @@ class Problem:
     precision: NDArray[np.float64]
     ties: str
     options: dict[str, Any]
+    power: float = 1.0
 
 
 def choose_model(comparisons: Comparisons, model: Any = None, ties: str | None = None) -> str:
@@ -110,6 +117,7 @@ def problem_of(
     prior_sd: float,
     ties: str | None = None,
     order_effect: bool | None = None,
+    power: float = 1.0,
     **scales: float,
 ) -> Problem:
     """Return the likelihood and prior of a shipped model; see `fit_comparisons`.
@@ -125,6 +133,8 @@ def problem_of(
     counted, treatment = _treatment(comparisons, model, ties)
     if counted == "drop":
         comparisons = comparisons.without_ties()
+    if power != 1.0:
+        comparisons = comparisons.with_counts(power * comparisons.count)
     z = comparisons.standard_covariates()[0]
     options: dict[str, Any] = {"prior_sd": prior_sd}
     if model == "plackett_luce":
@@ -163,7 +173,7 @@ def problem_of(
     sd += [values["order_sd"]] * layout.order + [values["tie_sd"]] * layout.tie
     flat = np.isinf(prior_sd)
     precision = np.zeros(layout.size) if flat else np.array(sd, dtype=np.float64) ** -2
-    return Problem(model, likelihood, precision, treatment, options)
+    return Problem(model, likelihood, precision, treatment, options, power)
 
 
 def problem_options(tree: xr.DataTree) -> dict[str, Any] | None:
@@ -185,7 +195,7 @@ def problem_options(tree: xr.DataTree) -> dict[str, Any] | None:
         options["ties"] = str(attrs["ties"])
     if options["model"] != "plackett_luce":
         options["order_effect"] = any("order_effect" in group for group in tree.children.values())
-    return options | {name: float(attrs[name]) for name in _SCALES if name in attrs}
+    return options | {name: float(attrs[name]) for name in ("power", *_SCALES) if name in attrs}
 
 
 def fit_comparisons(
@@ -255,6 +265,10 @@ def fit_comparisons(
     Log-worths sum to zero in every draw, over all items, those without data included.
     Log-likelihoods have no binomial coefficients: they are those of the single comparisons.
 
+    Half ties, ties averaged over orders and weights that are no whole numbers make no likelihood.
+    Maximum likelihood then has robust standard errors (attribute ``standard_errors``), a posterior
+    is tempered (attribute ``power``) or refused: see `bayesfair.inference.robust`.
+
     Examples
     --------
     >>> duels = Comparisons.from_counts(["a"], ["b"], [7], [3])
@@ -302,7 +316,8 @@ def fit_comparisons(
         return _accepted(groups, {**shared, **attrs}, comparisons, allow_unconverged)
 
     name = choose_model(comparisons, model, ties)
-    problem = problem_of(comparisons, name, prior_sd=prior_sd, ties=ties, **options)
+    make = partial(problem_of, comparisons, name, prior_sd=prior_sd, ties=ties, **options)
+    problem = make()
     # what is said of the data is said of those that enter the likelihood
     used = comparisons.without_ties() if problem.ties == "drop" else comparisons
     n_left_out = comparisons.n_comparisons - used.n_comparisons
@@ -311,11 +326,15 @@ def fit_comparisons(
         if method == "nuts":
             raise OptionError("prior_sd=inf has no posterior to sample; give a finite prior_sd.")
         require_maximum(used, problem.likelihood, ties_left_out=n_left_out)
-    mode = find_mode(problem.likelihood, problem.precision)
-    groups = {"mode": mode_group(comparisons, problem, mode, reference)}
+    problem, mode, robust = _settled(make, problem, used)
+    groups = {"mode": mode_group(comparisons, problem, mode, reference, robust if flat else None)}
     module = importlib.import_module(f"bayesfair.models.{name}") if method == "nuts" else None
     attrs = {"model": name, "ties": problem.ties, "prior_sd": prior_sd, "method": "mle"}
     attrs |= {"n_ties_left_out": n_left_out}
+    if robust is not None:
+        used = replace(used, notices=(*used.notices, robust.notice(posterior=not flat)))
+        sandwich = flat and robust.outer is not None
+        attrs |= {"standard_errors": "robust"} if sandwich else {"power": robust.power}
     # with these `problem_of` makes the same likelihood and prior again: see `problem_options`
     attrs |= {o: v for o, v in problem.options.items() if o in _SCALES}
     attrs["prior"] = "none (maximum likelihood)" if flat else describe_prior(problem)
@@ -328,12 +347,25 @@ def fit_comparisons(
             groups["posterior"] = laplace_group(comparisons, problem, found.theta)
     if not flat and "posterior" not in groups:
         module = module or importlib.import_module(f"bayesfair.models.{name}")
+        tempered = comparisons.with_counts(problem.power * comparisons.count)
         sampled, extra = nuts_groups(
-            comparisons, module.build, problem.options, rng=rng, shipped=True, **nuts
+            tempered, module.build, problem.options, rng=rng, shipped=True, **nuts
         )
         groups |= sampled
         attrs |= extra
     return _accepted(groups, {**shared, **attrs}, used, allow_unconverged)
+
+
+def _settled(
+    make: Callable[..., Problem], problem: Problem, used: Comparisons
+) -> tuple[Problem, Mode, Robust | None]:
+    """Return the problem, with a prior tempered if need be, its mode, and why."""
+    mode = find_mode(problem.likelihood, problem.precision)
+    robust = robust_of(used, problem, mode.theta)
+    if robust is None or not problem.precision.any():
+        return problem, mode, robust
+    problem = make(power=robust.power)
+    return problem, find_mode(problem.likelihood, problem.precision), robust
 
 
 def describe_prior(problem: Problem) -> str:

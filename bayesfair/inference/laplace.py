@@ -170,7 +170,10 @@ def find_mode(
 
 
 def centred_covariance(
-    likelihood: Likelihood, theta: NDArray[np.float64], precision: NDArray[np.float64]
+    likelihood: Likelihood,
+    theta: NDArray[np.float64],
+    precision: NDArray[np.float64],
+    outer: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the covariance of sum-to-zero log-worths, ``(k, k)``, and the other variances.
 
@@ -178,6 +181,9 @@ def centred_covariance(
     ----------
     likelihood, theta, precision
         As in `find_mode`.
+    outer : (P, P) array, optional
+        Sum of products of scores (`bayesfair.inference.robust.score_products`): the covariance is
+        then the robust one, the sandwich.
 
     Notes
     -----
@@ -185,6 +191,8 @@ def centred_covariance(
     estimate without a prior, the Laplace approximation with one.
     """
     inverse = np.linalg.inv(_gauged(likelihood, theta, precision))
+    if outer is not None:
+        inverse = inverse @ outer @ inverse
     layout = likelihood.layout
     k, at = layout.n_items, layout.order_at
     z = layout.covariates

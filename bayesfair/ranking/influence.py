@@ -104,7 +104,9 @@ def influence(tree: xr.DataTree, comparisons: Comparisons) -> xr.Dataset:
     after = np.empty((len(cells), k))
     p_first, khat = np.empty((2, len(cells)))
     item_ratio = np.zeros((k, len(log_worth)))
-    for c, column in enumerate(cell_columns(tree, comparisons, cells)):
+    power = float(tree.attrs.get("power", 1.0))
+    for c, whole in enumerate(cell_columns(tree, comparisons, cells)):
+        column = power * whole  # what one comparison adds to the log-density of the draws
         weight, khat[c] = psis_weights(-column)
         after[c] = weight @ log_worth
         p_first[c] = weight @ first

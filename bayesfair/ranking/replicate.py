@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.comparisons import Comparisons
+from bayesfair.errors import DataError
 from bayesfair.ranking.draws import fitted
 from bayesfair.ranking.probability import outcome_probability
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["observed_wins", "replicated_wins"]
 
 FloatArray = NDArray[np.float64]
+
+_MOST = 1e8  # places of rankings that fit into memory
 
 
 def observed_wins(comparisons: Comparisons) -> FloatArray:
@@ -31,8 +34,14 @@ def replicated_wins(
     """Yield matrices as `observed_wins` would find them in data drawn from the fit.
 
     The design stays: who was compared with whom, how often, who was shown first; in rankings also
-    how many items shared a place or were left unranked. Draws of the posterior are used in turn;
-    after maximum likelihood all replicates come from the estimate.
+    how many items shared a place or were left unranked; where ties were fitted as half wins, how
+    many duels of each pair were tied. Draws of the posterior are used in turn; after maximum
+    likelihood all replicates come from the estimate.
+
+    Raises
+    ------
+    DataError
+        If weights are no numbers of comparisons, so that there is nothing to replicate.
     """
     fit = fitted(tree)
     if fit.log_worth is None:
@@ -45,12 +54,23 @@ def replicated_wins(
     log_worth = log_worth[:, at]
     chosen = rng.integers(len(log_worth), size=replicates)
     if comparisons.kind != "duels":
+        _times(comparisons.count, comparisons.source)
+        size = float(comparisons.count @ np.diff(comparisons.start))
+        if size > _MOST:
+            raise DataError(
+                f"{comparisons.n_comparisons:g} {comparisons.kind} hold {size:.3g} places, too "
+                f"many to draw again (up to {_MOST:g}). Check a part of them.",
+                kind="too_large",
+                value=size,
+                source=comparisons.source,
+            )
         for d in chosen:
             yield _ranked(comparisons, log_worth[d], rng)
         return
     half = str(tree.attrs.get("ties", "none")) == "half"
-    cells = comparisons.duel_counts(ties="half" if half else "keep")
-    total = np.round(cells.total).astype(np.int64)
+    cells = comparisons.duel_counts(ties="keep")
+    total = _times(cells.total, comparisons.source)
+    still = np.round(cells.ties).astype(np.int64) if half else np.zeros_like(total)
     k = comparisons.n_items
     for d in chosen:
         gap = log_worth[d, cells.left] - log_worth[d, cells.right]
@@ -58,13 +78,31 @@ def replicated_wins(
             gap = gap + cells.first * extra["order_effect"][d]
         tie = extra["log_tie"][d] if "log_tie" in extra else None
         win, tied = outcome_probability(fit.model, gap, tie)
-        left = rng.binomial(total, win)
-        rest = total - left
+        decided = total - still
+        if half:  # the decided duels make up for the tied ones: the mean score stays
+            win = np.clip((total * win - still / 2) / np.maximum(decided, 1), 0.0, 1.0)
+        left = rng.binomial(decided, win)
+        rest = decided - left
         ties = rng.binomial(rest, np.clip(tied / np.maximum(1 - win, 1e-300), 0.0, 1.0))
+        shared = (ties + still) / 2
         table = np.zeros((k, k))
-        np.add.at(table, (cells.left, cells.right), left + ties / 2)
-        np.add.at(table, (cells.right, cells.left), rest - ties / 2)
+        np.add.at(table, (cells.left, cells.right), left + shared)
+        np.add.at(table, (cells.right, cells.left), rest - ties + shared)
         yield table
+
+
+def _times(count: FloatArray, source: str) -> NDArray[np.int64]:
+    """Return counts as whole numbers, or refuse weights that count nothing."""
+    times = np.round(count)
+    if np.abs(count - times).max(initial=0.0) > 1e-6:
+        raise DataError(
+            "weights that are no whole numbers weigh comparisons and do not count them, so data "
+            "like these cannot be drawn. Give weights that count, or none.",
+            kind="fractional_weights",
+            column="weight",
+            source=source,
+        )
+    return times.astype(np.int64)
 
 
 def _ranked(

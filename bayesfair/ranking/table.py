@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import expit, logit, ndtr
 
 from bayesfair.checks import check_in_range, check_known
+from bayesfair.inference.comparison_trees import worth_of
 from bayesfair.ranking.draws import Fitted, better_probability, fitted, ranks_of
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def rank_table(
         ``rank_shared``: 1 + the number of items that are told apart from it and better;
         ``tier``: 1 = top, see Notes; ``n`` comparisons, ``n_wins`` (came first alone);
         ``island`` (-1 = no data). After maximum likelihood, the values are estimates, the intervals
-        normal approximations, and the ranks of draws NaN.
+        normal approximations (of worths on the logit scale), and the ranks of draws NaN. Attribute
+        ``interval`` says what the intervals are.
 
     Notes
     -----
@@ -89,7 +91,7 @@ def rank_table(
     columns |= {"tier": tier, "n": fit.n, "n_wins": fit.n_wins, "island": fit.island}
     attrs: dict[str, Any] = {
         "direction": "rank 1 = best",
-        "interval": "equal-tailed 95 %" if fit.log_worth is not None else "estimate +- 1.96 s.e.",
+        "interval": interval_of(tree),
         "tier_probability": level,
         "anchor": anchor or "",
         "notice": fit.island_notice(),
@@ -101,6 +103,16 @@ def rank_table(
         coords={"item": np.array(fit.items)[order]},
         attrs=attrs,
     )
+
+
+def interval_of(tree: xr.DataTree) -> str:
+    """Return what the intervals of a fit are, in words."""
+    if "posterior" not in tree.children:
+        robust = "robust " if tree.attrs.get("standard_errors") == "robust" else ""
+        return f"estimate +- 1.96 {robust}s.e., of worths on the logit scale"
+    if "power" not in tree.attrs:
+        return "equal-tailed 95 %"
+    return f"equal-tailed 95 % of a posterior tempered to the power {tree.attrs['power']:.3g}"
 
 
 def _tiers(told: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -139,20 +151,36 @@ def _from_draws(fit: Fitted) -> tuple[dict[str, Any], FloatArray]:
     return columns, better
 
 
+def _worth_interval(
+    model: str, log_worth: FloatArray, worth: FloatArray, covariance: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return 95 % limits of worths, normal on the logit scale.
+
+    There a worth and the chance of all others together are complementary: limits lie between 0
+    and 1, and those of two items mirror each other.
+    """
+    if model == "thurstone":
+        step = 1e-4
+        moved = [
+            worth_of(model, log_worth + sign * step * np.eye(len(worth))) for sign in (1.0, -1.0)
+        ]
+        slope = ((moved[0] - moved[1]) / (2 * step)).T / (worth * (1 - worth))[:, None]
+    else:
+        # logit worth_i = log_worth_i - log sum_{j != i} exp(log_worth_j)
+        slope = (np.eye(len(worth)) - worth) / (1 - worth)[:, None]
+    spread = np.sqrt(np.einsum("ij,jk,ik->i", slope, covariance, slope, optimize=True))
+    middle = logit(worth)
+    return expit(middle - _Z95 * spread), expit(middle + _Z95 * spread)
+
+
 def _from_mode(fit: Fitted) -> tuple[dict[str, Any], FloatArray]:
     mode = fit.mode
     log_worth, error = mode["log_worth"].values, mode["standard_error"].values
     covariance, worth = mode["covariance"].values, mode["worth"].values
     columns: dict[str, Any] = {"worth": worth}
     nothing = np.full(len(fit.items), np.nan)
-    if fit.model == "thurstone":
-        columns |= {"worth_lower": nothing, "worth_upper": nothing}
-    else:
-        # log worth_i = log_worth_i - log sum_j exp(log_worth_j); its gradient is e_i - worth
-        slope = np.eye(len(worth)) - worth
-        spread = np.sqrt(np.einsum("ij,jk,ik->i", slope, covariance, slope, optimize=True))
-        columns |= {"worth_lower": worth * np.exp(-_Z95 * spread),
-                    "worth_upper": np.minimum(worth * np.exp(_Z95 * spread), 1.0)}  # fmt: skip
+    low, high = _worth_interval(fit.model, log_worth, worth, covariance)
+    columns |= {"worth_lower": low, "worth_upper": high}
     columns |= {
         "log_worth": log_worth,
         "log_worth_lower": log_worth - _Z95 * error,

@@ -233,14 +233,54 @@ def test_bundled_baseball_is_agresti_s_table():
     assert float(mode["order_effect_standard_error"]) == pytest.approx(0.131, abs=5e-4)
 
 
-def test_ml_intervals_of_worths_are_the_delta_method():
-    # two items: log worth of a is -log(1 + exp(-gap)), slope 1 - worth
+def test_ml_intervals_of_worths_are_complementary():
+    # of two items the worth is the logistic function of the gap, whose error is known
     tree = bf.fit(Comparisons.from_counts(["a"], ["b"], [7], [3]), seed=1, prior_sd=np.inf)
+    table = bf.rank_table(tree)
+    a, b = table.sel(item="a"), table.sel(item="b")
+    gap, z = np.log(7 / 3), stats.norm.ppf(0.975)
+    spread = z * np.sqrt(1 / 7 + 1 / 3)
+    assert float(a["worth_lower"]) == pytest.approx(1 / (1 + np.exp(spread - gap)))
+    assert float(a["worth_upper"]) == pytest.approx(1 / (1 + np.exp(-spread - gap)))
+    assert float(a["worth_upper"]) == pytest.approx(1 - float(b["worth_lower"]), abs=1e-12)
+    assert float(a["worth_lower"]) == pytest.approx(1 - float(b["worth_upper"]), abs=1e-12)
+
+
+def test_ml_intervals_of_worths_are_never_cut():
+    sure = Comparisons.from_counts(["a"], ["b"], [60], [1])
+    table = bf.rank_table(bf.fit(sure, seed=1, prior_sd=np.inf))
+    assert (table["worth_lower"] > 0).all() and (table["worth_upper"] < 1).all()
+    few = Comparisons.from_counts(list("aab"), list("bcc"), [3, 4, 2], [1, 1, 2])
+    tree = bf.fit(few, seed=1, prior_sd=np.inf)
+    table = bf.rank_table(tree).sel(item=list("abc"))
+    assert (table["worth_upper"] < 1).all()
+    # logit of a worth by differences, against the covariance of the estimate
+    mode = tree["mode"].to_dataset()
+    theta, covariance = mode["log_worth"].values, mode["covariance"].values
+
+    def logit_worth(x):
+        share = np.exp(x) / np.exp(x).sum()
+        return np.log(share / (1 - share))
+
+    slope = np.stack([(logit_worth(theta + h) - logit_worth(theta - h)) / 2e-6
+                      for h in 1e-6 * np.eye(3)], axis=1)  # fmt: skip
+    spread = 1.959963984540054 * np.sqrt(np.diag(slope @ covariance @ slope.T))
+    expected = 1 / (1 + np.exp(-logit_worth(theta) - spread))
+    np.testing.assert_allclose(table["worth_upper"], expected, rtol=1e-6)
+
+
+def test_ml_intervals_of_thurstone_worths_are_those_of_the_gap():
+    tree = bf.fit(
+        Comparisons.from_counts(["a"], ["b"], [7], [3]), model="thurstone", seed=1, prior_sd=np.inf,
+        reference="b",
+    )  # fmt: skip
     table = bf.rank_table(tree).sel(item="a")
-    spread = np.sqrt(1 / 7 + 1 / 3) * 0.3
-    z = stats.norm.ppf(0.975)
-    assert float(table["worth_lower"]) == pytest.approx(0.7 * np.exp(-z * spread))
-    assert float(table["worth_upper"]) == pytest.approx(min(1, 0.7 * np.exp(z * spread)))
+    # worth = Phi(gap); its logit has slope phi / (Phi (1 - Phi)) in the gap
+    error = float(tree["mode"]["standard_error_relative"].sel(item="a"))
+    slope = stats.norm.pdf(stats.norm.ppf(0.7)) / (0.7 * 0.3)
+    end = np.log(7 / 3) + stats.norm.ppf(0.975) * slope * error
+    assert float(table["worth"]) == pytest.approx(0.7, abs=1e-6)
+    assert float(table["worth_upper"]) == pytest.approx(1 / (1 + np.exp(-end)), abs=1e-5)
 
 
 @needs_shared
