@@ -333,6 +333,10 @@ class Comparisons(ComparisonCopies):
             they were judged equal. ``"rest"``: they were not ranked, and are below in no order, as
             in choices (chosen = 1, else 0) and in ballots filled up to full length.
 
+        missing : {"error", "drop"}
+            What happens to rankings whose weight is missing. (An item that is missing was not
+            ranked, see `partial`.)
+
         Raises
         ------
         DataError
@@ -340,9 +344,6 @@ class Comparisons(ComparisonCopies):
             with 1.
         OptionError
             If `partial` is needed, or 0 and 1 look like choices and `last_tie` is not given.
-        missing : {"error", "drop"}
-            What happens to rankings whose weight is missing. (An item that is missing was not
-            ranked, see `partial`.)
 
         Examples
         --------
@@ -353,7 +354,7 @@ class Comparisons(ComparisonCopies):
         """
         if (orderings is None) == (ranks is None):
             raise OptionError("give either orderings or ranks=.")
-        asked = {"lowest_is_best": lowest_is_best, "tie_tolerance": tie_tolerance}
+        asked: dict[str, Any] = {"lowest_is_best": lowest_is_best, "tie_tolerance": tie_tolerance}
         asked |= {"missing": missing, "unranked": unranked}
         kinds = {
             "orderings" if ranks is None else "ranks",
