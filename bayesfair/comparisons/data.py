@@ -332,7 +332,6 @@ class Comparisons(ComparisonCopies):
             What it means that several items share the last place of a ranking. ``"tie"`` (default):
             they were judged equal. ``"rest"``: they were not ranked, and are below in no order, as
             in choices (chosen = 1, else 0) and in ballots filled up to full length.
-
         missing : {"error", "drop"}
             What happens to rankings whose weight is missing. (An item that is missing was not
             ranked, see `partial`.)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bayesfair.comparisons import Comparisons
 from bayesfair.inference.fitted_data import fitted_data
 from bayesfair.notices import notices_from_json, unique
-from bayesfair.ranking.table import rank_table
+from bayesfair.ranking.table import Z95, rank_table
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -32,9 +34,14 @@ def fit_summary(
     Returns
     -------
     dict
-        Keys ``bayesfair, model, method, prior, ties, n_comparisons, items, graph, diagnostics,
-        notices``; items best first, those without data last and unranked. Intervals are
-        equal-tailed 95 %. A value that cannot be had is None, with its reason under notices.
+        Keys ``bayesfair, model, method, prior, ties, n_ties_left_out, n_comparisons,
+        log_likelihood`` (at the mode, without binomial coefficients), ``interval`` (what the
+        intervals are), ``power`` (of a tempered posterior), ``parameters{order_effect, log_tie,
+        coefficients{name}}`` (each ``mean, sd, lower, upper``; None where the model has none),
+        ``items, graph, diagnostics, notices, findings``. Items best first, those without data last
+        and unranked: ``item, n, n_wins`` (came first alone), ``log_worth, worth, p_rank1, rank``
+        (with ``shared``: 1 + number of items told apart from it and better), ``tier, island``
+        (numbered from 0). A value that cannot be had is None, with its reason under notices.
 
     Examples
     --------
@@ -57,10 +64,13 @@ def fit_summary(
             {
                 "item": str(name),
                 "n": value["n"],
+                "n_wins": value["n_wins"],
                 "log_worth": _spread(value, "log_worth") | {"sd": value["log_worth_sd"]},
                 "worth": _spread(value, "worth"),
                 "p_rank1": value["p_rank1"],
-                "rank": _spread(value, "rank", mean="rank_mean"),
+                "rank": _spread(value, "rank", mean="rank_mean") | {"shared": value["rank_shared"]},
+                "tier": value["tier"] or None,
+                "island": None if value["island"] == -1 else value["island"],
             }
         )
         order = ("mean", "sd", "lower", "upper")
@@ -73,7 +83,12 @@ def fit_summary(
         "method": str(attrs["method"]),
         "prior": str(attrs["prior"]),
         "ties": str(attrs["ties"]),
+        "n_ties_left_out": _plain(attrs.get("n_ties_left_out", 0)),
         "n_comparisons": _plain(comparisons.n_comparisons),
+        "log_likelihood": _log_likelihood(tree),
+        "interval": str(table.attrs["interval"]),
+        "power": _plain(attrs.get("power")),
+        "parameters": _parameters(tree),
         "items": items,
         "graph": {
             "weak_components": [list(part) for part in links.weak_components],
@@ -84,6 +99,36 @@ def fit_summary(
         "diagnostics": {name: _plain(attrs.get(name)) for name in found},
         "notices": [str(text) for text in notices],
         "findings": [text.to_dict() for text in notices],
+    }
+
+
+def _log_likelihood(tree: xr.DataTree) -> float | None:
+    """Return the log-likelihood at the mode; a model of one's own has no mode."""
+    if "mode" not in tree.children:
+        return None
+    return _plain(tree["mode"].to_dataset()["log_likelihood"].values)
+
+
+def _parameters(tree: xr.DataTree) -> dict[str, Any]:
+    """Return what a model has besides worths: order effect, log tie parameter, coefficients."""
+    sampled = "posterior" in tree.children
+    group = tree["posterior" if sampled else "mode"].to_dataset()
+
+    def one(name: str, **at: str) -> dict[str, Any]:
+        value = group[name].sel(**at).values
+        if sampled:
+            low, high = np.quantile(value, [0.025, 0.975])
+            found = (value.mean(), value.std(ddof=1), low, high)
+        else:
+            error = float(group[f"{name}_standard_error"].sel(**at).values)
+            found = (value, error, value - Z95 * error, value + Z95 * error)
+        return dict(zip(("mean", "sd", "lower", "upper"), map(_plain, found), strict=True))
+
+    names = group["covariate"].values if "coefficient" in group else ()
+    return {
+        "order_effect": one("order_effect") if "order_effect" in group else None,
+        "log_tie": one("log_tie") if "log_tie" in group else None,
+        "coefficients": {str(name): one("coefficient", covariate=name) for name in names},
     }
 
 

@@ -15,11 +15,12 @@ from bayesfair.ranking.draws import Fitted, better_probability, fitted, ranks_of
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["rank_table"]
+__all__ = ["Z95", "interval_of", "rank_table"]
 
 FloatArray = NDArray[np.float64]
 
-_Z95 = 1.959963984540054
+#: Half the width of a normal 95 % interval.
+Z95 = 1.959963984540054
 
 
 def rank_table(
@@ -170,7 +171,7 @@ def _worth_interval(
         slope = (np.eye(len(worth)) - worth) / (1 - worth)[:, None]
     spread = np.sqrt(np.einsum("ij,jk,ik->i", slope, covariance, slope, optimize=True))
     middle = logit(worth)
-    return expit(middle - _Z95 * spread), expit(middle + _Z95 * spread)
+    return expit(middle - Z95 * spread), expit(middle + Z95 * spread)
 
 
 def _from_mode(fit: Fitted) -> tuple[dict[str, Any], FloatArray]:
@@ -183,8 +184,8 @@ def _from_mode(fit: Fitted) -> tuple[dict[str, Any], FloatArray]:
     columns |= {"worth_lower": low, "worth_upper": high}
     columns |= {
         "log_worth": log_worth,
-        "log_worth_lower": log_worth - _Z95 * error,
-        "log_worth_upper": log_worth + _Z95 * error,
+        "log_worth_lower": log_worth - Z95 * error,
+        "log_worth_upper": log_worth + Z95 * error,
         "log_worth_sd": error,
     }
     for name in ("p_rank1", "rank_mean", "rank_lower", "rank_upper"):

@@ -13,7 +13,8 @@ from bayesfair import cli
 SHARED = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
 needs_shared = pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared/data")
 
-KEYS = ["bayesfair", "model", "method", "prior", "ties", "n_comparisons", "items", "graph",
+KEYS = ["bayesfair", "model", "method", "prior", "ties", "n_ties_left_out", "n_comparisons",
+        "log_likelihood", "interval", "power", "parameters", "items", "graph",
         "diagnostics", "notices", "findings"]  # fmt: skip
 
 
