@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,7 +107,7 @@ def _log_likelihood(tree: xr.DataTree) -> float | None:
     """Return the log-likelihood at the mode; a model of one's own has no mode."""
     if "mode" not in tree.children:
         return None
-    return _plain(tree["mode"].to_dataset()["log_likelihood"].values)
+    return float(tree["mode"].to_dataset()["log_likelihood"].values)
 
 
 def _parameters(tree: xr.DataTree) -> dict[str, Any]:
@@ -114,21 +115,21 @@ def _parameters(tree: xr.DataTree) -> dict[str, Any]:
     sampled = "posterior" in tree.children
     group = tree["posterior" if sampled else "mode"].to_dataset()
 
-    def one(name: str, **at: str) -> dict[str, Any]:
-        value = group[name].sel(**at).values
+    def one(name: str, at: Mapping[str, str] | None = None) -> dict[str, Any]:
+        value = group[name].sel(at or {}).values
         if sampled:
-            low, high = np.quantile(value, [0.025, 0.975])
-            found = (value.mean(), value.std(ddof=1), low, high)
+            ends = np.quantile(value, [0.025, 0.975])
+            found = [value.mean(), value.std(ddof=1), *ends]
         else:
-            error = float(group[f"{name}_standard_error"].sel(**at).values)
-            found = (value, error, value - Z95 * error, value + Z95 * error)
+            error = float(group[f"{name}_standard_error"].sel(at or {}).values)
+            found = [value, error, value - Z95 * error, value + Z95 * error]
         return dict(zip(("mean", "sd", "lower", "upper"), map(_plain, found), strict=True))
 
     names = group["covariate"].values if "coefficient" in group else ()
     return {
         "order_effect": one("order_effect") if "order_effect" in group else None,
         "log_tie": one("log_tie") if "log_tie" in group else None,
-        "coefficients": {str(name): one("coefficient", covariate=name) for name in names},
+        "coefficients": {str(name): one("coefficient", {"covariate": name}) for name in names},
     }
 
 

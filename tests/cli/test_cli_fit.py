@@ -80,15 +80,16 @@ def test_json_has_the_fixed_keys(capsys, tmp_path):
     assert found["diagnostics"]["khat"] < 0.7
     assert found["diagnostics"]["rhat_max"] is None
     for item in found["items"]:
-        assert list(item) == ["item", "n", "log_worth", "worth", "p_rank1", "rank"]
+        assert list(item) == ["item", "n", "n_wins", "log_worth", "worth", "p_rank1", "rank",
+                              "tier", "island"]  # fmt: skip
         assert list(item["log_worth"]) == ["mean", "sd", "lower", "upper"]
         assert list(item["worth"]) == ["mean", "lower", "upper"]
-        assert list(item["rank"]) == ["mean", "lower", "upper"]
+        assert list(item["rank"]) == ["mean", "lower", "upper", "shared"]
     last = found["items"][-1]
     assert last["item"] == "e"
     assert last["n"] == 0
     assert last["p_rank1"] is None
-    assert last["rank"] == {"mean": None, "lower": None, "upper": None}
+    assert set(last["rank"].values()) == {None} and last["tier"] is None
     assert any("No data: 'e'" in text for text in found["notices"])
     assert sum(item["p_rank1"] for item in found["items"][:-1]) == pytest.approx(1)
     assert sum(item["worth"]["mean"] for item in found["items"]) == pytest.approx(1)
