@@ -17,6 +17,7 @@ from bayesfair.history_input import (
     by_name,
     check_whole,
     column_labels,
+    fingerprints,
     marks,
     prior_pairs,
     resolve_arms,
@@ -96,6 +97,11 @@ class History:
         Column of the source that held the rewards, so that errors can name it.
     repairs : Repairs
         What was put right within the tolerance; counted here.
+    unique : (T,) array, optional
+        What identifies a round, such as the number of a request: no value should come twice, and an
+        audit says where one does. Missing values are none.
+    unique_column : str
+        Column of the source that held it.
     unused_columns : tuple of str
         Columns of the source that nothing was read from: what the rule may have seen, and the audit
         does not.
@@ -107,7 +113,8 @@ class History:
 
     Notes
     -----
-    After construction `arm` holds 0-based positions (int32), `arms` the labels. Rounds are 0-based.
+    After construction `arm` holds 0-based positions (int32), `arms` the labels; `unique` holds
+    fingerprints (0 = missing). Rounds are 0-based.
 
     Examples
     --------
@@ -138,6 +145,8 @@ class History:
     repairs: Repairs = field(default=Repairs())
     reward_column: str = "reward"
     unused_columns: tuple[str, ...] = ()
+    unique: NDArray[Any] | None = None
+    unique_column: str = "unique"
 
     def __post_init__(self, known_until: ArrayLike | None) -> None:
         """Validate once; see the class for what may be raised."""
@@ -199,6 +208,8 @@ class History:
             propensity, repairs = clipped_propensity(propensity, self.where)
             put(self, "repairs", self.repairs.merged(repairs))
         put(self, "propensity", _frozen(propensity))
+        if self.unique is not None:
+            put(self, "unique", _frozen(fingerprints("unique", self.unique, n_rounds)))
         put(self, "known_at", _frozen(self._resolve_known_at(known_until)))
         put(self, "prior_counts", _frozen(prior_pairs(self.prior_counts, arms)))
         put(self, "notices", unique((*self.notices, *self.repairs.sentences())))
@@ -258,6 +269,7 @@ class History:
             "row",
             "offered",
             "known_at",
+            "unique",
         ):
             object.__setattr__(new, name, part(getattr(self, name)))
         if start and new.known_at is not None:
@@ -268,6 +280,13 @@ class History:
         """Return a copy with further notices."""
         new = self.rounds(0, self.n_rounds)
         object.__setattr__(new, "notices", unique((*self.notices, *notices)))
+        return new
+
+    def with_unique(self, prints: NDArray[np.uint64], column: str) -> History:
+        """Return a copy with the fingerprints of a column that is to hold no value twice."""
+        new = self.rounds(0, self.n_rounds)
+        object.__setattr__(new, "unique", _frozen(prints))
+        object.__setattr__(new, "unique_column", column)
         return new
 
     def where(self, t: int) -> str:

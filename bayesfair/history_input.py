@@ -5,6 +5,7 @@ Nothing is guessed: what could be read in two ways, or would be cut off by a con
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -13,9 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.checks import counted, did_you_mean, listed
 from bayesfair.errors import ArmError, DataError
+from bayesfair.kernels.guards import text_prints
 from bayesfair.labels import clean_label, in_order, look_alike, merged_spellings, text_of
 
-__all__ = ["by_name", "check_whole", "column_labels", "marks", "prior_pairs", "resolve_arms"]
+__all__ = [
+    "by_name",
+    "check_whole",
+    "column_labels",
+    "fingerprints",
+    "marks",
+    "prior_pairs",
+    "resolve_arms",
+]
 
 Where = Callable[[int], str]
 
@@ -32,6 +42,29 @@ def column_labels(values: Any) -> tuple[str, ...] | None:
         if names == list(range(len(names)))
         else tuple(clean_label(str(name)) for name in names)
     )
+
+
+def fingerprints(name: str, values: Any, n_rounds: int) -> NDArray[np.uint64]:
+    """Return a fingerprint of each value, by its text; 0 where it is missing.
+
+    Raises
+    ------
+    DataError
+        If there is not one value per round.
+    """
+    if not hasattr(values, "__len__") or isinstance(values, str) or len(values) != n_rounds:
+        size = f"{len(values)} values" if hasattr(values, "__len__") else f"{values!r}"
+        raise DataError(
+            f"{name} has {size}, expected one for each of the {n_rounds} rounds of `arm`.",
+            kind="length", column=name,
+        )  # fmt: skip
+    gone = [v is None or (isinstance(v, float) and math.isnan(v)) for v in values]
+    texts = [None if no else str(text_of(v)) for v, no in zip(values, gone, strict=True)]
+    encoded = [b"" if text is None else text.encode() for text in texts]
+    offsets = np.concatenate([[0], np.cumsum([len(part) for part in encoded])]).astype(np.int64)
+    prints = text_prints(np.frombuffer(b"".join(encoded), np.uint8), offsets)
+    prints[gone] = 0
+    return prints
 
 
 def by_name(

@@ -27,6 +27,7 @@ from bayesfair.checks import as_generator, check_in_range, did_you_mean, listed
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.inference.contract import family_of_models, label_of
+from bayesfair.kernels.stream_state import ROUNDING
 from bayesfair.notices import unique
 from bayesfair.priors import describe_prior
 from bayesfair.rewards import Bernoulli, Rewards
@@ -336,7 +337,7 @@ def conclude(summary: Summary, question: Question, notes: list[str], data: Any) 
     if question.tolerance is None and summary.selection == "full":
         unit = summary.resolution.unit
         if unit > tolerance:
-            tolerance = unit
+            tolerance = unit + ROUNDING
             notices.append(
                 f"The selection probabilities were logged to about {unit:.1g}; excesses up to that "
                 "are not counted as violations (tolerance= changes this)."

@@ -12,6 +12,8 @@ from scipy import special
 __all__ = [
     "Estimate",
     "beta_interval",
+    "binomial_probability",
+    "excess_probability",
     "freedman_bound",
     "mean_interval",
     "share_distance",
@@ -125,3 +127,39 @@ def freedman_bound(excess: float, variance: float, step: float) -> float:
     if excess <= 0:
         return 1.0
     return math.exp(-(excess**2) / (2 * (variance + step * excess / 3)))
+
+
+_FINE = 0.1
+"""Largest term over the standard deviation of a sum up to which its tails are taken as normal."""
+
+
+def excess_probability(excess: float, variance: float, step: float) -> tuple[float, str]:
+    """Return how likely a martingale is to exceed ``excess``, and ``"normal"`` or ``"bound"``.
+
+    The normal tail where no single step of at most ``step`` weighs much, else Freedman's bound.
+
+    Examples
+    --------
+    >>> excess_probability(150, 2500, 1)[1], excess_probability(3, 1, 1)[1]
+    ('normal', 'bound')
+    """
+    if excess <= 0:
+        return 1.0, "normal"
+    if variance <= 0:
+        return 0.0, "bound"
+    if step <= _FINE * math.sqrt(variance):
+        return float(special.ndtr(-excess / math.sqrt(variance))), "normal"
+    return freedman_bound(excess, variance, step), "bound"
+
+
+def binomial_probability(successes: int, n: int, share: float) -> tuple[float, float]:
+    """Return P(X <= successes) and P(X >= successes) for a binomial X, exactly.
+
+    Examples
+    --------
+    >>> [round(x, 4) for x in binomial_probability(8, 10, 0.5)]
+    [0.9893, 0.0547]
+    """
+    below = float(special.bdtr(successes, n, share)) if successes < n else 1.0
+    above = float(special.bdtrc(successes - 1, n, share)) if successes > 0 else 1.0
+    return below, above

@@ -1,15 +1,16 @@
-"""What the log says about itself: checks of the logged probabilities, and sentences for readers."""
+"""What the log says about itself, in sentences for readers."""
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from bayesfair.audit.calibration import freedman_bound, share_distance, z_threshold
+from bayesfair.audit.calibration import share_distance
+from bayesfair.audit.check_words import check_findings, unused_findings
+from bayesfair.audit.checks import is_steady
 from bayesfair.audit.objective import evaluate, parts_from_cells
 from bayesfair.audit.summary import Summary
 from bayesfair.checks import counted, listed
+from bayesfair.notices import Notice
 from bayesfair.rewards import Bernoulli
 
 __all__ = ["log_findings"]
@@ -22,9 +23,9 @@ _MOSTLY = 0.5  # of the regret
 
 def log_findings(summary: Summary) -> list[str]:
     """Return the notices that follow from an audited log, most important first."""
-    found = [*_selection_findings(summary), *_play_findings(summary), *_belief_findings(summary)]
+    found = [*_selection_findings(summary), *check_findings(summary), *_belief_findings(summary)]
     tie = _tie_sentence(summary)
-    return [*found, *([tie] if tie else []), *_gaps(summary)]
+    return [*found, *([tie] if tie else []), *_gaps(summary), *unused_findings(summary)]
 
 
 def _gaps(summary: Summary) -> list[str]:
@@ -73,101 +74,26 @@ def _selection_findings(summary: Summary) -> list[str]:
     return []
 
 
-def _play_findings(summary: Summary) -> list[str]:
-    """Compare the choices with the logged probabilities, arm by arm."""
-    sums, arms = summary.sums, summary.arms
-    level = 0.001 / max(len(arms), 1)
-    found = []
-    if summary.selection == "full":
-        for i in range(len(arms)):
-            plays, expected = int(sums.plays[i]), float(sums.selection[i])
-            variance = float(sums.selection_variance[i])
-            if 2 * freedman_bound(abs(plays - expected), variance, 1.0) < level:
-                z = (plays - expected) / math.sqrt(variance) if variance > 0 else math.inf
-                found.append(_mismatch(arms[i], plays, expected, z))
-    elif summary.chosen is not None:
-        checks = summary.chosen
-        for i in np.flatnonzero(sums.plays).tolist():
-            # An excess of plays over what the propensities allow is evidence against them; a
-            # deficit may also be rounds in which the arm had no chance.
-            plays, n = int(sums.plays[i]), int(sums.n_offered[i])
-            low, high = float(checks.lowest[i]), float(checks.highest[i])
-            if high - low <= 1e-9 and high < 1:  # one constant probability: binomial
-                expected, variance = n * high, n * high * (1 - high)
-                if freedman_bound(plays - expected, variance, 1.0) < level:
-                    found.append(
-                        _mismatch(
-                            arms[i], plays, expected, (plays - expected) / math.sqrt(variance)
-                        )
-                    )
-            elif checks.variance[i] > 0:
-                # each round adds 1/p if the arm is chosen: on average 1, if p is right
-                excess, variance = float(checks.inverse[i]) - n, float(checks.variance[i])
-                if freedman_bound(excess, variance, 1 / low) < level:
-                    found.append(
-                        f"Propensities of arm {arms[i]!r} look too small: its {plays} plays stand "
-                        f"for {checks.inverse[i]:.0f} rounds of {n} "
-                        f"(z = {excess / math.sqrt(variance):.1f})."
-                    )
-        if sums.n_rounds > 1:
-            return found[:3] + _weight_findings(summary)
-    return found[:3]
-
-
-def _mismatch(arm: str, plays: int, expected: float, z: float) -> str:
-    return (
-        f"The choices do not fit the logged probabilities: arm {arm!r} was chosen {plays} times, "
-        f"the probabilities add up to {expected:.1f} (z = {z:.1f}). Distrust every number that "
-        "uses them."
-    )
-
-
-def _weight_findings(summary: Summary) -> list[str]:
-    """Judge mean(P*_a/pi_a), which estimates the P* mass on arms with support, hence at most 1."""
-    w = summary.weights
-    mean = w.total / w.n
-    error = math.sqrt(max(w.squares / w.n - mean * mean, 0.0) / (w.n - 1))
-    if error > 0 and (mean - 1) / error > z_threshold(0.002):
-        return [
-            f"The mean of P*_a/pi_a is {mean:.4f}, significantly above 1, which no true "
-            "propensities allow: the logged propensities are too small."
-        ]
-    if error > 0 and (1 - mean) / error > z_threshold(0.002):
-        return [
-            f"The mean of P*_a/pi_a is {mean:.4f}, below 1: some arms with a chance to be best are "
-            "never or hardly ever chosen, or the propensities are too large."
-        ]
-    return []
-
-
 def _belief_findings(summary: Summary) -> list[str]:
-    sums, found = summary.sums, []
+    sums = summary.sums
+    found: list[str] = []
     if summary.selection == "full" and sums.n_moved:
-        found.append(
+        found.append(Notice(
             f"In {sums.n_moved} of {sums.n_still} rounds without new information the selection "
             "probabilities changed all the same: the rule uses a context or the time, or learns "
             "from something else. Each round is still held against the beliefs from the logged "
-            "rewards; fairness given the context is not tested."
-        )
+            "rewards; fairness given the context is not tested.",
+            kind="context", n=sums.n_moved,
+        ))  # fmt: skip
     several = len(summary.arms) > 1 and sums.n_rounds > 1 and not _no_pair(summary)
     if summary.selection == "full" and several and summary.resolution.values:
-        flat = np.abs(sums.selection_variance - _constant_variance(summary)) <= 1e-9 * np.maximum(
-            sums.selection_variance, 1e-300
-        )
-        if flat.all() and len(summary.resolution.values) <= len(summary.arms):
-            found.append(
+        if is_steady(summary).all() and len(summary.resolution.values) <= len(summary.arms):
+            found.append(Notice(
                 "The selection probabilities never change: the rule does not learn from rewards. "
-                "Its smooth fairness is tested against beliefs that it does not use."
-            )
+                "Its smooth fairness is tested against beliefs that it does not use.",
+                kind="constant_rule",
+            ))  # fmt: skip
     return found
-
-
-def _constant_variance(summary: Summary) -> np.ndarray:
-    """Sum of pi (1 - pi) if pi were its own mean in every round: equal only if it never moves."""
-    sums = summary.sums
-    n = np.maximum(sums.n_offered, 1)
-    mean = sums.selection / n
-    return np.asarray(n * mean * (1 - mean))
 
 
 def _tie_sentence(summary: Summary) -> str | None:

@@ -65,6 +65,8 @@ class GeneralResult(NamedTuple):
     smallest_eps2: NDArray[np.float64] | None
     pair: NDArray[np.int64] | None
     p_best: NDArray[np.float64] | None
+    best_rows: NDArray[np.float64]
+    """P* of every round, which this path has anyway; the checks of the log ask how far it moves."""
 
 
 def general_start(
@@ -175,6 +177,7 @@ def _result(
         n_violating=found.n_violating,
         smallest_eps2=found.smallest_eps2 if want_rounds and pi is not None else None,
         pair=found.pair if want_rounds and pi is not None else None,
+        best_rows=best,
     )
 
 

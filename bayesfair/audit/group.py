@@ -83,6 +83,11 @@ class AuditGroup:
         """The worst verdict of all groups."""
         return worst_verdict(*(a.verdict for a in self.audits.values()))
 
+    @property
+    def consistent(self) -> bool:
+        """Whether no test found any of the logs to contradict itself."""
+        return all(audit.consistent for audit in self.audits.values())
+
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready values: the groups, and the share of runs found unfair.
 
@@ -105,6 +110,7 @@ class AuditGroup:
         return {
             "bayesfair": __version__,
             "verdict": self.verdict,
+            "consistent": self.consistent,
             "criterion": first["criterion"],
             "groups": groups,
             "runs": {

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.audit.calibration import Estimate, mean_interval, share_distance
+from bayesfair.audit.checks import Check, contradictions, log_checks
 from bayesfair.audit.criterion import Criterion, finite_or_text, worst_verdict
 from bayesfair.audit.objective import Objective, interval
 from bayesfair.audit.state import AuditState
@@ -97,6 +98,18 @@ class Audit:
     model_options: dict[str, Any] = field(default_factory=dict)
     arm_groups: GroupPairs | None = None
     data: Any = None
+
+    # -- the log itself --------------------------------------------------------------------------
+
+    @property
+    def checks(self) -> dict[str, Check]:
+        """Tests of the log by name, each with its statistic, p-value and whether it passed."""
+        return log_checks(self.summary)
+
+    @property
+    def consistent(self) -> bool:
+        """Whether no test found the log to contradict itself (an unseen context does not)."""
+        return not contradictions(self.checks)
 
     # -- numbers -------------------------------------------------------------------------------
 
@@ -203,6 +216,8 @@ class Audit:
         out: dict[str, Any] = {
             "bayesfair": settings.version,
             "verdict": self.verdict,
+            "consistent": self.consistent,
+            "checks": {name: check.to_dict() for name, check in self.checks.items()},
             "log": {
                 "source": summary.source,
                 "n_rounds": n,
@@ -211,6 +226,7 @@ class Audit:
                 "selection": summary.selection,
                 "n_skipped": sums.n_skipped,
                 "n_unobserved": int(sums.n_unobserved.sum()),
+                "unused_columns": list(summary.unused_columns),
             },
             "criterion": {
                 "eps1": criterion.eps1,

@@ -6,6 +6,7 @@
 * ``sums``, ``terms``, ``series``: sums over rounds, frontier and worst round, the thinned series.
 * ``cells``: the logged probabilities by arms on offer. Only their values matter, not their order:
   each arm's are sorted, which compresses well.
+* ``guards``: sums and fingerprints for the checks of the log itself.
 * ``objective``: what the draws in ``posterior`` leave out.
 * ``arm_groups``: pairs between and within groups of arms.
 """
@@ -25,6 +26,7 @@ from bayesfair.audit.cells import ChosenCell, FullCell
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.objective import Objective
 from bayesfair.audit.result import Audit, Settings
+from bayesfair.audit.saved_guards import packed_guards, unpacked_guards
 from bayesfair.audit.series import Series
 from bayesfair.audit.state import AuditState
 from bayesfair.audit.summary import ChosenChecks, Moments, Summary, Sums, Worst
@@ -90,6 +92,8 @@ def packed(audit: Audit) -> tuple[dict[str, Any], Groups]:
         "source": summary.source,
         "missing": summary.missing,
         "notices": [Notice.of(notice).to_dict() for notice in summary.notices],
+        "unused_columns": list(summary.unused_columns),
+        "unique": None if summary.guards.keys is None else summary.guards.keys.column,
         "findings": [Notice.of(notice).to_dict() for notice in audit.findings],
         "extra": audit.extra,
         "family": summary.start.family,
@@ -103,6 +107,7 @@ def packed(audit: Audit) -> tuple[dict[str, Any], Groups]:
         "terms": _terms(summary),
         "series": _series(summary.series),
         "cells": _cells(summary),
+        "guards": packed_guards(summary.guards),
     }
     if summary.worst is not None:
         text["worst"] = summary.worst._asdict()
@@ -267,6 +272,8 @@ def unpacked(
         repairs=Repairs(
             int(terms["n_rescaled"]), float(terms["largest_repair"]), int(terms["n_clipped"])
         ),
+        guards=unpacked_guards(groups["guards"], text["unique"]),
+        unused_columns=tuple(text["unused_columns"]),
         **moments,
     )
     objective, regret = None, None

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "load_audit", "save_audit", "to_tree"]
 
-FORMAT = 2
-"""Layout of the file; 1 (before bayesfair could go on from a file) held numbers only."""
+FORMAT = 3
+"""Layout of the file; 1 held numbers only, 2 no sums for the checks of the log."""
 
 _COMPRESSED = 1024
 """Arrays from this length on are compressed."""
@@ -262,8 +262,8 @@ def _check_format(tree: xr.DataTree, name: str) -> None:
     if layout < FORMAT:
         raise DataError(
             f"{name} was written by bayesfair {made} in format {layout}, which kept the numbers "
-            f"but nothing to go on from; this version reads format {FORMAT}. Audit the log again "
-            "and save it (the old numbers are JSON in the file's attribute bayesfair_audit)."
+            f"but not all that going on needs; this version reads format {FORMAT}. Audit the log "
+            "again and save it (the old numbers are JSON in the file's attribute bayesfair_audit)."
         )
     if layout > FORMAT:
         raise DataError(

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from bayesfair.audit.cells import ChosenCell, FullCell
 from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.guards import Guards
 from bayesfair.audit.series import Series
 from bayesfair.audit.state import AuditState
-from bayesfair.errors import DataError
+from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.kernels.pairs import PAIR_TIE
 from bayesfair.probabilities import Repairs, Resolution
@@ -155,6 +156,10 @@ class Summary:
         From reading the log.
     repairs : Repairs
         Rows rescaled and propensities clipped while reading, counted.
+    guards : Guards
+        For the checks of the log itself.
+    unused_columns : tuple of str
+        Columns of the log that were not read.
     """
 
     criterion: Criterion
@@ -174,6 +179,8 @@ class Summary:
     missing: str
     notices: tuple[str, ...]
     repairs: Repairs
+    guards: Guards
+    unused_columns: tuple[str, ...] = ()
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -205,6 +212,11 @@ class Summary:
                 f"one part logged selection={self.selection!r}, the next {later.selection!r}; "
                 "audit them apart."
             )
+        if (self.guards.keys is None) != (later.guards.keys is None):
+            raise OptionError(
+                "one part was read with unique=, the other without: read both with the same "
+                "column, so that keys can be looked for in all of the log.",
+            )
         cells = dict(self.cells)
         for key, cell in later.cells.items():
             known = cells.get(key)
@@ -227,6 +239,8 @@ class Summary:
             cells=cells,
             notices=tuple(dict.fromkeys((*self.notices, *later.notices))),
             repairs=self.repairs.merged(later.repairs),
+            guards=self.guards.merged(later.guards),
+            unused_columns=tuple(dict.fromkeys((*self.unused_columns, *later.unused_columns))),
         )
 
 
@@ -352,4 +366,6 @@ def summarise(
         part.missing,
         tuple(n for n in part.notices if n not in part.repairs.sentences()),
         part.repairs,
+        Guards.of(part, offset, propensity, getattr(result, "best_rows", None)),
+        part.unused_columns,
     )

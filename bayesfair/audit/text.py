@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bayesfair.audit.calibration import wilson_interval
+from bayesfair.audit.check_words import check_line, contradiction_lines
 from bayesfair.checks import counted
 
 __all__ = [
@@ -120,13 +121,16 @@ def render(audit: dict[str, Any]) -> str:
         f"  {log_words(log)}",
         "",
         f"Verdict: {VERDICT_WORDS[audit['verdict']]}   {asked(criterion)}",
+        *contradiction_lines(audit),
         "",
         *_smooth_lines(audit),
         "",
         *_calibration_lines(audit),
         *_utility_lines(audit),
     ]
+    tested = check_line(audit["checks"])
     foot = [
+        *([tested] if tested else []),
         f"Prior: {criterion['prior']}. Intervals are equal-tailed 95 % intervals.",
         *textwrap.wrap(_MEANINGS, min(_columns(), 90)),
     ]
@@ -182,7 +186,7 @@ def _posterior(audit: dict[str, Any]) -> str:
 
 
 def show_worst(audit: dict[str, Any]) -> bool:
-    """Return whether a worst round is worth naming: it needs more than the tolerance."""
+    """Return whether a worst round is worth naming: it needs more than the log resolves."""
     needed = audit["subjective"]["smallest_eps2"]
     if audit["subjective"]["worst"] is None or needed is None:
         return False
@@ -413,6 +417,7 @@ def render_group(group: dict[str, Any]) -> str:
                 + (f" to {logs[-1]['source']}" if len(logs) > 1 else ""),
                 "",
                 f"Verdict: {VERDICT_WORDS[group['verdict']]}   {asked(criterion)}",
+                *contradiction_lines(group),
                 "",
             ]
         ),

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from bayesfair.cli import options as opt
-from bayesfair.cli.resume import arms_of, earlier_audit, go_on
+from bayesfair.cli.resume import arms_of, earlier_audit, go_on, unique_of
 from bayesfair.cli.tools import Progress, check_suffix, check_targets, labels, reading, words, write
 from bayesfair.cli.tools import numbers as numbers_of
 
@@ -20,8 +20,10 @@ _SCAN_BYTES = 500_000_000
 
 _EXIT = {
     "unfair": ("unfair",),
-    "undetermined": ("unfair", "undetermined", "not_auditable"),
+    "inconsistent": ("unfair", "inconsistent"),
+    "undetermined": ("unfair", "inconsistent", "undetermined", "not_auditable"),
 }
+"""--fail-on -> what ends with status 1; a log that contradicts itself is no fair one."""
 
 
 AUDIT_HELP = """Audit a logged decision history.
@@ -50,6 +52,7 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
     offered_delimiter: opt.OfferedDelimiter = "|",
     known_at: opt.KnownAt = None,
     known_until: opt.KnownUntil = None,
+    unique: opt.Unique = None,
     rewards: opt.RewardWords = None,
     missing: opt.MissingRewards = "error",
     delimiter: opt.Delimiter = None,
@@ -112,6 +115,7 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         offered_delimiter=offered_delimiter,
         known_at=known_at,
         known_until=known_until,
+        unique=unique or unique_of(earlier),
         rewards=words(rewards, "--rewards"),
         missing=missing,
         delimiter=delimiter,
@@ -152,9 +156,8 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         result.save(save)
     _write_report(result, report)
     write(numbers, str(result), json_file)
-    if fail_on is not None and numbers["verdict"] in _EXIT[fail_on]:
-        print(f"verdict {numbers['verdict']} (--fail-on {fail_on})", file=sys.stderr)
-        raise typer.Exit(1)
+    if fail_on is not None:
+        _check_verdict(numbers, fail_on)
     if max_regret_per_round is not None:
         _check_regret(numbers, max_regret_per_round)
 
@@ -202,6 +205,18 @@ def _write_report(result: Any, target: Path | None) -> None:
     from bayesfair.report import write_report
 
     write_report(result, target, command=shlex.join(["bayesfair", *sys.argv[1:]]))
+
+
+def _check_verdict(numbers: dict[str, Any], level: str) -> None:
+    """End with status 1 where the verdict, or the log itself, is bad enough."""
+    found = []
+    if numbers["verdict"] in _EXIT[level]:
+        found.append(f"verdict {numbers['verdict']}")
+    if not numbers["consistent"] and "inconsistent" in _EXIT[level]:
+        found.append("the log contradicts itself")
+    if found:
+        print(f"{', '.join(found)} (--fail-on {level})", file=sys.stderr)
+        raise typer.Exit(1)
 
 
 def _check_regret(numbers: dict[str, Any], limit: float) -> None:

@@ -51,6 +51,9 @@ KnownAt = Annotated[
 KnownUntil = Annotated[
     str | None, typer.Option(help="Column: number of rounds whose rewards are known (batches).")
 ]
+Unique = Annotated[
+    str | None, typer.Option(help="Column that should hold no value twice, such as a request's id.")
+]
 RewardWords = Annotated[str | None, typer.Option(help="Worth of words, as in won=1,lost=0.")]
 MissingRewards = Annotated[
     str, typer.Option(help="Missing rewards: error, unobserved, drop, or a number.")
@@ -212,7 +215,11 @@ Report = Annotated[Path | None, typer.Option(help="Write a report for readers to
 Plot = Annotated[Path | None, typer.Option(help="Draw rank intervals: FILE.png, .svg or .pdf.")]
 LogOut = Annotated[Path | None, typer.Option(help="Write the log to this .parquet or .csv file.")]
 FailOn = Annotated[
-    str | None, typer.Option(help="Exit 1 on this verdict or worse: unfair, undetermined.")
+    str | None,
+    typer.Option(
+        help="Exit 1 on this or worse: unfair, inconsistent (the log contradicts itself), "
+        "undetermined."
+    ),
 ]
 MaxRegretPerRound = Annotated[
     float | None, typer.Option(help="Exit 1 if the lower bound of the regret exceeds this.")

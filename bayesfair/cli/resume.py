@@ -16,7 +16,7 @@ from bayesfair.errors import OptionError
 if TYPE_CHECKING:
     from bayesfair.audit import Audit, AuditGroup
 
-__all__ = ["arms_of", "earlier_audit", "go_on"]
+__all__ = ["arms_of", "earlier_audit", "go_on", "unique_of"]
 
 _NOT_ANY_MORE = ("prior", "support", "model", "prior_sensitivity")
 
@@ -62,6 +62,7 @@ def earlier_audit(path: Path, context: typer.Context) -> Audit | AuditGroup:
     }
     asked["tolerance"] = kept.tolerance if kept.tolerance_given else None
     asked["family"] = first.settings.family
+    asked["unique"] = unique_of(earlier)
     for name, value in asked.items():
         given = context.params.get(name)
         if _is_given(context, name) and given not in (value, "auto"):
@@ -95,6 +96,12 @@ def arms_of(earlier: Audit | AuditGroup | None) -> list[str] | None:
     audits = [earlier] if isinstance(earlier, Audit) else list(earlier.audits.values())
     found = {audit.summary.arms for audit in audits}
     return list(found.pop()) if len(found) == 1 else None
+
+
+def unique_of(earlier: Audit | AuditGroup | None) -> str | None:
+    """Return the column of keys that the earlier audit was made with."""
+    keys = None if earlier is None else _first(earlier).summary.guards.keys
+    return None if keys is None else keys.column
 
 
 def go_on(

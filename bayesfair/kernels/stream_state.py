@@ -7,12 +7,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["TOLERANCES", "StreamResult", "StreamState", "start_state"]
+__all__ = ["ROUNDING", "TOLERANCES", "StreamResult", "StreamState", "start_state"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-TOLERANCES = (1e-9, 1e-8, 1e-7, 2.0**-23, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+ROUNDING = 1e-9
+"""What double precision may add to a difference, generously."""
+
+TOLERANCES = (
+    ROUNDING,
+    *(unit + ROUNDING for unit in (1e-8, 1e-7, 2.0**-23, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)),
+)
 """Violating rounds are counted for each of these: the log's resolution is known only at its end."""
 
 

@@ -186,6 +186,8 @@ class Builder:
             )
         except ProbabilityError as error:
             raise ProbabilityError(f"{error}{self._columns_of(str(error))}") from None
+        if rounds.unique is not None:
+            history = history.with_unique(rounds.unique, str(self.layout.unique))
         self._agreement(history)
         tally.look_at(rounds, history, self.layout.pattern)
         return history

@@ -31,7 +31,7 @@ class Layout:
     ----------
     arm, reward : str
         The choice and what it paid.
-    propensity, order, by, known_at, known_until : str or None
+    propensity, order, by, known_at, known_until, unique : str or None
         None = the source has none, or it is not to be used.
     probabilities, offered : dict of str to str
         Label -> column, for patterns such as `p_{arm}`; empty = none.
@@ -56,6 +56,7 @@ class Layout:
     by: str | None = None
     known_at: str | None = None
     known_until: str | None = None
+    unique: str | None = None
     probabilities: dict[str, str] = field(default_factory=dict)
     offered: dict[str, str] = field(default_factory=dict)
     offered_list: str | None = None
@@ -70,7 +71,7 @@ class Layout:
         """Every column to be read, each once."""
         single = (
             self.arm, self.reward, self.propensity, self.order, self.by, self.known_at,
-            self.known_until, self.offered_list, self.spare,
+            self.known_until, self.unique, self.offered_list, self.spare,
         )  # fmt: skip
         used = [c for c in single if c is not None]
         return list(dict.fromkeys([*used, *self.probabilities.values(), *self.offered.values()]))
@@ -99,6 +100,7 @@ def resolve_layout(
     offered: str | None = None,
     known_at: Option = None,
     known_until: str | None = None,
+    unique: str | None = None,
     arms: Sequence[str] | None = None,
 ) -> Layout:
     """Match options against a header; see the module for the rule.
@@ -181,6 +183,7 @@ def resolve_layout(
         by=optional(by, "by"),
         known_at=optional(known_at, "known_at", None if known_until else KNOWN_AT),
         known_until=optional(known_until, "known_until"),
+        unique=optional(unique, "unique"),
         probabilities=full,
         offered=marks,
         offered_list=listing,

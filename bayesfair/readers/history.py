@@ -44,6 +44,7 @@ def read_history(
     offered_delimiter: str = "|",
     known_at: Option = None,
     known_until: str | None = None,
+    unique: str | None = None,
     prior: Any = None,
     missing: str | float = "error",
     rewards: Mapping[Any, float] | None = None,
@@ -93,6 +94,9 @@ def read_history(
         known: rounds at that time or later may use it. Default: the next round.
     known_until : str, optional
         Column with the number of rounds whose rewards are known in this round (batches).
+    unique : str, optional
+        Column that holds no value twice, such as the number of a request: an audit says where one
+        comes back (within its group, with `by`). A scan keeps 24 bytes for each value.
     prior : mapping or array, optional
         Label -> (successes, failures) before the log begins; with `by`, group -> such a mapping.
     missing : "error", "unobserved", "drop" or number
@@ -150,7 +154,7 @@ def read_history(
     layout = resolve_layout(
         opened.header, opened.name, arm=arm, reward=reward, propensity=propensity,
         probabilities=probabilities, order=order, by=by, offered=offered, known_at=known_at,
-        known_until=known_until, arms=given,
+        known_until=known_until, unique=unique, arms=given,
     )  # fmt: skip
     fixed = given if given is not None else layout.arms_from_columns
     converter = Converter(

@@ -15,7 +15,7 @@ from bayesfair.readers.bridge import is_missing
 from bayesfair.readers.columns import Layout
 from bayesfair.readers.label_book import LabelBook, text_of
 from bayesfair.readers.times import NUMBER, mixed, order_values
-from bayesfair.readers.values import matrix, numbers, rewards, truths
+from bayesfair.readers.values import fingerprints, matrix, numbers, rewards, truths
 
 __all__ = ["Converter", "Rounds", "concatenated"]
 
@@ -36,6 +36,8 @@ class Rounds:
         Row of the source.
     pi, offered : (n, k) arrays or None
     propensity, order, group, known_at, known_until : (n,) arrays or None
+    unique : (n,) array of uint64 or None
+        Fingerprints of the keys; 0 = missing.
     spare : (n,) array or None
         A propensity that is not used, only compared.
     """
@@ -51,6 +53,7 @@ class Rounds:
     known_at: NDArray[Any] | None = None
     known_until: NDArray[np.float64] | None = None
     spare: NDArray[np.float64] | None = None
+    unique: NDArray[np.uint64] | None = None
 
     def __len__(self) -> int:
         return len(self.arm)
@@ -183,6 +186,7 @@ class Converter:
             known_at=known_at,
             known_until=optional(layout.known_until),
             spare=spare,
+            unique=None if layout.unique is None else fingerprints(*column(layout.unique)),
         )
 
     def group_of(self, values: Any, where: Where) -> NDArray[np.int32]:

@@ -237,6 +237,7 @@ def scan_history(
     offered_delimiter: str = "|",
     known_at: Option = None,
     known_until: str | None = None,
+    unique: str | None = None,
     prior: Any = None,
     missing: str | float = "error",
     rewards: Mapping[Any, float] | None = None,
@@ -260,8 +261,10 @@ def scan_history(
         Rounds per part; default 250000, fewer where there are more than 30 arms.
     source, arm, reward, propensity, probabilities, order, by, arms, offered, offered_delimiter
         See `read_history`.
-    known_at, known_until, prior, missing, rewards, delimiter, decimal, probability_tolerance
+    known_at, known_until, unique, prior, missing, rewards, delimiter, decimal
         See `read_history`; `known_until` is refused.
+    probability_tolerance
+        See `read_history`.
 
     Returns
     -------
@@ -290,7 +293,7 @@ def scan_history(
     layout = resolve_layout(
         opened.header, opened.name, arm=arm, reward=reward, propensity=propensity,
         probabilities=probabilities, order=order, by=by, offered=offered, known_at=known_at,
-        arms=given,
+        unique=unique, arms=given,
     )  # fmt: skip
     if layout.known_at and action == "drop":
         raise OptionError(

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from bayesfair.checks import listed
 from bayesfair.errors import DataError, OptionError
-from bayesfair.readers.bridge import codes, pieces, plain, taken
+from bayesfair.kernels.guards import text_prints
+from bayesfair.readers.bridge import codes, is_missing, pieces, plain, taken
 from bayesfair.readers.label_book import text_of
 from bayesfair.readers.numerals import number, why_no_number
 
-__all__ = ["matrix", "numbers", "rewards", "simple", "truths"]
+__all__ = ["fingerprints", "matrix", "numbers", "rewards", "simple", "truths"]
 
 # What programs write for "no number" (\\N: databases, when they export). Labels are never read so.
 _ABSENT = {"", "na", "n/a", "nan", "null", "none", "\\n"}
@@ -282,6 +283,25 @@ def truths(column: Any, where: Where) -> NDArray[np.bool_]:
             "use 1 or 0, true or false, yes or no."
         )
     return np.asarray(values == 1, dtype=np.bool_)
+
+
+def fingerprints(column: Any, where: Where) -> NDArray[np.uint64]:
+    """Return a fingerprint of each value's text; 0 where it is missing or empty."""
+    import pyarrow as pa
+
+    values = simple(column, where)
+    if not _is_text(values.type):
+        values = values.cast(pa.string())
+    parts = []
+    for chunk in values.cast(pa.large_string()).chunks:
+        n, offset = len(chunk), chunk.offset
+        _, ends, data = chunk.buffers()
+        offsets = np.frombuffer(ends, np.int64)[offset : offset + n + 1] if n else np.zeros(1, int)
+        held = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+        prints = text_prints(held, np.asarray(offsets, np.int64))
+        gone = is_missing(pa.chunked_array([chunk])) | (np.diff(offsets) == 0)
+        parts.append(np.where(gone, np.uint64(0), prints))
+    return np.concatenate([np.empty(0, np.uint64), *parts])
 
 
 def matrix(

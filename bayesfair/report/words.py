@@ -6,6 +6,7 @@ import textwrap
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
+from bayesfair.audit.check_words import CHECK_NAMES, contradiction_lines
 from bayesfair.audit.criterion import VERDICTS
 from bayesfair.audit.text import divergence_words, number, show_worst
 from bayesfair.checks import counted
@@ -64,8 +65,11 @@ LIMITS = (
     "a common and an honest answer.",
     "One log cannot tell how often the same rule would be unfair in other runs; several runs, "
     "audited as groups, can.",
-    "Context that is not in the log is not part of the audit: a rule that looks unfair may be "
-    "fair given what it knew, and the reverse.",
+    "Context (who the user is, the time of day) is not part of the audit, whether a column of the "
+    "log holds it or not: a rule that used it is compared with beliefs that did not. A rule that "
+    "looks unfair may be fair given what it knew, and the reverse; the numbers bound the fairness "
+    "given the context neither from above nor from below. Splitting the log by a column audits "
+    "each of its values apart.",
     "The audit takes rewards and probabilities as logged. Whether the reward measures what it "
     "should, and whether the options on offer were the right ones, it cannot say. It is no legal "
     "opinion.",
@@ -84,7 +88,7 @@ def verdict_sentences(numbers: dict[str, Any]) -> list[str]:
     """Return what the verdict of one log rests on, a sentence for each part."""
     log, criterion = numbers["log"], numbers["criterion"]
     subjective, objective = numbers["subjective"], numbers["objective"]
-    found = []
+    found = contradiction_lines(numbers)
     n = log["n_rounds"]
     if subjective["verdict"] == "not_auditable":
         found.append(
@@ -156,7 +160,8 @@ def group_sentences(numbers: dict[str, Any]) -> list[str]:
     for audit in numbers["groups"].values():
         counts[audit["verdict"]] += 1
     parts = [f"{n} {v.replace('_', ' ')}" for v, n in counts.items() if n]
-    found = [f"Of {counted(len(numbers['groups']), 'group')}: {', '.join(parts)}."]
+    found = contradiction_lines(numbers)
+    found.append(f"Of {counted(len(numbers['groups']), 'group')}: {', '.join(parts)}.")
     runs = numbers["runs"]
     if runs["n"]:
         found.append(
@@ -302,7 +307,16 @@ def unchecked(numbers: dict[str, Any]) -> list[Unchecked]:
             "Whether the draws can be repeated",
             "A generator was given in place of a seed.", ("criterion.seed",),
         ))  # fmt: skip
-    return found
+    return [*found, *_untested(numbers)]
+
+
+def _untested(numbers: dict[str, Any]) -> list[Unchecked]:
+    """Return the tests of the log itself that could not be made."""
+    return [
+        Unchecked(f"Checks of the log: {CHECK_NAMES[name]}", check["reason"], (f"checks.{name}",))
+        for name, check in numbers["checks"].items()
+        if check["passed"] is None
+    ]
 
 
 def call(numbers: dict[str, Any]) -> str:

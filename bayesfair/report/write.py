@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from bayesfair.audit.check_words import check_rows
 from bayesfair.audit.criterion import VERDICTS
 from bayesfair.audit.text import (
     VERDICT_WORDS,
@@ -102,6 +103,7 @@ def _audit_context(numbers: dict[str, Any], most_arms: int) -> dict[str, Any]:
         "headline": words.HEADLINE[numbers["verdict"]],
         "worst_shown": show_worst(numbers),
         "unchecked": words.unchecked(numbers),
+        "check_rows": check_rows(numbers["checks"]),
         "arm_headings": [name for name, _ in columns],
         "arm_rows": [[cell(arm) for _, cell in columns] for arm in arms],
         "arm_statement": chosen_how,

@@ -146,11 +146,12 @@ def test_one_arm_has_nothing_to_compare():
 def test_json_keys_are_fixed_and_plain():
     out = bf.audit(bf.read_history(examples.path("ecmo")), seed=1).to_dict()
     assert list(out) == [
-        "bayesfair", "verdict", "log", "criterion", "subjective", "objective", "calibration",
-        "arms", "frontier", "notices", "findings",
+        "bayesfair", "verdict", "consistent", "checks", "log", "criterion", "subjective",
+        "objective", "calibration", "arms", "frontier", "notices", "findings",
     ]  # fmt: skip
     assert list(out["log"]) == [
         "source", "n_rounds", "n_arms", "arms", "selection", "n_skipped", "n_unobserved",
+        "unused_columns",
     ]  # fmt: skip
     assert list(out["criterion"]) == [
         "eps1", "eps2", "delta", "divergence", "reward_divergence", "family", "model", "prior",

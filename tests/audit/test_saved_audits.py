@@ -78,7 +78,7 @@ def edited(change):
 
 
 def newer(file):
-    file.attrs["bayesfair_format"] = 3
+    file.attrs["bayesfair_format"] = 4
 
 
 def older(file):
@@ -124,10 +124,11 @@ BROKEN = {
     "empty": (lambda p: p.write_bytes(b""), ["not a NetCDF-4 file"]),
     "cut": (cut, ["not a NetCDF-4 file", "only a part"]),
     "other": (other, ["holds no bayesfair audit", "Audit.save"]),
-    "newer": (edited(newer), ["format 3", "newer than format 2", "Upgrade"]),
-    "older": (edited(older), ["format 1", "nothing to go on from", "Audit the log again"]),
+    "newer": (edited(newer), ["format 4", "newer than format 3", "Upgrade"]),
+    "older": (edited(older), ["format 1", "not all that going on needs", "Audit the log again"]),
     "no state": (edited(without("state")), ["lacks the group 'state'"]),
     "no sums": (edited(without("state", "sums")), ["lacks the group or variable 'sums'"]),
+    "no guards": (edited(without("state", "guards")), ["lacks the group or variable 'guards'"]),
     "no cells": (edited(without("state", "cells")), ["lacks the group or variable 'cells'"]),
     "no plays": (edited(without("state", "sums", "plays")), ["lacks", "'plays'"]),
     "no draws": (edited(without("posterior")), ["lacks", "'smallest_eps2'"]),

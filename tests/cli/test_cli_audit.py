@@ -298,3 +298,55 @@ def test_two_results_do_not_share_a_file(capsys, tmp_path):
     assert status == 2 and "--report and --json would write the same file" in err
     nowhere = ("--json", "/dev/null", "--report", "/dev/null")
     assert run(capsys, "audit", "--example", "ecmo", *nowhere)[0] == 0
+
+
+@pytest.fixture
+def split(tmp_path):
+    """10000 rounds at even chances, 5300 of them a; a constant rule that is fair."""
+    rng = np.random.default_rng(0)
+    arm = rng.permutation(["a"] * 5300 + ["b"] * 4700)
+    rows = [f"{a},{r},0.5,0.5" for a, r in zip(arm, rng.integers(0, 2, 10_000), strict=True)]
+    path = tmp_path / "split.csv"
+    path.write_text("arm,reward,p_a,p_b\n" + "\n".join(rows) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("level", "status"), [("unfair", 0), ("inconsistent", 1), ("undetermined", 1)]
+)
+def test_a_log_that_refutes_its_probabilities_does_not_pass_the_gate(capsys, split, level, status):
+    found, out, err = run(capsys, "audit", split, "--fail-on", level)
+    assert found == status and "Verdict: FAIR" in out
+    assert "The log contradicts itself (choices)" in out
+    assert "Checks of the log: 1 of " in out
+    said = f"the log contradicts itself (--fail-on {level})\n"
+    assert err == (said if status else "")
+
+
+def test_groups_that_contradict_themselves_are_named(capsys, split):
+    lines = split.read_text().splitlines()
+    both = [lines[0] + ",run", *(line + ",odd" for line in lines[1:])]
+    both += [f"{'ab'[(t * 7 // 3) % 2]},{t % 2},0.5,0.5,even" for t in range(40)]
+    split.write_text("\n".join(both) + "\n")
+    args = ("audit", split, "--by", "run", "--fail-on", "inconsistent")
+    status, out, err = run(capsys, *args, "--json", split.with_name("a.json"))
+    assert status == 1 and "the log contradicts itself" in err
+    assert "1 of 2 logs contradicts itself ('odd')" in out
+    numbers = json.loads(split.with_name("a.json").read_text())
+    assert numbers["consistent"] is False
+    assert [g["consistent"] for g in numbers["groups"].values()] == [True, False]
+
+
+def test_unique_keys_are_asked_for_and_kept_by_resume(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    days = {"one.csv": range(20), "two.csv": [*range(20, 30), 3]}
+    for name, keys in days.items():
+        rows = [f"{k},{'ab'[k % 3 // 2]},{k % 2},0.5,0.5" for k in keys]
+        (tmp_path / name).write_text("id,arm,reward,p_a,p_b\n" + "\n".join(rows) + "\n")
+    assert run(capsys, "audit", "one.csv", "--unique", "id", "--save", "a.nc")[0] == 0
+    for more in ((), ("--unique", "id"), ("--scan",)):
+        _, out, _ = run(capsys, "audit", "two.csv", "--resume", "a.nc", "--json", "-", *more)
+        keys = json.loads(out)["checks"]["repeated_keys"]
+        assert (keys["passed"], keys["n"], keys["round"]) == (False, 1, 30)
+    status, _, err = run(capsys, "audit", "two.csv", "--resume", "a.nc", "--unique", "arm")
+    assert status == 2 and "--unique arm cannot go on from a.nc, which was made with id" in err

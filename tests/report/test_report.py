@@ -410,3 +410,19 @@ def test_python_call_on_the_page_repeats_the_numbers(ecmo, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "page", "exec"), {})
     assert json.dumps(Page.of(tmp_path / "audit.html").numbers) == json.dumps(ecmo.to_dict())
+
+
+def test_a_log_that_contradicts_itself_is_said_first_and_every_test_is_listed(tmp_path):
+    odd = log(2, 400, seed=3)
+    p = np.full((400, 2), 0.5)
+    audit = bf.audit(
+        bf.History(np.repeat([0, 1], [300, 100]).astype(np.int32), odd.reward,
+                   selection_probability=p, arms=("a", "b")), seed=1)  # fmt: skip
+    page = page_of(audit, tmp_path)
+    assert "The log contradicts itself (choices, sticky)" in page.text[:600]
+    rows = {row[0]: row[1:] for row in page.table("check", "outcome")}
+    assert rows["arms chosen as often as logged"][0] == "FAILED"
+    assert rows["no rows stand there twice"][0] == "passed"
+    made = [c for c in audit.checks.values() if c.passed is not None]
+    assert len(rows) == len(made)
+    assert "whether a column of the log holds it or not" in page.text
