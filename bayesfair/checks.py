@@ -14,6 +14,7 @@ from bayesfair.errors import ArmError, DataError, OptionError
 __all__ = [
     "as_generator",
     "as_numbers",
+    "as_sequence",
     "check_choice",
     "check_count",
     "check_in_range",
@@ -56,6 +57,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     >>> did_you_mean("nroth", ["north", "south"])
     " Did you mean 'north'?"
     """
+    if not isinstance(name, str):
+        return ""
     known = list(known)
     folded = {k.casefold(): k for k in known}
     close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
@@ -73,10 +76,10 @@ def check_choice(value: Any, name: str, options: Sequence[str]) -> str:
 def check_known(name: str, known: Sequence[str], what: str = "arm") -> int:
     """Return the position of ``name`` in ``known``, else raise naming the closest."""
     try:
-        return list(known).index(name)
+        return list(known).index(name if isinstance(name, str) else "")
     except ValueError:
         raise ArmError(
-            f"no {what} {name!r}. Known {what}s: {listed(known)}.{did_you_mean(name, known)}"
+            f"no {what} {_short(name)}. Known {what}s: {listed(known)}.{did_you_mean(name, known)}"
         ) from None
 
 
@@ -117,6 +120,34 @@ def check_count(value: Any, name: str, low: int = 0) -> int:
             value=str(value),
         )
     return number
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if isinstance(value, str) or len(text) <= 60 else f"{text[:57]}..."
+
+
+def as_sequence(value: Any, name: str) -> list[Any]:
+    """Return the entries of a sequence as a list.
+
+    Raises
+    ------
+    DataError
+        If it is none.
+
+    Examples
+    --------
+    >>> as_sequence(("a", "b"), "items")
+    ['a', 'b']
+    """
+    try:
+        return list(value)
+    except (TypeError, ValueError):
+        raise DataError(
+            f"{name} must be a sequence, got {type(value).__name__}.",
+            kind="no_sequence",
+            column=name,
+        ) from None
 
 
 def as_numbers(value: Any, name: str) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import listed
+from bayesfair.checks import as_sequence, listed
 from bayesfair.errors import ArmError, DataError
 
 __all__ = [
@@ -170,7 +170,8 @@ def _arrow(values: Any) -> Any:
     if not isinstance(values, (list, tuple, np.ndarray)):
         if hasattr(values, "__arrow_c_stream__") and not hasattr(values, "columns"):
             return pa.chunked_array(values)
-        values = values.to_numpy() if hasattr(values, "to_numpy") else list(values)
+        whole = hasattr(values, "to_numpy")
+        values = values.to_numpy() if whole else as_sequence(values, "a column of labels")
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise DataError(f"a column of labels must be one-dimensional, got shape {values.shape}.")
     try:
@@ -282,7 +283,7 @@ def vocabulary(
     for label in {label for column in columns for label in column}:
         merged.setdefault(clean_label(label), set()).add(label)
     if declared is not None:
-        items = tuple(clean_label(str(text_of(item))) for item in declared)
+        items = tuple(clean_label(str(text_of(item))) for item in as_sequence(declared, "items"))
         if len(set(items)) != len(items):
             twice = sorted({item for item in items if items.count(item) > 1})
             raise ArmError(f"items names {listed(twice)} more than once; each item needs its own.")

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import check_known, listed
+from bayesfair.checks import as_numbers, check_known, listed
 from bayesfair.comparisons.cells import ComparisonCells
 from bayesfair.errors import ArmError, BayesfairWarning, DataError
 from bayesfair.labels import clean_label
@@ -43,6 +43,13 @@ class ComparisonCopies(ComparisonCells):
         array([[1.5],
                [2. ]])
         """
+        if not isinstance(covariates, Mapping):
+            raise DataError(
+                "covariates must be a mapping of names to values per item, got "
+                f"{type(covariates).__name__}.",
+                kind="covariates",
+                column="covariates",
+            )
         columns = []
         for name, given in covariates.items():
             if isinstance(given, Mapping):
@@ -50,9 +57,10 @@ class ComparisonCopies(ComparisonCells):
                 lacking = [item for item in self.items if item not in values]
                 if lacking:
                     raise ArmError(f"covariate {name!r} has no value for {listed(lacking)}.")
-                column = np.array([values[item] for item in self.items], dtype=np.float64)
+                entries: Any = [values[item] for item in self.items]
             else:
-                column = np.asarray(given, dtype=np.float64)
+                entries = given
+            column = as_numbers(entries, f"covariate {name!r}")
             if column.shape != (self.n_items,) or not np.isfinite(column).all():
                 raise DataError(
                     f"covariate {name!r} must give one finite number for each of the "

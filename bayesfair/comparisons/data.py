@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bayesfair.checks import as_numbers, as_sequence
 from bayesfair.comparisons.cells import DuelCounts
 from bayesfair.comparisons.copies import ComparisonCopies
 from bayesfair.comparisons.duels import collapse_counts, collapse_duels, drop_self
@@ -19,7 +20,7 @@ from bayesfair.comparisons.rankings import (
     collapse_ranked_rows,
     collapse_ranks,
 )
-from bayesfair.comparisons.sources import Source, checked_weight
+from bayesfair.comparisons.sources import Source, checked_weight, lines_of
 from bayesfair.errors import DataError, OptionError
 from bayesfair.options import COMPARISON_OPTIONS, KINDS, given, refuse_without_effect
 
@@ -148,7 +149,7 @@ class Comparisons(ComparisonCopies):
             words = {"outcomes": outcomes, "winner_is": winner_is, "both_bad": both_bad,
                      "unknown": unknown}  # fmt: skip
             _refuse(cls.from_duels, words, "winner_loser")
-        lines = None if row is None else np.asarray(row, dtype=np.int64)
+        lines = lines_of(row)
         fields = collapse_duels(
             left,
             right,
@@ -194,7 +195,7 @@ class Comparisons(ComparisonCopies):
         >>> Comparisons.from_counts(["a"], ["b"], [7], [3]).n_comparisons
         10.0
         """
-        lines = None if row is None else np.asarray(row, dtype=np.int64)
+        lines = lines_of(row)
         fields = collapse_counts(
             left,
             right,
@@ -235,10 +236,11 @@ class Comparisons(ComparisonCopies):
         array([[0., 3.],
                [1., 0.]])
         """
+        items = as_sequence(items, "items")
         where, k = Source(source), len(items)
         tables = []
         for name, entries in (("wins", wins), ("ties", ties)):
-            table = np.zeros((k, k)) if entries is None else np.array(entries, dtype=np.float64)
+            table = np.zeros((k, k)) if entries is None else as_numbers(entries, name)
             if table.shape != (k, k):
                 raise DataError(f"{name} has shape {table.shape}, expected {(k, k)}, one per item.")
             checked = checked_weight(table.ravel(), k * k, where, name)
@@ -279,7 +281,7 @@ class Comparisons(ComparisonCopies):
         >>> Comparisons.from_choices(["a", "b"], [["a", "b", "c"], ["b", "c"]])
         Comparisons(memory: 2 choices of 3 items 'a', 'b', 'c', 2 unique)
         """
-        lines = None if row is None else np.asarray(row, dtype=np.int64)
+        lines = lines_of(row)
         fields = collapse_choices(
             chosen,
             offered,
@@ -360,7 +362,7 @@ class Comparisons(ComparisonCopies):
             "none" if weight is None else "weighted",
         }
         _refuse(cls.from_rankings, asked, *kinds)
-        lines = None if row is None else np.asarray(row, dtype=np.int64)
+        lines = lines_of(row)
         where = Source(source, lines, columns or {})
         if ranks is None:
             return cls(
@@ -415,7 +417,7 @@ class Comparisons(ComparisonCopies):
         >>> Comparisons.from_ranked_rows([1, 1, 2, 2], list("abba"), [1, 2, 1, 2]).n_comparisons
         2.0
         """
-        lines = None if row is None else np.asarray(row, dtype=np.int64)
+        lines = lines_of(row)
         fields = collapse_ranked_rows(
             ranking,
             item,

@@ -156,6 +156,8 @@ def collapse_duels(
     """Return the fields of `Comparisons` for rows of duels; see `Comparisons.from_duels`."""
     columns = [encode(left), encode(right)]
     n = len(columns[0].codes)
+    if source.row is not None and len(source.row) != n:
+        raise DataError(f"row has {len(source.row)} entries, left {n} rows; they must agree.")
     if len(columns[1].codes) != n:
         raise DataError(f"left has {n} rows, right {len(columns[1].codes)}; they must agree.")
     words = vocabulary([c.labels for c in columns], items)
@@ -200,7 +202,10 @@ def collapse_duels(
         )
         shown = np.full(n, side, np.int8)
     else:
-        shown = resolve_first(encode(first), a, b, words.items, source.where)
+        told = encode(first)
+        if len(told.codes) != n:
+            raise DataError(f"first has {len(told.codes)} rows, left {n}; they must agree.")
+        shown = resolve_first(told, a, b, words.items, source.where)
     outcome, notes, dropped = _both_bad(outcome, both_bad)
     notices += notes
     values = checked_weight(numbers.get("weight"), n, source)
@@ -313,7 +318,10 @@ def collapse_counts(
     names = [np.array([*c.labels, None], dtype=object)[c.codes][kept] for c in (a, b)]
     shown = first
     if first is not None and not isinstance(first, str):
-        shown = np.tile(np.asarray(first)[kept], 3)
+        told = np.asarray(first)
+        if told.shape != (n,):
+            raise DataError(f"first has shape {told.shape}, expected one value for {n} rows.")
+        shown = np.tile(told[kept], 3)
     taken = source.taken(kept)
     words = np.repeat(np.array(OUTCOMES[:3], dtype=object), int(kept.sum()))
     fields = build(

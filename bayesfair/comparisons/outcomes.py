@@ -41,6 +41,12 @@ class Outcomes(NamedTuple):
 def _checked_words(outcomes: Mapping[object, str] | None) -> dict[str, str]:
     if outcomes is None:
         return OUTCOME_WORDS
+    if not isinstance(outcomes, Mapping):
+        raise OptionError(
+            f"outcomes={outcomes!r:.60} must map words to what they mean, such as {{'A': 'left'}}.",
+            kind="option_value",
+            column="outcomes",
+        )
     words = {}
     for word, meaning in outcomes.items():
         words[clean_label(str(word))] = check_choice(meaning, f"outcomes[{word!r}]", OUTCOMES)

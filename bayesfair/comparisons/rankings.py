@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.checks import check_choice, check_in_range, counted, listed
+from bayesfair.checks import as_numbers, as_sequence, check_choice, check_in_range, counted, listed
 from bayesfair.comparisons.places import last_place_notices, ranks_as_places
 from bayesfair.comparisons.sources import (
     Source,
@@ -64,14 +64,14 @@ def collapse_orderings(
     labels: list[object] = []
     level: list[int] = []
     length: list[int] = []
-    for i, ordering in enumerate(orderings):
+    for i, ordering in enumerate(as_sequence(orderings, "orderings")):
         if isinstance(ordering, str):
             raise DataError(
                 f"{source.where(i)} is the text {ordering!r}; expected a sequence of labels, best "
                 "first. Split it, or use read_comparisons."
             )
         before = len(labels)
-        for place, entry in enumerate(ordering):
+        for place, entry in enumerate(as_sequence(ordering, source.where(i))):
             group = sorted(entry, key=str) if _is_group(entry) else [entry]
             present = [label for label in group if not _is_absent(label)]
             labels += present
@@ -120,6 +120,7 @@ def collapse_ranks(
         raise DataError(f"ranks must be (rankings, items), got shape {table.shape}.")
     if items is None:
         items = [str(i) for i in range(table.shape[1])]
+    items = as_sequence(items, "items")
     if len(items) != table.shape[1]:
         raise DataError(f"ranks have {table.shape[1]} columns for {len(items)} items.")
     words = vocabulary([[str(item) for item in items]], items)
@@ -168,7 +169,7 @@ def collapse_ranked_rows(
 ) -> dict[str, Any]:
     """Return the fields of `Comparisons` for one row per (ranking, item), with its rank."""
     groups, column = encode(ranking), encode(item)
-    value = np.asarray(rank, dtype=np.float64)
+    value = np.atleast_1d(as_numbers(rank, "rank"))
     sizes = [len(groups.codes), len(column.codes), len(value)]
     if len(set(sizes)) > 1:
         raise DataError(
@@ -234,7 +235,10 @@ def collapse_choices(
 ) -> dict[str, Any]:
     """Return the fields of `Comparisons` for choices; see `Comparisons.from_choices`."""
     picked = encode(chosen)
-    sets = [[label for label in entry if not _is_absent(label)] for entry in offered]
+    sets = [
+        [label for label in as_sequence(entry, source.where(i)) if not _is_absent(label)]
+        for i, entry in enumerate(as_sequence(offered, "offered"))
+    ]
     if len(sets) != len(picked.codes):
         raise DataError(
             f"chosen has {len(picked.codes)} rows, offered {len(sets)}; they must agree."

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import check_choice, counted
+from bayesfair.checks import as_numbers, check_choice, counted
 from bayesfair.errors import DataError
 from bayesfair.notices import Notice
 
@@ -17,12 +17,33 @@ __all__ = [
     "Source",
     "absent_numbers",
     "checked_weight",
+    "lines_of",
     "rows_with_missing",
     "squares",
     "squares_of_counts",
 ]
 
 _EXACT = 2.0**53  # beyond this not every whole number is one of double precision
+
+
+def lines_of(row: Any) -> NDArray[np.int64] | None:
+    """Return lines of a source as whole numbers; None where they are not known.
+
+    Raises
+    ------
+    DataError
+        If they are no sequence of whole numbers.
+    """
+    if row is None:
+        return None
+    lines = as_numbers(row, "row")
+    if lines.ndim != 1 or not np.isfinite(lines).all():
+        raise DataError(
+            f"row must hold one line of the source for each row, got shape {lines.shape}.",
+            kind="bad_number",
+            column="row",
+        )
+    return lines.astype(np.int64)
 
 
 class Source(NamedTuple):

@@ -83,6 +83,15 @@ def fitted(tree: xr.DataTree) -> Fitted:
     OptionError
         If the tree is no fit to comparisons.
     """
+    import xarray as xr
+
+    if not isinstance(tree, xr.DataTree):
+        raise OptionError(
+            f"a fit to comparisons is needed, got {type(tree).__name__}; give what "
+            "bayesfair.fit(comparisons, ...) returned.",
+            kind="no_fit",
+            column="tree",
+        )
     groups = set(tree.children)
     source = "posterior" if "posterior" in groups else "mode"
     if source not in groups or "log_worth" not in tree[source]:

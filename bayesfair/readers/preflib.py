@@ -20,8 +20,10 @@ __all__ = ["SUFFIXES", "read_preflib"]
 SUFFIXES = (".soc", ".soi", ".toc", ".toi")
 
 _NAME = re.compile(r"#\s*ALTERNATIVE NAME\s+(\d+)\s*:\s*(.*)", re.IGNORECASE)
-_COUNT = re.compile(r"#\s*NUMBER (ALTERNATIVES|UNIQUE ORDERS)\s*:\s*(\d+)", re.IGNORECASE)
-_TOTAL = re.compile(r"#\s*NUMBER VOTERS\s*:\s*(\d+)", re.IGNORECASE)
+_COUNT = re.compile(
+    r"#\s*NUMBER (ALTERNATIVES|UNIQUE ORDERS)\s*:\s*([0-9]{1,15})\s*$", re.IGNORECASE
+)
+_TOTAL = re.compile(r"#\s*NUMBER VOTERS\s*:\s*([0-9]{1,15})\s*$", re.IGNORECASE)
 _MODIFIED = re.compile(r"#\s*MODIFICATION TYPE\s*:\s*(\w+)", re.IGNORECASE)
 _PLACE = re.compile(r"\{([^{}]*)\}|([^,{}\s][^,{}]*)")
 
@@ -73,9 +75,18 @@ def read_preflib(
     path = Path(path)
     name = source or path.name
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        raw = path.read_bytes()
+    except OSError as error:
+        raise DataError(
+            f"{str(path)!r} cannot be read: {error.strerror or error}. Give a PrefLib file.",
+            kind="unreadable",
+            source=name,
+        ) from None
+    try:
+        text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        text = path.read_text(encoding="latin-1")
+        text = raw.decode("latin-1")
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     # not splitlines(): a name may hold characters that it takes for line ends (0x85 in latin-1)
     lines = text.split("\n")
     ballots = _new_layout(lines, name) if _is_new(lines) else _old_layout(lines, name)
