@@ -1,12 +1,14 @@
 """Whatever is passed in: a result or a BayesfairError, never an exception of another kind."""
 
+import warnings
+
 import numpy as np
 import pytest
 import xarray as xr
 
 import bayesfair as bf
 from bayesfair.comparisons import Comparisons
-from bayesfair.errors import BayesfairError, DataError
+from bayesfair.errors import BayesfairError, BayesfairWarning, DataError
 
 WRONG = {
     "nothing": None,
@@ -28,10 +30,12 @@ def fitted():
 
 
 def only_ours(call):
-    try:
-        call()
-    except BayesfairError as error:
-        assert str(error)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BayesfairWarning)  # of items compared with themselves
+        try:
+            call()
+        except BayesfairError as error:
+            assert str(error)
 
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
@@ -102,7 +106,7 @@ def test_fits_and_what_is_read_off_them(fitted, wrong):
 def test_counts_too_large_to_count(n):
     def whole(counts):
         data = Comparisons.from_counts(["a", "b"], ["b", "a"], *counts)
-        bf.pl_consistency(bf.fit(data, seed=1, draws=400), data, seed=1, replicates=20)
+        bf.pl_consistency(bf.fit(data, seed=1, method="laplace"), data, seed=1, replicates=20)
 
     only_ours(lambda: whole(([n, 1], [1, 2])))
     if n > 2**53:
@@ -110,7 +114,7 @@ def test_counts_too_large_to_count(n):
             Comparisons.from_counts(["a"], ["b"], [n], [1])
     heavy = Comparisons.from_rankings([list("abc"), list("cba")], weight=[1e12, 1e12])
     with pytest.raises(DataError, match="too many to draw again"):
-        bf.pl_consistency(bf.fit(heavy, seed=1, draws=400), heavy, seed=1)
+        bf.pl_consistency(bf.fit(heavy, seed=1, method="laplace"), heavy, seed=1)
 
 
 @pytest.mark.parametrize("count", ["1_000", "1e19", "nan", "inf", "-3", "1e400", "0x1", "\u0661"])
