@@ -318,10 +318,11 @@ def collapse_counts(
     names = [np.array([*c.labels, None], dtype=object)[c.codes][kept] for c in (a, b)]
     shown = first
     if first is not None and not isinstance(first, str):
-        told = np.asarray(first)
-        if told.shape != (n,):
-            raise DataError(f"first has shape {told.shape}, expected one value for {n} rows.")
-        shown = np.tile(told[kept], 3)
+        told = encode(first)
+        if len(told.codes) != n:
+            raise DataError(f"first has {len(told.codes)} rows, left {n}; they must agree.")
+        words_of = np.array([*told.labels, None], dtype=object)
+        shown = np.tile(words_of[told.codes][kept], 3)
     taken = source.taken(kept)
     words = np.repeat(np.array(OUTCOMES[:3], dtype=object), int(kept.sum()))
     fields = build(
