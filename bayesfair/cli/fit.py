@@ -149,23 +149,28 @@ def _checks(tree: Any, comparisons: Any, seed: int) -> list[str]:
     """Return, in plain words, how well the model fits and how few comparisons its top hangs on."""
     import math
 
-    from bayesfair.errors import OptionError
+    from bayesfair.errors import BayesfairError
     from bayesfair.ranking import influence, pl_consistency
 
-    found = pl_consistency(tree, comparisons, seed=seed)
-    p = float(found["p_value"])
-    verdict = (
-        "fits badly: the pairs contradict one worth per item" if p < 0.05 else "is not refuted"
-    )
-    sentences = [
-        f"Check: one worth per item {verdict}. Inconsistency {float(found['inconsistency']):.3f}, "
-        f"{float(found['inconsistency_expected']):.3f} expected under the model (p = {p:.3g}); "
-        f"{int(found['cycles'])} triples in a circle, {float(found['cycles_expected']):.1f} "
-        "expected."
-    ]
+    sentences = []
+    try:
+        found = pl_consistency(tree, comparisons, seed=seed)
+    except BayesfairError as reason:
+        sentences.append(f"Check: whether one worth per item fits could not be judged: {reason}")
+    else:
+        p = float(found["p_value"])
+        verdict = (
+            "fits badly: the pairs contradict one worth per item" if p < 0.05 else "is not refuted"
+        )
+        sentences.append(
+            f"Check: one worth per item {verdict}. Inconsistency "
+            f"{float(found['inconsistency']):.3f}, {float(found['inconsistency_expected']):.3f} "
+            f"expected under the model (p = {p:.3g}); {int(found['cycles'])} triples in a circle, "
+            f"{float(found['cycles_expected']):.1f} expected."
+        )
     try:
         hangs = influence(tree, comparisons)
-    except OptionError as reason:
+    except BayesfairError as reason:
         return [*sentences, f"Check: no influence on the top could be computed: {reason}"]
     n, leader = float(hangs["flip_n"]), hangs.attrs["leader"]
     if math.isnan(n):
@@ -181,7 +186,7 @@ def _checks(tree: Any, comparisons: Any, seed: int) -> list[str]:
     more = f" and {len(few) - 4} more kinds" if len(few) > 4 else ""
     return [
         *sentences,
-        f"Check: without {n:g} of {comparisons.n_comparisons:g} comparisons "
+        f"Check: without {n:g} of {tree.attrs['n_comparisons']:g} comparisons "
         f"({100 * float(hangs['flip_share']):.2g} %) {hangs.attrs['flip_to']!r} would have the "
         f"highest worth instead of {leader!r}: {'; '.join(few[:4])}{more}.",
     ]
@@ -319,7 +324,8 @@ def render_fit(
             f"{found['ess_min']:.0f}, {found['divergences']} divergences)"
         )
     ties = {"none": "", "model": ", ties modelled", "half": ", ties as half a win each",
-            "drop": ", ties left out", "average": ", ties averaged over their orders"}  # fmt: skip
+            "drop": f", {numbers['n_ties_left_out'] or 0:g} ties left out",
+            "average": ", ties averaged over their orders"}  # fmt: skip
     partial = {"subset": ", unranked items were not on offer",
                "top": ", unranked items rank below"}  # fmt: skip
     lines = [

@@ -429,3 +429,18 @@ def test_ranks_that_stand_for_not_ranked_and_last_ties_are_named_on_the_command_
         fits[key] = {i["item"]: i["log_worth"]["mean"] for i in json.loads(text)["items"]}
     assert fits["toc"] == pytest.approx(fits["soi"], abs=1e-8)
     assert abs(fits["tied"]["c1"] - fits["soi"]["c1"]) > 0.003
+
+
+def test_the_report_says_how_many_ties_were_left_out_and_what_is_no_likelihood(capsys, tmp_path):
+    path = tmp_path / "d.csv"
+    rows = ["a,b,left,.7"] * 20 + ["b,a,left,.9"] * 18 + ["a,b,tie,.4"] * 3
+    path.write_text("left,right,winner,w\n" + "\n".join(rows) + "\n")
+    model = (path, "--model", "bradley_terry")
+    _, text, _ = run(capsys, *model, "--ties", "drop")
+    assert "38 duels of 2 items, 3 ties left out" in text
+    _, text, _ = run(capsys, *model, "--ties", "half")
+    assert "tempered to the power 1." in text and "no likelihood" in text
+    status, text, _ = run(capsys, *model, "--ties", "drop", "--weight", "w", "--check")
+    assert status == 0 and "could not be judged: weights that are no whole numbers" in " ".join(
+        text.split()
+    )
