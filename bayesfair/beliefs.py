@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from bayesfair.checks import check_choice, listed
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
-from bayesfair.kernels.best_arm import beta_best_mean
-from bayesfair.kernels.best_mean import gamma_best_mean
+from bayesfair.kernels.best_mean import beta_best_mean, gamma_best_mean
 from bayesfair.kernels.conjugate import BeliefTable, iter_parameters
 from bayesfair.kernels.continuous_arms import location_scale_best_arm
 from bayesfair.priors import DEFAULT_PRIOR, describe_prior, prior_table
@@ -63,16 +62,19 @@ class Beliefs:
         Raises
         ------
         OptionError
-            For ``"finite"`` rewards, whose mean has no distribution in closed form, and for beliefs
-            under a PyMC model.
+            For beliefs under a PyMC model, which are draws.
+        ConvergenceError
+            If the probabilities of the quadrature miss 1 by more than 1e-9.
         """
         import xarray as xr
 
         table = self.parameters
-        if table is None or self.family == "finite":
+        if table is None:
             raise OptionError(
-                "best_mean_probability is available for conjugate bernoulli, poisson and normal "
-                "beliefs; for others compare the draws of bayesfair.fit."
+                "best_mean_probability is available for conjugate beliefs; for those under a model "
+                "compare the draws of bayesfair.fit.",
+                kind="no_closed_form",
+                column="model",
             )
         if self.family == "normal":
             mean, kappa, a, b = np.moveaxis(table, -1, 0)
@@ -80,15 +82,23 @@ class Beliefs:
             scale = np.sqrt(b / (a * kappa))
             rows = location_scale_best_arm(2 * a, mean, scale)
         else:
-            best = beta_best_mean if self.family == "bernoulli" else gamma_best_mean
             rows = np.empty(table.shape[:-1])
             for t, row in enumerate(table):
                 again = t > 0 and np.array_equal(row, table[t - 1])
-                rows[t] = rows[t - 1] if again else best(row[:, 0], row[:, 1])
+                rows[t] = rows[t - 1] if again else self._best_mean(row)
         return xr.DataArray(
             rows, dims=("round", "arm"), coords=self.best_arm_probability.coords,
             name="best_mean_probability",
         )  # fmt: skip
+
+    def _best_mean(self, row: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self.family == "bernoulli":
+            return beta_best_mean(row[:, 0], row[:, 1])
+        if self.family == "poisson":
+            return gamma_best_mean(row[:, 0], row[:, 1])
+        from bayesfair.kernels.dirichlet_mean import dirichlet_best_mean
+
+        return dirichlet_best_mean(row, self.rewards.support)  # type: ignore[attr-defined]  # Finite
 
     def __repr__(self) -> str:
         n = self.best_arm_probability.sizes["round"]

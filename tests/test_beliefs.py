@@ -187,10 +187,13 @@ def test_best_mean_of_measurements_by_quadrature():
     assert found.best_mean_probability[0, 0].item() == pytest.approx(expected, abs=1e-9)
 
 
-def test_best_mean_is_refused_where_it_has_no_form():
-    found = module.beliefs(log("finite", delayed=False), family="finite")
-    with pytest.raises(OptionError, match="bernoulli, poisson and normal"):
-        _ = found.best_mean_probability
+def test_best_mean_of_two_ratings_is_that_of_successes():
+    # two levels are a Bernoulli reward on another scale
+    found = module.beliefs(empty_log(), family="finite", support=[1, 5], prior=[(3, 4), (2, 7)])
+    as_beta = module.beliefs(empty_log(), family="bernoulli", prior=[(4, 3), (7, 2)])
+    np.testing.assert_allclose(
+        found.best_mean_probability, as_beta.best_mean_probability, rtol=0, atol=1e-12
+    )
 
 
 # -- families, priors and what they cannot hold -------------------------------------------------

@@ -21,7 +21,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.kernels.quadrature import unit_nodes
+from bayesfair.kernels.quadrature import require_sum_of_one, unit_nodes
 
 __all__ = ["LOWEST_DF", "location_scale_best_arm", "student_cdf"]
 
@@ -335,7 +335,12 @@ def location_scale_best_arm(
     Returns
     -------
     (..., k) array
-        To 1e-9 or better; sums to 1 within 1e-10.
+        To 1e-10; sums to 1.
+
+    Raises
+    ------
+    ConvergenceError
+        If a sum misses 1 by more than 1e-9.
     """
     k = loc.shape[-1]
     out = np.empty(loc.shape)
@@ -350,4 +355,4 @@ def location_scale_best_arm(
         *panel_rule(),
         out.reshape(-1, k),
     )
-    return out
+    return require_sum_of_one(out, "which reward is the highest")

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.kernels.finite_arms import levels_best_arm, tie_rules
+from bayesfair.kernels.quadrature import require_sum_of_one
 
 __all__ = ["count_best_arm", "levels_needed"]
 
@@ -172,6 +173,11 @@ def count_best_arm(
     -------
     (..., k) array
         Ties split evenly; sums to 1. Truncation leaves out less than 1e-15.
+
+    Raises
+    ------
+    ConvergenceError
+        If a sum misses 1 by more than 1e-9.
     """
     k = mean.shape[-1]
     out = np.empty(mean.shape)
@@ -185,4 +191,4 @@ def count_best_arm(
         *tie_rules(k),
         out.reshape(-1, k),
     )
-    return out
+    return require_sum_of_one(out, "which count is the highest")

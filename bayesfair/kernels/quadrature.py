@@ -1,4 +1,4 @@
-"""Gauss-Legendre nodes on [0, 1], cached per size."""
+"""Gauss-Legendre nodes on [0, 1], cached per size, and the check that probabilities sum to 1."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["n_tie_nodes", "unit_nodes"]
+from bayesfair.errors import ConvergenceError
+
+__all__ = ["SUM_TOLERANCE", "n_tie_nodes", "require_sum_of_one", "unit_nodes"]
+
+SUM_TOLERANCE = 1e-9
+"""Probabilities of a quadrature that miss 1 by more than this are an error, never a number."""
 
 
 @lru_cache(maxsize=64)
@@ -40,3 +45,37 @@ def n_tie_nodes(k: int) -> int:
         if gauss + choices < math.log(1e-16):
             return n
     return most
+
+
+def require_sum_of_one(probability: NDArray[np.float64], what: str) -> NDArray[np.float64]:
+    """Return probabilities over the last axis if they sum to 1; NaN (not on offer) is left out.
+
+    Raises
+    ------
+    ConvergenceError
+        With the kind ``"quadrature"`` and the largest miss as its value, if a sum misses 1 by more
+        than `SUM_TOLERANCE`, or a probability lies below 0 by as much.
+
+    Examples
+    --------
+    >>> require_sum_of_one(np.array([0.25, 0.75]), "which arm is best")
+    array([0.25, 0.75])
+    """
+    flat = probability.reshape(-1, probability.shape[-1])
+    absent = np.isnan(flat)
+    miss = np.abs(np.where(absent, 0.0, flat).sum(axis=1) - 1)
+    miss[absent.all(axis=1)] = 0.0
+    low = float(np.min(flat, initial=0.0, where=~absent))
+    worst = float(miss.max(initial=0.0))
+    # a NaN where an arm is on offer is caught by the sum of the others
+    if worst > SUM_TOLERANCE or low < -SUM_TOLERANCE:
+        at = int(miss.argmax())
+        raise ConvergenceError(
+            f"the quadrature did not resolve {what}: the {flat.shape[1]} probabilities sum to 1 "
+            f"{flat[at][~absent[at]].sum() - 1:+.3g}, the least is {low:.2g}; allowed is "
+            f"{SUM_TOLERANCE:g}. Their parameters lie beyond what double precision resolves: use a "
+            "prior of more weight, or fewer rounds.",
+            kind="quadrature",
+            value=worst,
+        )
+    return probability

@@ -3,10 +3,11 @@ r"""Thompson sampling on Bernoulli arms, with P(theta_i is the largest mean) log
 .. math:: \pi_t(i) = \int f_i \prod_{j \ne i} F_j
 
 in the scale :math:`s = \arcsin\sqrt\theta`, where a Beta(a, b) density with 2a and 2b whole is an
-entire function with tails no heavier than normal ones of standard deviation
-:math:`1/(2\sqrt{a+b-1})`. A composite Gauss-Legendre grid covers the part where the largest mean
-can lie. Tables of every arm's F and f/F on that grid are kept; a round replaces those of the arm
-that learned something by the recurrences
+entire function with a standard deviation of :math:`1/(2\sqrt{a+b-1})` at its mode and tails no
+heavier than normal ones of :math:`1/\sqrt{2(a+b-1)}`, which it has where a or b is small. A
+composite Gauss-Legendre grid covers the part where the largest mean can lie. Tables of every arm's
+F and f/F on that grid are kept; a round replaces those of the arm that learned something by the
+recurrences
 
 .. math:: I_x(a+1,b) = I_x(a,b) - \frac{x^a y^b}{a B(a,b)}, \qquad
           I_x(a,b+1) = I_x(a,b) + \frac{x^a y^b}{b B(a,b)} ,
@@ -24,13 +25,16 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.kernels.quadrature import unit_nodes
+from bayesfair.errors import ConvergenceError
+from bayesfair.kernels.quadrature import SUM_TOLERANCE, unit_nodes
 from bayesfair.kernels.simulate import choose
 
 __all__ = ["beta_best_mean_on_grid", "run_thompson"]
 
 _N = 16
-_REACH = 8.0  # standard deviations beyond which an arm has no mass (1e-15)
+_REACH = 8.0  # standard deviations at the mode beyond which an arm has no mass (1e-12)
+_FAR_REACH = 11.4  # ... where a or b is below `_FEW`, whose tails are wider by the root of 2
+_FEW = 20.0
 _PANEL = 2.6  # standard deviations that one panel of 16 nodes resolves
 _MOVED = 0.5  # lay a new grid when a centre has moved by this many standard deviations
 _NARROWED = 1.5  # ... or the pulls of an arm have grown by this factor
@@ -72,12 +76,19 @@ def _centre(a, b):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _lay_edges(centre, sd, edges):  # type: ignore[no-untyped-def]
+def _reach(a, b):  # type: ignore[no-untyped-def]
+    """How many standard deviations the arm reaches to either side of its mode."""
+    return _FAR_REACH if min(a, b) < _FEW else _REACH
+
+
+@numba.njit(cache=True, nogil=True)
+def _lay_edges(a, b, centre, sd, edges):  # type: ignore[no-untyped-def]
     """Fill panel edges over the part where the largest mean can lie; return how many panels."""
     low, high = 0.0, 0.0
     for j in range(centre.shape[0]):
-        low = max(low, centre[j] - _REACH * sd[j])
-        high = max(high, centre[j] + _REACH * sd[j])
+        reach = _reach(a[j], b[j]) * sd[j]
+        low = max(low, centre[j] - reach)
+        high = max(high, centre[j] + reach)
     high = min(high, 0.5 * math.pi)
     x = low
     n = 0
@@ -85,8 +96,9 @@ def _lay_edges(centre, sd, edges):  # type: ignore[no-untyped-def]
     while x < high:
         length = high - x
         for j in range(centre.shape[0]):
-            if x < centre[j] + _REACH * sd[j]:
-                begins = centre[j] - _REACH * sd[j] - x
+            reach = _reach(a[j], b[j]) * sd[j]
+            if x < centre[j] + reach:
+                begins = centre[j] - reach - x
                 length = min(length, max(_PANEL * sd[j], begins))
         x += length
         if high - x < 1e-12 or n + 2 >= edges.shape[0]:
@@ -181,7 +193,7 @@ def _integrate(cdf, ratio, product, m, row):  # type: ignore[no-untyped-def]
         row[i] = total
         whole += total
     for i in range(k):
-        row[i] /= whole  # quadrature leaves it within 1e-8 of 1
+        row[i] /= whole  # the caller refuses what is not within 1e-9 of 1
     return whole
 
 
@@ -190,8 +202,8 @@ def _run(alpha, beta, theta, decide, pay, known_at, order, rule, arm, reward, pi
     n_rounds, k = pi.shape
     drifting = theta.shape[0] > 1
     a, b = alpha.copy(), beta.copy()
-    # panels: at most 2 * 8 / 2.6 per arm, as many as its neighbours leave
-    most = 8 * k + 8
+    # panels: at most 2 * 11.4 / 2.6 per arm, as many as its neighbours leave
+    most = 10 * k + 10
     edges = np.empty(most + 1)
     size = most * _N
     sin2, half, weight, product = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
@@ -229,7 +241,7 @@ def _run(alpha, beta, theta, decide, pay, known_at, order, rule, arm, reward, pi
                 for j in range(k):
                     centre[j], sd[j] = _centre(a[j], b[j])
                     at_pulls[j] = a[j] + b[j]
-                n_panels = _lay_edges(centre, sd, edges)
+                n_panels = _lay_edges(a, b, centre, sd, edges)
                 _fill(a, b, edges, n_panels, rule, grid, tables)
                 m = n_panels * _N
                 stale, age = False, 0
@@ -263,6 +275,11 @@ def run_thompson(
     arm, reward, selection_probability : (T,), (T,) and (T, k) arrays
     worst : float
         Largest distance of a row's sum from 1 before it was rescaled.
+
+    Raises
+    ------
+    ConvergenceError
+        If it is above 1e-9.
     """
     n_rounds, k = known[0].shape[0], prior.shape[0]
     arm, reward = np.empty(n_rounds, np.int32), np.empty(n_rounds)
@@ -278,13 +295,21 @@ def run_thompson(
         reward,
         pi,
     )
+    if not worst <= SUM_TOLERANCE:
+        raise ConvergenceError(
+            "the quadrature did not resolve which Beta mean is the largest: in one of "
+            f"{n_rounds} rounds the {k} probabilities miss 1 by {worst:.3g}, allowed is "
+            f"{SUM_TOLERANCE:g}. Use a prior of more weight, or fewer rounds.",
+            kind="quadrature",
+            value=float(worst),
+        )
     return arm, reward, pi, float(worst)
 
 
 @numba.njit(cache=True, nogil=True)
 def _one(a, b, rule, row):  # type: ignore[no-untyped-def]
     k = a.shape[0]
-    most = 8 * k + 8
+    most = 10 * k + 10
     edges = np.empty(most + 1)
     size = most * _N
     grid = (np.empty(size), np.empty(size), np.empty(size))
@@ -292,7 +317,7 @@ def _one(a, b, rule, row):  # type: ignore[no-untyped-def]
     centre, sd = np.empty(k), np.empty(k)
     for j in range(k):
         centre[j], sd[j] = _centre(a[j], b[j])
-    n_panels = _lay_edges(centre, sd, edges)
+    n_panels = _lay_edges(a, b, centre, sd, edges)
     _fill(a, b, edges, n_panels, rule, grid, tables)
     return _integrate(tables[1], tables[2], np.empty(size), n_panels * _N, row)
 

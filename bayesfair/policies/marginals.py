@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.errors import ConvergenceError
-from bayesfair.kernels.best_arm import bernoulli_best_arm, beta_best_mean
+from bayesfair.kernels.best_arm import bernoulli_best_arm
+from bayesfair.kernels.best_mean import beta_best_mean, gamma_best_mean
+from bayesfair.kernels.quadrature import require_sum_of_one
 from bayesfair.policies.base import State
 from bayesfair.rewards import Finite, Rewards
 
@@ -75,7 +76,7 @@ def best_mean_probability(state: State) -> NDArray[np.float64]:
     Raises
     ------
     ConvergenceError
-        If probabilities sum to 1 only outside 1e-6, or one lies below -1e-9.
+        If the probabilities of the quadrature miss 1 by more than 1e-9.
     """
     if state.family == "bernoulli":
         pi = beta_best_mean(*state.beta)
@@ -85,21 +86,13 @@ def best_mean_probability(state: State) -> NDArray[np.float64]:
         mean, kappa, shape, scale = _normal_posterior(state)
         pi = StudentT(2 * shape, mean, np.sqrt(scale / (shape * kappa))).best_arm_probability()
     elif state.family == "poisson":
-        from bayesfair.kernels.best_mean import gamma_best_mean
-
         pi = gamma_best_mean(state.prior[:, 0] + state.total, state.prior[:, 1] + state.pulls)
     else:
         from bayesfair.kernels.dirichlet_mean import dirichlet_best_mean
 
         assert state.levels is not None and state.support is not None
         pi = dirichlet_best_mean(state.prior + state.levels, state.support)
-    if not (abs(pi.sum() - 1) <= 1e-6 and pi.min() >= -1e-9):
-        raise ConvergenceError(
-            f"quadrature did not resolve which mean is the largest ({state.family} rewards, "
-            f"{pi.size} arms, up to {state.pulls.max():g} plays): probabilities sum to 1 "
-            f"{pi.sum() - 1:+.3g}, the least is {pi.min():.2g}. Use "
-            "prior weights of at least 1/2, fewer rounds, or another rule, such as SDTS."
-        )
+    require_sum_of_one(pi, f"which mean is the largest ({state.family} rewards)")
     pi = np.maximum(pi, 0.0)
     return np.asarray(pi / pi.sum())
 

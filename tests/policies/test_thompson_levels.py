@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from bayesfair.errors import ConvergenceError, DataError, OptionError
+from bayesfair.errors import ConvergenceError, DataError
 from bayesfair.kernels.dirichlet_mean import dirichlet_best_mean, dirichlet_mean_cdf
 from bayesfair.policies import Thompson
 from bayesfair.rewards import Finite
@@ -142,13 +142,10 @@ def test_the_law_of_a_mean_next_to_an_end(n, end, z):
     assert (found if end == "low" else 1 - found) == pytest.approx(expected, abs=2 / n)
 
 
-def test_priors_that_cannot_be_computed_are_refused():
-    with pytest.raises(OptionError, match="below 1/2 on more than two levels"):
-        Thompson().start(2, "finite", support=[0, 1, 2], prior=[0.5, 0.4, 0.5])
-    # with two levels the mean is a Beta variable: allowed, but the sum is watched
-    state = Thompson().start(2, "finite", support=[0, 1], prior=[0.1, 0.1])
-    with pytest.raises(ConvergenceError, match="prior weights of at least 1/2"):
-        Thompson().selection_probability(state)
+def test_small_priors_are_computed():
+    for support, prior in (([0, 1, 2], [0.1, 0.2, 0.3]), ([0, 1], [0.1, 0.1])):
+        state = Thompson().start(2, "finite", support=support, prior=prior)
+        np.testing.assert_allclose(Thompson().selection_probability(state), 0.5, atol=1e-10)
 
 
 def test_probabilities_that_do_not_sum_to_1_are_an_error(monkeypatch):
