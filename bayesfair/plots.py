@@ -242,7 +242,7 @@ def plot_selection(audit: Any, *, ax: Axes | None = None) -> Axes:
         If the audit has no rounds.
     """
     numbers = audit if isinstance(audit, dict) else audit.to_dict()
-    n_rounds, arms = numbers["log"]["n_rounds"], numbers["arms"]
+    n_rounds, arms = numbers["log"]["n_judged"], numbers["arms"]
     if not n_rounds:
         raise OptionError("an audit of no rounds has no selection to draw.")
     logged = numbers["log"]["selection"] == "full"

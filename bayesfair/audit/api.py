@@ -3,71 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bayesfair.audit.criterion import Criterion, finite_or_text
-from bayesfair.audit.findings import log_findings
+from bayesfair.audit.conclusion import Question, conclude
+from bayesfair.audit.criterion import Criterion, check_judge, eps2_options, finite_or_text
 from bayesfair.audit.group import AuditGroup
-from bayesfair.audit.objective import (
-    Objective,
-    Part,
-    evaluate,
-    parts_from_cells,
-    with_draw_axis,
+from bayesfair.audit.result import Audit
+from bayesfair.audit.running import (
+    check_log,
+    iter_results,
+    most_offered,
+    n_threads,
+    parts_of,
+    start_of,
 )
-from bayesfair.audit.result import Audit, Settings
-from bayesfair.audit.running import check_log, iter_results, n_threads, parts_of, start_of
 from bayesfair.audit.state import AuditState
 from bayesfair.audit.summary import Summary, summarise
-from bayesfair.checks import as_generator, check_in_range, did_you_mean, listed
+from bayesfair.checks import check_in_range, did_you_mean
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
-from bayesfair.inference.contract import family_of_models, label_of
-from bayesfair.kernels.stream_state import ROUNDING
-from bayesfair.notices import unique
-from bayesfair.priors import describe_prior
-from bayesfair.rewards import Bernoulli, Rewards
+from bayesfair.inference.contract import family_of_models
+from bayesfair.rewards import Rewards
 from bayesfair.sufficient import check_support, choose_family, seen_levels
 
-__all__ = ["Question", "audit", "conclude"]
+__all__ = ["audit"]
 
 _OPTIONS = (
     "eps1", "eps2", "delta", "divergence", "reward_divergence", "family", "prior", "support",
-    "model", "beliefs_model", "truth", "objective", "tolerance", "draws", "seed", "arm_groups",
+    "model", "beliefs_model", "truth", "objective", "tolerance", "draws", "seed", "from_round",
+    "judge", "arm_groups",
 )  # fmt: skip
 
 _NO_FILE = ("memory", "data frame")
 """Sources that are no names of files."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Question:
-    """The options of an audit that apply to every group alike."""
-
-    criterion: Criterion
-    tolerance: float | None
-    family: str
-    prior: Any
-    model: Any
-    beliefs_model: Any
-    truth: Rewards | None
-    objective: bool
-    draws: int
-    seed: Any
-    options: Mapping[str, Any]
-    progress: Callable[[int], None] | None
-    support: NDArray[np.float64] | None = None
-
-
 def audit(
     data: Any,
     *,
     eps1: float = 2.0,
-    eps2: float = 0.05,
+    eps2: float | None = None,
     delta: float = 0.05,
     divergence: str = "total_variation",
     reward_divergence: str | None = None,
@@ -81,6 +59,8 @@ def audit(
     tolerance: float | None = None,
     draws: int = 4000,
     seed: Any = None,
+    from_round: int = 0,
+    judge: str = "both",
     arm_groups: Mapping[str, str] | None = None,
     progress: Callable[[int], None] | None = None,
     **model_options: Any,
@@ -97,8 +77,10 @@ def audit(
     data : History, HistoryScan, or mapping of label to them
         What was logged. A mapping (``by=``) is audited group by group.
     eps1, eps2, delta : float
-        The criterion. ``delta`` concerns the objective verdict only: ``fair`` from a posterior
-        probability 1 - delta on, ``unfair`` up to delta.
+        The criterion. ``eps2=None`` means min(.05, 1/(2k)), where k is the most arms on offer in
+        one round, the same for all groups; it is fixed where the log begins, and a later part with
+        more arms on offer keeps it. ``delta`` concerns the objective verdict only: ``fair`` from a
+        posterior probability 1 - delta on, ``unfair`` up to delta.
     divergence, reward_divergence : str
         D between decisions; D between rewards (default the same): total_variation, kl, hellinger,
         chi2, jensen_shannon, wasserstein.
@@ -128,6 +110,12 @@ def audit(
         Posterior draws.
     seed : int or Generator
         Required wherever something is drawn.
+    from_round : int
+        First round that is judged, counted from 0 at the start of the log (of each group). The
+        rounds before it serve the beliefs alone: every number is of the judged rounds.
+    judge : str
+        Whose verdict is the top one: ``"subjective"``, ``"objective"``, or ``"both"``: unfair if
+        either is, fair only if both are; the objective one where `truth` is given.
     arm_groups : mapping of label to group, optional
         Also report pairs between and within groups of arms.
     progress : callable, optional
@@ -181,10 +169,13 @@ def audit(
             "seed= is required: the objective part draws from a posterior, and a result that "
             "cannot be repeated is no audit. Give an int or a Generator, or objective=False."
         )
+    check_judge(judge, objective)
     criterion = Criterion(
         eps1=eps1,
-        eps2=eps2,
+        **eps2_options(eps2, 0 if eps2 is not None else _eps2_arms(data, prior)),
         delta=delta,
+        from_round=from_round,
+        judge=judge,
         divergence=divergence,
         reward_divergence=reward_divergence or divergence,
         tolerance=1e-9 if tolerance is None else tolerance,
@@ -220,6 +211,17 @@ def audit(
             "prior= is an audit of several logs, and this is one log: give prior=earlier[label]."
         )
     return _grouped(_audit_one(data, question), arm_groups)
+
+
+def _eps2_arms(data: Any, prior: Any) -> int:
+    """Return for how many arms the default eps2 is made: kept from where the log began."""
+    if isinstance(prior, AuditGroup):
+        prior = next(iter(prior.audits.values()))
+    earlier = getattr(prior, "state", prior)
+    if isinstance(earlier, AuditState) and earlier.eps2_arms is not None:
+        return earlier.eps2_arms
+    logs = list(data.values()) if isinstance(data, Mapping) else [data]
+    return max((most_offered(log) for log in logs), default=1)
 
 
 def _grouped(result: Audit, arm_groups: Mapping[str, str] | None) -> Audit:
@@ -264,7 +266,11 @@ def _audit_one(data: Any, question: Question) -> Audit:
         return result
     from bayesfair.performance import utility
 
-    found = utility(data, question.truth)
+    first = min(question.criterion.from_round, data.n_rounds)
+    if first == data.n_rounds:
+        return result
+    truth = question.truth[first:] if question.truth.batch_shape else question.truth
+    found = utility(data.rounds(first, data.n_rounds), truth)
     return replace(result, extra={"utility": _finite(found.to_dict())})
 
 
@@ -290,6 +296,8 @@ def _summarise_log(data: Any, question: Question) -> tuple[Summary, list[str]]:
     if first is None or first.n_rounds == 0:
         raise DataError(f"{getattr(data, 'source', 'the log')} has no rounds to audit.")
     start, note = start_of(data, question.family, question.prior, first, question.support)
+    if question.criterion.eps2_arms is not None:
+        start = replace(start, eps2_arms=question.criterion.eps2_arms)
     notes = [note] if note else []
     if isinstance(question.prior, Audit):
         notes += _same_log_again(question.prior.summary, first)
@@ -301,8 +309,9 @@ def _summarise_log(data: Any, question: Question) -> tuple[Summary, list[str]]:
     threads = n_threads()
     total: Summary | None = None
     state = start
-    for part, result in iter_results(data, start, question.criterion, threads=threads):
-        summary = summarise(part, state, question.criterion, result, threads)
+    for part, result, begin in iter_results(data, start, question.criterion, threads=threads):
+        summary = summarise(part, begin, question.criterion, result, threads)
+        summary = replace(summary, start=state)
         total = summary if total is None else total.merged(summary)
         state = summary.end
         if question.progress is not None:
@@ -328,121 +337,3 @@ def _same_log_again(earlier: Summary, part: History) -> list[str]:
         f"{source} is the name of the last log in the audit that this one continues: is it the "
         "same log again? Then its rounds count twice."
     ]
-
-
-def conclude(summary: Summary, question: Question, notes: list[str], data: Any) -> Audit:
-    """Add tolerance, objective part and notices to a summary."""
-    notices = [*notes, *summary.notices, *summary.repairs.sentences(), *log_findings(summary)]
-    tolerance = question.criterion.tolerance
-    if question.tolerance is None and summary.selection == "full":
-        unit = summary.resolution.unit
-        if unit > tolerance:
-            tolerance = unit + ROUNDING
-            notices.append(
-                f"The selection probabilities were logged to about {unit:.1g}; excesses up to that "
-                "are not counted as violations (tolerance= changes this)."
-            )
-    criterion = replace(question.criterion, tolerance=tolerance)
-    regret = objective = None
-    if question.objective:
-        rng = as_generator(0 if question.seed is None else question.seed)
-        objective, more = _objective(summary, question, rng, data)
-        notices += more
-        regret = objective.regret_estimate(rng, exact=question.truth is not None)
-    else:
-        notices.append("The objective part was left out on request (objective=False).")
-    if objective is not None and objective.error > 1e-12:
-        notices.append(
-            f"Objective regret per round comes from a histogram of the logged probabilities; its "
-            f"binning error is at most {objective.error:.1e}."
-        )
-    if len(summary.arms) == 1:
-        notices.append("There is one arm only: no pair to compare, and P* is 1.")
-    if not criterion.is_total_variation:
-        from bayesfair.fairness import guarantee_note
-
-        notices.append(guarantee_note(criterion.divergence, criterion.reward_divergence))
-    model = question.model
-    model_name = "truth" if question.truth is not None else (
-        "conjugate" if model is None else label_of(model)
-    )  # fmt: skip
-    settings = Settings(
-        family=summary.start.family,
-        model=model_name if question.objective else None,
-        prior=_prior_words(summary, question),
-        seed=int(question.seed) if isinstance(question.seed, (int, np.integer)) else None,
-        draws=question.draws,
-        beliefs_model=None if question.beliefs_model is None else label_of(question.beliefs_model),
-    )
-    return Audit(
-        criterion=criterion,
-        settings=settings,
-        summary=summary,
-        objective=objective,
-        regret_objective=regret,
-        findings=unique(notices),
-        model_options=_model_options(question),
-    )
-
-
-def _model_options(question: Question) -> dict[str, Any]:
-    """Return the options that went to the model of the true rewards."""
-    if question.model is None:
-        return {}
-    from bayesfair.audit.general import model_options
-
-    return model_options(question)["model"]
-
-
-def _prior_words(summary: Summary, question: Question) -> str:
-    """Return the conjugate prior in words, unless models take its place everywhere."""
-    drawn = question.objective and question.truth is None
-    if question.beliefs_model is not None and (question.model is not None or not drawn):
-        return "that of the models, see the notices"
-    return describe_prior(summary.start.prior, summary.start.family, summary.arms)
-
-
-def _objective(
-    summary: Summary, question: Question, rng: np.random.Generator, data: Any
-) -> tuple[Objective, list[str]]:
-    """Return the objective part from known rewards, a model's posterior, or the conjugate one."""
-    k, sums = len(summary.arms), summary.sums
-    notices: list[str] = []
-    if question.truth is not None:
-        rewards = with_draw_axis(question.truth)
-        if rewards.n_arms != k:
-            raise OptionError(
-                f"truth has {rewards.n_arms} arms, the log has {k}: {listed(summary.arms)}."
-            )
-        notices.append("The objective part is exact: it uses the known true rewards given.")
-        if question.truth.batch_shape:
-            from bayesfair.audit.moving_truth import objective_by_round
-
-            return objective_by_round(data, question.truth, question.criterion), notices
-    elif question.model is not None:
-        from bayesfair.audit.general import parts_under_model
-
-        parts, notices = parts_under_model(data, summary, question)
-        return evaluate(parts, question.criterion), notices
-    elif question.beliefs_model is not None:
-        from bayesfair.audit.general import posterior_of_log
-
-        rewards = posterior_of_log(data, summary.start, question.draws, rng, question.support)
-        notices.append(
-            "The true rewards are drawn from the conjugate posterior of the whole log, not from "
-            "the model of the beliefs; model= chooses another."
-        )
-    elif summary.start.family == "bernoulli":
-        table = summary.end.posterior
-        draws = rng.beta(table[:, 0], table[:, 1], size=(question.draws, k))
-        rewards = Bernoulli(draws, arms=summary.arms)
-    else:
-        from bayesfair.audit.general import posterior_rewards
-
-        rewards = posterior_rewards(summary, question.draws, rng)
-    if summary.selection == "none":
-        shares = sums.plays / max(sums.n_rounds, 1)
-        parts = [Part(None, sums.n_rounds, rewards, None, shares)]
-    else:
-        parts = parts_from_cells(summary.cells, rewards, k)
-    return evaluate(parts, question.criterion), notices

@@ -14,7 +14,7 @@ from bayesfair.audit.cells import FullCell
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.pairs import bernoulli_means, find_pairs
 from bayesfair.audit.result import Audit
-from bayesfair.audit.running import parts_of
+from bayesfair.audit.running import judged_part, parts_of
 from bayesfair.checks import did_you_mean, listed
 from bayesfair.errors import ArmError, OptionError
 from bayesfair.kernels.stream import TOLERANCES
@@ -79,7 +79,7 @@ class GroupPairs:
         for g, (one, other) in enumerate(self.pairs):
             mask, smallest = self.between(one, other), float(self.smallest_eps2[g])
             largest = [float(m[mask].max(initial=0.0)) for m in maxima if mask.any()]
-            fair = smallest <= criterion.eps2 + criterion.tolerance
+            fair = smallest <= criterion.allowed
             entries.append(
                 {
                     "group": one,
@@ -115,7 +115,7 @@ def with_arm_groups(audit: Audit, arm_groups: Mapping[str, str]) -> Audit:
     missing = [arm for arm in arms if arm not in groups]
     if missing:
         raise ArmError(f"arm_groups has no group for {listed(missing)}; every arm needs one.")
-    if not audit.auditable:
+    if audit.summary.selection != "full":
         raise OptionError("arm_groups compares pairs of arms and needs the whole decision rule.")
     if audit.summary.start.family != "bernoulli":
         raise OptionError("arm_groups is available for Bernoulli rewards.")
@@ -139,7 +139,8 @@ def _found(audit: Audit, pairs: NDArray[np.bool_]) -> tuple[float, NDArray[np.in
     """Return the smallest eps2 of some pairs of arms, and the counts of violating rounds."""
     criterion, state = audit.criterion, audit.summary.start
     smallest, counts = 0.0, np.zeros(len(TOLERANCES), np.int64)
-    for part in parts_of(audit.data):
+    for whole in parts_of(audit.data):
+        part, state = judged_part(whole, state, criterion.from_round)
         assert part.selection_probability is not None
         found = find_pairs(
             part.selection_probability,

@@ -20,6 +20,7 @@ __all__ = [
     "QUESTIONS",
     "VERDICTS",
     "Criterion",
+    "check_judge",
     "default_eps2",
     "eps2_options",
     "finite_or_text",
@@ -117,7 +118,9 @@ class Criterion:
         if k is None:
             return "asked for"
         if default_eps2(k) == LARGEST_EPS2:
-            return f"the default for up to 10 arms on offer in a round: {LARGEST_EPS2:g}"
+            return (
+                f"the default for up to 10 arms on offer in a round, min({LARGEST_EPS2:g}, 1/(2k))"
+            )
         return (
             f"the default min({LARGEST_EPS2:g}, 1/(2k)) for the {k} arms on offer at most in one "
             "round"
@@ -148,13 +151,18 @@ class Criterion:
         """
         return self.eps2 + self.tolerance - TOLERANCES[0] if self.tolerance_given else self.eps2
 
-    def count_at(self, counts: NDArray[np.int64]) -> int:
+    def count_at(self, counts: NDArray[Any]) -> int:
         """Return the violating rounds at `tolerance`, from counts for every rung of the ladder."""
         if self.tolerance_given:
             return int(counts[0])
         ladder = np.array(TOLERANCES)
         step = int(np.searchsorted(ladder, self.tolerance * (1 - 1e-12)))
         return int(counts[min(step, len(ladder) - 1)])
+
+    @property
+    def allowed(self) -> float:
+        """The largest excess that does not violate."""
+        return self.eps2 + self.tolerance
 
     @property
     def is_total_variation(self) -> bool:
@@ -164,7 +172,7 @@ class Criterion:
     def require_same(self, other: Criterion) -> None:
         """Raise unless summaries made under both criteria can be merged."""
         names = ["eps1", "eps2", "delta", "divergence", "reward_divergence", "tolerance_given"]
-        names += ["from_round", "judge"]
+        names.append("from_round")
         if self.tolerance_given and other.tolerance_given:
             names.append("tolerance")
         for name in names:
@@ -200,6 +208,18 @@ def eps2_options(eps2: float | None, k: int) -> dict[str, Any]:
     if eps2 is not None:
         return {"eps2": eps2, "eps2_arms": None}
     return {"eps2": default_eps2(k), "eps2_arms": k}
+
+
+def check_judge(judge: str, objective: bool) -> None:
+    """Raise if the verdict is asked of a part that is left out."""
+    if judge == "objective" and not objective:
+        raise OptionError(
+            "judge='objective' asks for the verdict of the part that objective=False leaves out; "
+            "leave one of them out.",
+            kind="options_exclude",
+            column="judge",
+            value=judge,
+        )
 
 
 def top_verdict(

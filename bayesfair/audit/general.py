@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from bayesfair.audit.objective import Part, parts_from_cells
 from bayesfair.audit.pairs import PairFindings, bernoulli_means, find_pairs
 from bayesfair.audit.state import AuditState
 from bayesfair.audit.summary import Summary, cells_of, summarise
+from bayesfair.audit.violations import JudgedRounds
 from bayesfair.beliefs import belief_start, beliefs, coded_rewards, iter_beliefs
 from bayesfair.errors import OptionError
 from bayesfair.history import History
@@ -43,6 +45,10 @@ __all__ = [
 ]
 
 
+type Judged = list[tuple[JudgedRounds, "Rewards"]]
+"""Rounds in order, with the draws of their true rewards."""
+
+
 class GeneralResult(NamedTuple):
     """What the general path finds in a part; the fields mean what they mean in `StreamResult`."""
 
@@ -52,6 +58,8 @@ class GeneralResult(NamedTuple):
     worst_round: int
     worst_pair: tuple[int, int]
     n_violating: NDArray[np.int64]
+    first_violating: NDArray[np.int64]
+    last_violating: NDArray[np.int64]
     regret: NDArray[np.float64]
     p_best_chosen: NDArray[np.float64]
     p_best_sum: NDArray[np.float64]
@@ -110,6 +118,8 @@ def general_result(
 def general_end(part: History, state: AuditState) -> BeliefTable:
     """Return the beliefs after a part."""
     table: BeliefTable = state.beliefs
+    if not part.n_rounds:
+        return table
     coded = coded_rewards(part, state.family, table.support)
     end = run_parameters(state.family, table, part.arm, coded, part.known_at)
     return end if part.selection_probability is None else _with_last_round(end, part, table)
@@ -150,9 +160,10 @@ def _result(
     known = np.nan_to_num(pi) if pi is not None else None
     if found is None:
         grid, ladder = len(criterion.grid), len(TOLERANCES)
+        nowhere = np.full(ladder, -1)
         found = PairFindings(
-            np.zeros(grid), -np.inf, -1, (-1, -1), np.zeros(ladder, np.int64), np.zeros(n),
-            np.full((n, 2), -1),
+            np.zeros(grid), -np.inf, -1, (-1, -1), np.zeros(ladder, np.int64), nowhere, nowhere,
+            np.zeros(n), np.full((n, 2), -1),
         )  # fmt: skip
     offered = part.offered
     return GeneralResult(
@@ -175,6 +186,8 @@ def _result(
         worst_round=found.worst_round,
         worst_pair=found.worst_pair,
         n_violating=found.n_violating,
+        first_violating=found.first_violating,
+        last_violating=found.last_violating,
         smallest_eps2=found.smallest_eps2 if want_rounds and pi is not None else None,
         pair=found.pair if want_rounds and pi is not None else None,
         best_rows=best,
@@ -225,27 +238,30 @@ def audit_with_beliefs_model(data: Any, question: Any) -> tuple[Summary, list[st
         raise OptionError("seed= is required with beliefs_model=: its beliefs are drawn.")
     options = model_options(question)["beliefs_model"]
     found = beliefs(data, model=question.beliefs_model, seed=question.seed, **options)
-    best = found.best_arm_probability.values
     criterion = question.criterion
+    skipped = min(criterion.from_round, data.n_rounds)
+    part, believed = data.rounds(skipped, data.n_rounds), found.rewards[skipped:]
+    best = found.best_arm_probability.values[skipped:]
     pairs = None
-    if data.selection_probability is not None:
-        size = max(1, 2_000_000 // data.n_arms**2)
+    if part.selection_probability is not None:
+        size = max(1, 2_000_000 // part.n_arms**2)
         pairs = find_pairs(
-            data.selection_probability,
+            part.selection_probability,
             (
-                (a, min(a + size, data.n_rounds),
-                 found.rewards[a : a + size].divergence(criterion.reward_divergence))
-                for a in range(0, data.n_rounds, size)
+                (a, min(a + size, part.n_rounds),
+                 believed[a : a + size].divergence(criterion.reward_divergence))
+                for a in range(0, part.n_rounds, size)
             ),
             criterion,
         )  # fmt: skip
-    changed = np.ones(data.n_rounds, dtype=bool)
+    changed = np.ones(part.n_rounds, dtype=bool)
     levels = seen_levels(data.reward) if question.support is None else question.support
     n_levels = len(levels) if found.family == "finite" else None
     rows = prior_table(question.prior, found.family, data.arms, n_levels)
-    start = AuditState(data.arms, found.family, rows, 0, ())
-    result = _result(data, criterion, best, pairs, changed, (), want_rounds=True)
-    summary = summarise(data, start, criterion, result)
+    start = AuditState(data.arms, found.family, rows, 0, (), criterion.eps2_arms)
+    result = _result(part, criterion, best, pairs, changed, (), want_rounds=True)
+    summary = summarise(part, replace(start, n_rounds=skipped), criterion, result)
+    summary = replace(summary, start=start)
     details = found.details
     name = question.beliefs_model
     label = label_of(name)
@@ -302,8 +318,10 @@ def with_divergences(part: History, state: AuditState, criterion: Criterion, res
     return result._replace(**found._asdict())
 
 
-def parts_under_model(data: Any, summary: Summary, question: Any) -> tuple[list[Part], list[str]]:
-    """Return the parts of the objective audit under the posterior of a model.
+def parts_under_model(
+    data: Any, summary: Summary, question: Any
+) -> tuple[tuple[list[Part], Judged], list[str]]:
+    """Return the parts of the objective audit under the posterior of a model; see `parts_of_tree`.
 
     Raises
     ------
@@ -332,8 +350,12 @@ def parts_under_model(data: Any, summary: Summary, question: Any) -> tuple[list[
     return parts_of_tree(tree, data, summary, question.criterion), notices
 
 
-def parts_of_tree(tree: Any, data: History, summary: Summary, criterion: Criterion) -> list[Part]:
+def parts_of_tree(
+    tree: Any, data: History, summary: Summary, criterion: Criterion
+) -> tuple[list[Part], Judged]:
     """Return the parts of the objective audit under the draws of a fit to the whole log.
+
+    Beside them its rounds in order, with the draws of their true rewards.
 
     Raises
     ------
@@ -351,14 +373,23 @@ def parts_of_tree(tree: Any, data: History, summary: Summary, criterion: Criteri
                 "a model with time bins needs logged probabilities; without them only the shares "
                 "of the whole log can be compared. Choose a model without bins."
             )
-        return [Part(None, summary.sums.n_rounds, rewards, None, shares)]
+        if not summary.sums.n_rounds:
+            return [Part(None, 0, rewards)], []
+        return [Part(None, summary.sums.n_rounds, rewards, None, shares)], []
     if starts is None:
-        return parts_from_cells(summary.cells, rewards, data.n_arms)
+        judged = [] if summary.judged is None else [(summary.judged, rewards)]
+        return parts_from_cells(summary.cells, rewards, data.n_arms), judged
     parts: list[Part] = []
+    judged = []
     stops = np.append(starts[1:], data.n_rounds)
-    for b, (start, stop) in enumerate(zip(starts, stops, strict=True)):
-        cells: dict[bytes, FullCell | ChosenCell] = cells_of(
-            data.rounds(int(start), int(stop)), criterion
-        )
+    for b, (begin, stop) in enumerate(zip(starts, stops, strict=True)):
+        start = max(int(begin), criterion.from_round)
+        if start >= stop:
+            continue
+        part = data.rounds(start, int(stop))
+        cells: dict[bytes, FullCell | ChosenCell] = cells_of(part, criterion)
         parts += parts_from_cells(cells, rewards[:, b], data.n_arms)
-    return parts
+        if part.selection_probability is not None:
+            here = JudgedRounds.of(part.selection_probability, start, criterion)
+            judged.append((here, rewards[:, b]))
+    return parts or [Part(None, 0, rewards[:, 0])], judged

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bayesfair.audit.calibration import beta_interval
-from bayesfair.audit.criterion import worst_verdict
+from bayesfair.audit.criterion import QUESTIONS, worst_verdict
 from bayesfair.audit.result import Audit
 from bayesfair.audit.state import AuditState
 from bayesfair.notices import Notice
@@ -111,6 +111,11 @@ class AuditGroup:
             "bayesfair": __version__,
             "verdict": self.verdict,
             "consistent": self.consistent,
+            "subjective": {
+                "verdict": worst_verdict(*(a.subjective_verdict for a in self.audits.values())),
+                "question": QUESTIONS["subjective"],
+            },
+            "objective": self._objective(),
             "criterion": first["criterion"],
             "groups": groups,
             "runs": {
@@ -124,10 +129,23 @@ class AuditGroup:
             "findings": [Notice.of(text).to_dict() for text in notices],
         }
 
+    def _objective(self) -> dict[str, Any] | None:
+        """Return the worst objective verdict; None where the objective part was left out."""
+        if any(a.objective is None for a in self.audits.values()):
+            return None
+        return {
+            "verdict": worst_verdict(*(a.objective_verdict for a in self.audits.values())),
+            "question": QUESTIONS["objective"],
+        }
+
     def __str__(self) -> str:
         from bayesfair.audit.text import render_group
 
         return render_group(self.to_dict())
 
     def __repr__(self) -> str:
-        return f"AuditGroup({len(self.audits)} logs: {self.verdict})"
+        from bayesfair.audit.verdict_words import regret_words
+
+        return (
+            f"AuditGroup({len(self.audits)} logs: {self.verdict}, {regret_words(self.to_dict())})"
+        )

@@ -118,6 +118,8 @@ class Guards:
 
     def merged(self, later: Guards) -> Guards:
         """Return the sums of this part followed by ``later``."""
+        if self.first.arm < 0 or later.first.arm < 0:  # a part without rounds
+            return later if self.first.arm < 0 else self
         step = _across(self.last, later.first)
         moved = self.best_moved + later.best_moved
         if self.last.best.size and later.first.best.size:
@@ -144,6 +146,8 @@ class Guards:
 
 def _edge(part: History, p: Floats | None, best: Floats | None, t: int) -> Edge:
     none = np.empty(0)
+    if not part.n_rounds:
+        return Edge(-1, float("nan"), none, none)
     pi = part.selection_probability
     return Edge(
         int(part.arm[t]),

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from bayesfair.audit.api import Question, audit, conclude
+from bayesfair.audit.api import audit
+from bayesfair.audit.conclusion import Question, conclude
+from bayesfair.audit.criterion import check_judge
 from bayesfair.audit.group import AuditGroup
 from bayesfair.audit.result import Audit
 from bayesfair.errors import DataError, OptionError
@@ -46,7 +48,32 @@ def merge[T: (Audit, AuditGroup)](first: T, second: T, *, seed: Any = None) -> T
     >>> merge(early, late).regret == audit(log, seed=1).regret
     True
     """
+    one, other = _first(first).criterion.judge, _first(second).criterion.judge
+    if one != other:
+        raise OptionError(
+            f"audits with judge={one!r} and {other!r} cannot be merged; make both with the same.",
+            kind="not_the_same",
+            column="judge",
+            value=other,
+        )
     return join(first, second, seed=seed)
+
+
+def _first(audit: Any) -> Audit:
+    """Return the audit, or the first of several logs.
+
+    Raises
+    ------
+    OptionError
+        If it is something else.
+    """
+    found = next(iter(audit.audits.values())) if isinstance(audit, AuditGroup) else audit
+    if not isinstance(found, Audit):
+        raise OptionError(
+            f"cannot merge {type(audit).__name__}: both parts must be an audit of one log, or both "
+            "of several (by=)."
+        )
+    return found
 
 
 def join[T: (Audit, AuditGroup)](
@@ -141,7 +168,7 @@ def next_part[T: (Audit, AuditGroup)](
     progress: Callable[[int], None] | None = None,
 ) -> T:
     """Return the audit of the rounds that follow alone, asked what the earlier one was asked."""
-    first = next(iter(earlier.audits.values())) if isinstance(earlier, AuditGroup) else earlier
+    first = _first(earlier)
     if isinstance(earlier, AuditGroup) != isinstance(data, Mapping):
         raise OptionError(
             "the earlier audit is one of several logs: give a mapping of its labels to their next "
@@ -154,16 +181,19 @@ def next_part[T: (Audit, AuditGroup)](
     if first.arm_groups is not None:
         arm_groups = dict(zip(first.summary.arms, first.arm_groups.member, strict=True))
     seed = settings.seed if seed is None else seed
+    objective = first.objective is not None if objective is None else objective
     found = audit(
         data,
         eps1=kept.eps1,
-        eps2=kept.eps2,
+        eps2=kept.eps2 if kept.eps2_arms is None else None,  # the default goes on with prior=
         delta=kept.delta,
         divergence=kept.divergence,
         reward_divergence=kept.reward_divergence,
         tolerance=kept.tolerance if kept.tolerance_given else None,
         prior=earlier,
-        objective=first.objective is not None if objective is None else objective,
+        objective=objective,
+        from_round=kept.from_round,
+        judge=kept.judge if objective else "both",  # the part alone; joined, the first one's counts
         draws=settings.draws if draws is None else draws,
         seed=seed,
         arm_groups=arm_groups,
@@ -182,9 +212,10 @@ def resume[T: (Audit, AuditGroup)](
     progress: Callable[[int], None] | None = None,
 ) -> T:
     """Return the audit of an audited log and its next part together; see `Audit.resume`."""
-    first = next(iter(earlier.audits.values())) if isinstance(earlier, AuditGroup) else earlier
+    first = _first(earlier)
     if objective is None:
         objective = first.objective is not None
+    check_judge(first.criterion.judge, objective)
     if objective and first.settings.model not in (None, "conjugate"):
         raise OptionError(
             f"the objective part of the earlier audit used model={first.settings.model!r}, which "

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.objective import Objective
 from bayesfair.audit.pairs import find_pairs
+from bayesfair.audit.violations import Violations
 from bayesfair.errors import DataError
 from bayesfair.history import History
 from bayesfair.rewards import Rewards
@@ -43,6 +44,10 @@ def objective_by_round(data: History, truth: Rewards, criterion: Criterion) -> O
             f"truth holds a batch of shape {truth.batch_shape}: give one set of arms, or one for "
             f"each round of {asked}."
         )
+    skipped = min(criterion.from_round, n_rounds)
+    data, truth, n_rounds = data.rounds(skipped, n_rounds), truth[skipped:], n_rounds - skipped
+    if not n_rounds:
+        return Objective(None, None, np.zeros(1), None, np.zeros((1, truth.n_arms)), 0.0)
     best = np.nan_to_num(truth.best_arm_probability(offered=data.offered), nan=0.0)
     size = max(1, _PAIRS_AT_ONCE // truth.n_arms**2)
 
@@ -52,10 +57,14 @@ def objective_by_round(data: History, truth: Rewards, criterion: Criterion) -> O
             yield a, b, truth[a:b].divergence(criterion.reward_divergence)
 
     pi, propensity = data.selection_probability, data.propensity
-    smallest = regret = lower = None
+    smallest = regret = lower = violations = None
     sampling = np.zeros(1)
     if pi is not None:
-        smallest = find_pairs(pi, divergences(), criterion).frontier[None]
+        found = find_pairs(pi, divergences(), criterion)
+        smallest = found.frontier[None]
+        counts = (found.n_violating, found.first_violating, found.last_violating)
+        violations = Violations(*(np.array([criterion.count_at(c)]) for c in counts))
+        violations = violations.shifted(skipped)
         regret = np.maximum(best - np.nan_to_num(pi), 0.0).sum(axis=1).mean(keepdims=True)
     elif propensity is not None:
         # unbiased: both vectors sum to 1, so the shortfall is the mean of the excess over pi
@@ -66,4 +75,6 @@ def objective_by_round(data: History, truth: Rewards, criterion: Criterion) -> O
     else:
         shares = np.bincount(data.arm, minlength=truth.n_arms) / n_rounds
         lower = np.maximum(best.mean(axis=0) - shares, 0.0).sum(keepdims=True)
-    return Objective(smallest, regret, sampling, lower, best.mean(axis=0, keepdims=True), 0.0)
+    return Objective(
+        smallest, regret, sampling, lower, best.mean(axis=0, keepdims=True), 0.0, violations
+    )

@@ -5,8 +5,8 @@ Everything here works on the summaries of `cells`; its cost is rounds once, plus
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bayesfair.audit.calibration import Estimate
 from bayesfair.audit.cells import ChosenCell, FullCell
 from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.violations import JudgedRounds, Violations, draws_used, violations_under
 from bayesfair.kernels.propensities import smallest_allowance
 from bayesfair.rewards import Bernoulli, Rewards
 
@@ -69,6 +70,11 @@ class Objective:
         P* of the truth, mean over rounds (an arm counts only where it is on offer).
     error : float
         Bound on the error of the regret per round from binning.
+    violations : Violations or None
+        Violating rounds, (draw,) each, of all draws or evenly spaced ones; None where smooth
+        fairness cannot be audited.
+    counted : bool
+        Whether they were counted; False: estimated from a share of the rounds.
     """
 
     smallest_eps2: NDArray[np.float64] | None
@@ -77,6 +83,8 @@ class Objective:
     lower_bound: NDArray[np.float64] | None
     p_best: NDArray[np.float64]
     error: float
+    violations: Violations | None = None
+    counted: bool = True
 
     def regret_estimate(self, rng: np.random.Generator, *, exact: bool) -> Estimate | None:
         """Return the mean with the equal-tailed 95 % interval of truth and sampling together."""
@@ -112,7 +120,11 @@ def _between(ordered: NDArray[np.float64], place: float) -> float:
     return high - (high - low) * (1 - share) if share >= 0.5 else low + (high - low) * share
 
 
-def evaluate(parts: list[Part], criterion: Criterion) -> Objective:
+def evaluate(
+    parts: list[Part],
+    criterion: Criterion,
+    judged: Iterable[tuple[JudgedRounds, Rewards]] = (),
+) -> Objective:
     """Audit the parts against every draw of the truth.
 
     Parameters
@@ -121,6 +133,8 @@ def evaluate(parts: list[Part], criterion: Criterion) -> Objective:
         All with the same number of draws.
     criterion : Criterion
         What is asked.
+    judged : iterable of (JudgedRounds, Rewards)
+        Rounds in order, with the draws of their true rewards: in which of them a pair violates.
     """
     n_draws = parts[0].rewards.batch_shape[0]
     k = parts[0].rewards.n_arms
@@ -150,7 +164,28 @@ def evaluate(parts: list[Part], criterion: Criterion) -> Objective:
     sd = np.zeros(n_draws)
     if sampled and n > 1:
         sd = np.sqrt(np.maximum(second / n - mean**2, 0) / (n - 1))
-    return Objective(smallest, mean if logged else None, sd, lower, p_best_sum / n, error / n)
+    found = Objective(smallest, mean if logged else None, sd, lower, p_best_sum / n, error / n)
+    return _with_violations(found, judged, criterion)
+
+
+def _with_violations(
+    found: Objective, judged: Iterable[tuple[JudgedRounds, Rewards]], criterion: Criterion
+) -> Objective:
+    """Return the audit with its violating rounds per draw."""
+    total: Violations | None = None
+    counted, used = True, slice(None)
+    for rounds, rewards in judged:
+        if total is None:  # the same draws for all rounds
+            used = draws_used(rounds, rewards.batch_shape[0])
+        here = violations_under(rounds, rewards[used], criterion)
+        total, counted = here if total is None else total.merged(here), counted and rounds.exact
+    if total is None or found.smallest_eps2 is None:
+        return found
+    if not counted:
+        # where the rounds that were looked at all keep to the criterion, one of the others does not
+        unfair = found.smallest_eps2[used, criterion.grid_index] > criterion.allowed
+        total = total._replace(n=np.where(unfair, np.maximum(total.n, 1.0), 0.0))
+    return replace(found, violations=total, counted=counted)
 
 
 def _needed(part: Part, criterion: Criterion, grid: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -175,7 +210,9 @@ def parts_from_cells(
     rewards: Rewards,
     k: int,
 ) -> list[Part]:
-    """Return one part per set of arms on offer."""
+    """Return one part per set of arms on offer; where no round is judged, one without rounds."""
+    if not cells:
+        return [Part(None, 0, rewards)]
     return [
         Part(
             cell,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.violations import violations_of
 from bayesfair.history import History
 from bayesfair.kernels.divergences import worst_pair_general
 from bayesfair.kernels.pairs import PAIR_TIE
@@ -28,6 +29,8 @@ class PairFindings(NamedTuple):
     worst_round: int
     worst_pair: tuple[int, int]
     n_violating: NDArray[np.int64]
+    first_violating: NDArray[np.int64]
+    last_violating: NDArray[np.int64]
     smallest_eps2: NDArray[np.float64]
     pair: NDArray[np.int64]
 
@@ -73,9 +76,11 @@ def find_pairs(
         worst = int(np.flatnonzero(both & close)[0])
         worst_pair = (int(pair[worst, 0]), int(pair[worst, 1]))
     over = excess[:, None] > criterion.counting_eps2 + np.array(TOLERANCES)
+    rounds = violations_of(over)
     return PairFindings(
-        frontier, top, worst, worst_pair, over.sum(axis=0), np.maximum(excess, 0.0), pair
-    )
+        frontier, top, worst, worst_pair, np.asarray(rounds.n, np.int64), rounds.first, rounds.last,
+        np.maximum(excess, 0.0), pair,
+    )  # fmt: skip
 
 
 def bernoulli_means(

@@ -51,7 +51,7 @@ def iter_rounds(audit: Audit) -> Iterator[dict[str, NDArray[Any]]]:
         return
     start = audit.summary.start
     offset = start.n_rounds
-    for part, result in iter_results(audit.data, start, audit.criterion, want_rounds=True):
+    for part, result, _ in iter_results(audit.data, start, audit.criterion, want_rounds=True):
         n = part.n_rounds
         nothing = np.full(n, np.nan)
         if part.selection == "full":

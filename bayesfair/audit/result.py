@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.audit.calibration import Estimate, mean_interval, share_distance
+from bayesfair.audit.calibration import Estimate, mean_interval
 from bayesfair.audit.checks import Check, contradictions, log_checks
-from bayesfair.audit.criterion import Criterion, finite_or_text, worst_verdict
-from bayesfair.audit.objective import Objective, interval
+from bayesfair.audit.criterion import Criterion, top_verdict
+from bayesfair.audit.objective import Objective
 from bayesfair.audit.state import AuditState
 from bayesfair.audit.summary import Summary
-from bayesfair.notices import Notice
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -23,7 +22,15 @@ if TYPE_CHECKING:
     from bayesfair.audit.arm_groups import GroupPairs
     from bayesfair.audit.sensitivity import PriorSensitivity
 
-__all__ = ["Audit", "Settings"]
+__all__ = ["Audit", "Settings", "ViolatingRounds"]
+
+
+class ViolatingRounds(NamedTuple):
+    """How many rounds violate, the first and the last of them (-1 = none)."""
+
+    n: int
+    first: int
+    last: int
 
 
 def _version() -> str:
@@ -120,8 +127,8 @@ class Audit:
 
     @property
     def auditable(self) -> bool:
-        """Whether smooth fairness can be audited: the whole rule was logged."""
-        return self.summary.selection == "full"
+        """Whether smooth fairness can be audited: it needs the whole rule, and judged rounds."""
+        return self.summary.selection == "full" and self.summary.sums.n_rounds > 0
 
     @property
     def smallest_eps2(self) -> float | None:
@@ -129,19 +136,23 @@ class Audit:
         return float(self.summary.frontier[self.criterion.grid_index]) if self.auditable else None
 
     @property
-    def n_violating_rounds(self) -> int | None:
-        """Rounds whose excess is above eps2 + tolerance."""
+    def violations(self) -> ViolatingRounds | None:
+        """Number, first and last (-1 = none) of the violating rounds under the beliefs."""
         if not self.auditable:
             return None
-        return self.criterion.count_at(self.summary.sums.n_violating)
+        return ViolatingRounds(*(self.criterion.count_at(x) for x in self.summary.violations))
+
+    @property
+    def n_violating_rounds(self) -> int | None:
+        """Rounds whose excess is above eps2 + tolerance, under the beliefs."""
+        return None if self.violations is None else self.violations.n
 
     @property
     def subjective_verdict(self) -> str:
         """``fair``, ``unfair`` or ``not_auditable``; exact, delta plays no part."""
         if self.smallest_eps2 is None:
             return "not_auditable"
-        allowed = self.criterion.eps2 + self.criterion.tolerance
-        return "fair" if self.smallest_eps2 <= allowed else "unfair"
+        return "fair" if self.smallest_eps2 <= self.criterion.allowed else "unfair"
 
     @property
     def probability_fair(self) -> float | None:
@@ -149,7 +160,7 @@ class Audit:
         if self.objective is None or self.objective.smallest_eps2 is None:
             return None
         needed = self.objective.smallest_eps2[:, self.criterion.grid_index]
-        return float(np.mean(needed <= self.criterion.eps2 + self.criterion.tolerance))
+        return float(np.mean(needed <= self.criterion.allowed))
 
     @property
     def objective_verdict(self) -> str:
@@ -161,10 +172,17 @@ class Audit:
 
     @property
     def verdict(self) -> str:
-        """The worst of both verdicts; the subjective one where the objective part was left out."""
-        if self.objective is None:
-            return self.subjective_verdict
-        return worst_verdict(self.subjective_verdict, self.objective_verdict)
+        """That of both questions, or of the one that ``judge`` names.
+
+        Unfair if either is, fair only if both are; the objective one where the true rewards are
+        known, the subjective one where the objective part was left out.
+        """
+        return top_verdict(
+            self.subjective_verdict,
+            None if self.objective is None else self.objective_verdict,
+            judge=self.criterion.judge,
+            known=self.settings.model == "truth",
+        )
 
     @property
     def regret(self) -> Estimate | None:
@@ -177,23 +195,6 @@ class Audit:
             return Estimate(value, value, value, True)
         return mean_interval(n, terms.total, terms.squares)
 
-    def _calibration(self, estimate: Estimate | None, lower: float | None) -> dict[str, Any]:
-        if estimate is None:
-            return {
-                "regret_total": None,
-                "regret_per_round": None,
-                "lower": finite_or_text(lower),
-                "upper": None,
-                "exact": False,
-            }
-        return {
-            "regret_total": finite_or_text(estimate.value * self.summary.sums.n_rounds),
-            "regret_per_round": finite_or_text(estimate.value),
-            "lower": finite_or_text(estimate.lower),
-            "upper": finite_or_text(estimate.upper),
-            "exact": estimate.exact,
-        }
-
     # -- views ---------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
@@ -202,125 +203,9 @@ class Audit:
         A value that cannot be had is None, with its reason under ``notices``; infinite values
         are ``"inf"``.
         """
-        summary, criterion, settings = self.summary, self.criterion, self.settings
-        sums, n = summary.sums, summary.sums.n_rounds
-        lower_subjective = lower_objective = None
-        if summary.selection == "none" and n:
-            distance, noise = share_distance(sums.p_best / n, sums.plays)
-            lower_subjective = max(distance - noise, 0.0)
-            if self.objective is not None and self.objective.lower_bound is not None:
-                low = float(np.quantile(self.objective.lower_bound, 0.025))
-                lower_objective = max(low - noise, 0.0)
-        weights = summary.weights
-        ess = weights.total**2 / weights.squares if weights.n and weights.squares else None
-        out: dict[str, Any] = {
-            "bayesfair": settings.version,
-            "verdict": self.verdict,
-            "consistent": self.consistent,
-            "checks": {name: check.to_dict() for name, check in self.checks.items()},
-            "log": {
-                "source": summary.source,
-                "n_rounds": n,
-                "n_arms": len(summary.arms),
-                "arms": list(summary.arms),
-                "selection": summary.selection,
-                "n_skipped": sums.n_skipped,
-                "n_unobserved": int(sums.n_unobserved.sum()),
-                "unused_columns": list(summary.unused_columns),
-            },
-            "criterion": {
-                "eps1": criterion.eps1,
-                "eps2": criterion.eps2,
-                "delta": criterion.delta,
-                "divergence": criterion.divergence,
-                "reward_divergence": criterion.reward_divergence,
-                "family": settings.family,
-                "model": settings.model,
-                "prior": settings.prior,
-                "missing": summary.missing,
-                "seed": settings.seed,
-                "draws": settings.draws,
-                "tolerance": criterion.tolerance,
-            },
-            "subjective": {
-                "smallest_eps2": finite_or_text(self.smallest_eps2),
-                "worst": self._worst(),
-                "n_violating_rounds": self.n_violating_rounds,
-                "verdict": self.subjective_verdict,
-            },
-            "objective": self._objective(),
-            "calibration": {
-                "subjective": self._calibration(self.regret, lower_subjective),
-                "objective": self._calibration(self.regret_objective, lower_objective),
-                "effective_sample_size": finite_or_text(ess),
-                "max_weight": finite_or_text(weights.largest) if weights.n else None,
-                "mean_weight": finite_or_text(weights.total / weights.n) if weights.n else None,
-            },
-            "arms": self._arms(),
-            "frontier": self._frontier(),
-            "notices": [str(notice) for notice in self.findings],
-            "findings": [Notice.of(notice).to_dict() for notice in self.findings],
-        }
-        if self.arm_groups is not None:
-            out["arm_groups"] = self.arm_groups.table(criterion, summary.cells.values())
-        return out | self.extra
+        from bayesfair.audit.numbers import audit_numbers
 
-    def _worst(self) -> dict[str, Any] | None:
-        worst = self.summary.worst
-        if worst is None or worst.arm < 0:
-            return None
-        found = {
-            "round": worst.round,
-            "row": worst.row,
-            "arm": self.summary.arms[worst.arm],
-            "arm_other": self.summary.arms[worst.arm_other],
-        }
-        # a row means nothing without its file, where the log came in several
-        return found if worst.source == self.summary.source else found | {"source": worst.source}
-
-    def _objective(self) -> dict[str, Any] | None:
-        if self.objective is None:
-            return None
-        needed = self.objective.smallest_eps2
-        eps2 = None
-        if needed is not None:
-            eps2 = _spread(needed[:, self.criterion.grid_index])
-        return {
-            "probability_fair": finite_or_text(self.probability_fair),
-            "smallest_eps2": eps2,
-            "verdict": self.objective_verdict,
-        }
-
-    def _arms(self) -> list[dict[str, Any]]:
-        summary = self.summary
-        sums, n = summary.sums, max(summary.sums.n_rounds, 1)
-        observed = sums.plays - sums.n_unobserved
-        best = None if self.objective is None else self.objective.p_best.mean(axis=0)
-        shares = sums.selection if summary.selection == "full" else sums.plays
-        known = summary.selection != "chosen"
-        return [
-            {
-                "arm": arm,
-                "n": int(sums.plays[i]),
-                "n_unobserved": int(sums.n_unobserved[i]),
-                "reward_mean": float(sums.reward_total[i] / observed[i]) if observed[i] else None,
-                "p_best_subjective": float(sums.p_best[i] / n) if sums.n_rounds else None,
-                "p_best_objective": None if best is None else float(best[i]),
-                "selection_mean": float(shares[i] / n) if known and sums.n_rounds else None,
-            }
-            for i, arm in enumerate(summary.arms)
-        ]
-
-    def _frontier(self) -> list[dict[str, Any]]:
-        needed = None if self.objective is None else self.objective.smallest_eps2
-        return [
-            {
-                "eps1": eps1,
-                "subjective": finite_or_text(self.summary.frontier[e]) if self.auditable else None,
-                "objective": None if needed is None else _spread(needed[:, e]),
-            }
-            for e, eps1 in enumerate(self.criterion.grid)
-        ]
+        return audit_numbers(self)
 
     def series(self) -> dict[str, NDArray[Any]]:
         """Return cumulative regret and plays, thinned for plotting.
@@ -445,13 +330,9 @@ class Audit:
         return render(self.to_dict())
 
     def __repr__(self) -> str:
-        return f"Audit({self.summary.source}: {self.verdict}, {self.summary.sums.n_rounds} rounds)"
+        from bayesfair.audit.verdict_words import regret_words
 
-
-def _spread(draws: NDArray[np.float64]) -> dict[str, Any]:
-    lower, upper = interval(draws)
-    return {
-        "mean": finite_or_text(draws.mean()),
-        "lower": finite_or_text(lower),
-        "upper": finite_or_text(upper),
-    }
+        found = self.to_dict()
+        return f"Audit({self.summary.source}: {self.verdict}, {regret_words(found)}, " + (
+            f"{self.summary.sums.n_rounds} rounds)"
+        )

@@ -18,9 +18,22 @@ from bayesfair.kernels.stream import end_state, start_state, stream_bernoulli
 from bayesfair.priors import prior_table
 from bayesfair.sufficient import check_support, choose_family, earlier_counts
 
-__all__ = ["FAMILIES", "check_log", "end_of", "iter_results", "n_threads", "parts_of", "start_of"]
+__all__ = [
+    "FAMILIES",
+    "check_log",
+    "end_of",
+    "iter_results",
+    "judged_part",
+    "most_offered",
+    "n_threads",
+    "parts_of",
+    "start_of",
+]
 
 _MANY_REWARDS = 20
+
+MOST_WITHOUT_MATTER = 10
+"""Up to so many arms the default eps2 is the same."""
 
 FAMILIES = ("bernoulli", "finite", "poisson", "normal")
 
@@ -54,6 +67,43 @@ def parts_of(data: Any) -> Iterator[History]:
         yield data
     else:
         yield from data.chunks()
+
+
+def most_offered(data: Any) -> int:
+    """Return for how many arms the default eps2 of a log is made.
+
+    The most arms on offer in one round. Up to ten arms it does not matter, and their number is
+    taken. A scan is read up to the first round that offers every arm, to its end if none does.
+    """
+    check_log(data)
+    k = int(data.n_arms)
+    if k <= MOST_WITHOUT_MATTER:
+        return k
+    most = 0
+    for part in parts_of(data):
+        offered = part.offered
+        most = max(most, k if offered is None else int(offered.sum(axis=1).max(initial=0)))
+        if most == k:
+            break
+    return most
+
+
+def judged_part(part: History, state: AuditState, from_round: int) -> tuple[History, AuditState]:
+    """Return the judged rounds of a part, and where their beliefs start.
+
+    Parameters
+    ----------
+    part : History
+        The rounds from ``state.n_rounds`` on.
+    state : AuditState
+        Beliefs before them.
+    from_round : int
+        First judged round, counted from the start of the log.
+    """
+    skipped = min(max(from_round - state.n_rounds, 0), part.n_rounds)
+    if not skipped:
+        return part, state
+    return part.rounds(skipped, part.n_rounds), end_of(part.before(skipped), state)
 
 
 def require_bernoulli(part: History, *, goes_on: bool) -> None:
@@ -235,12 +285,19 @@ def iter_results(
     *,
     want_rounds: bool = False,
     threads: int | None = None,
-) -> Iterator[tuple[History, Any]]:
-    """Yield each part of the log with what the belief kernels found in it."""
+) -> Iterator[tuple[History, Any, AuditState]]:
+    """Yield the judged rounds of each part, what the kernels found in them, and where they start.
+
+    With `want_rounds` rounds that are not judged are among them.
+    """
     state = start
-    for part in parts_of(data):
+    for whole in parts_of(data):
         if state.family == "bernoulli":
-            require_bernoulli(part, goes_on=start.n_rounds > 0)
+            require_bernoulli(whole, goes_on=start.n_rounds > 0)
+        part = whole
+        if not want_rounds:
+            part, state = judged_part(whole, state, criterion.from_round)
+        if state.family == "bernoulli":
             result: Any = stream_bernoulli(
                 part.arm,
                 part.reward,
@@ -262,5 +319,5 @@ def iter_results(
             from bayesfair.audit.general import general_result
 
             result = general_result(part, state, criterion, want_rounds=want_rounds)
-        yield part, result
+        yield part, result, state
         state = replace(state, n_rounds=state.n_rounds + part.n_rounds, beliefs=result.state)

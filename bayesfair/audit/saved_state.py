@@ -4,10 +4,12 @@
 
 * ``start``, ``end``: beliefs before the first and after the last round, with rewards not known yet.
 * ``sums``, ``terms``, ``series``: sums over rounds, frontier and worst round, the thinned series.
+* ``violations``, ``judged``: violating rounds under the beliefs, and the rounds among which those
+  under the true rewards are counted.
 * ``cells``: the logged probabilities by arms on offer. Only their values matter, not their order:
   each arm's are sorted, which compresses well.
 * ``guards``: sums and fingerprints for the checks of the log itself.
-* ``objective``: what the draws in ``posterior`` leave out.
+* ``objective``: what the draws in ``posterior`` leave out, violating rounds per draw among it.
 * ``arm_groups``: pairs between and within groups of arms.
 """
 
@@ -30,6 +32,7 @@ from bayesfair.audit.saved_guards import packed_guards, unpacked_guards
 from bayesfair.audit.series import Series
 from bayesfair.audit.state import AuditState
 from bayesfair.audit.summary import ChosenChecks, Moments, Summary, Sums, Worst
+from bayesfair.audit.violations import JudgedRounds, Violations
 from bayesfair.kernels.conjugate import BeliefTable
 from bayesfair.kernels.propensities import Histogram
 from bayesfair.kernels.stream import StreamState
@@ -52,7 +55,6 @@ IN_POSTERIOR = {
 
 _BELIEFS: dict[str, Any] = {"StreamState": StreamState, "BeliefTable": BeliefTable}
 _DIMS = {
-    "n_violating": ("tolerance",),
     "pending_at": ("pending",), "pending_arm": ("pending",), "pending_reward": ("pending",),
     "parameters": ("arm", "parameter"), "support": ("level",),
     "last_pi": ("last_arm",),
@@ -100,15 +102,20 @@ def packed(audit: Audit) -> tuple[dict[str, Any], Groups]:
         "beliefs": type(summary.end.beliefs).__name__,
         "objective": objective is not None,
     }
-    groups = {
+    groups: Groups = {
         "start": _state(summary.start),
         "end": _state(summary.end),
         "sums": _fields(summary.sums),
+        "violations": {
+            name: (("tolerance",), values) for name, values in summary.violations._asdict().items()
+        },
         "terms": _terms(summary),
         "series": _series(summary.series),
         "cells": _cells(summary),
         "guards": packed_guards(summary.guards),
     }
+    if summary.judged is not None:
+        groups["judged"] = _judged(summary.judged)
     if summary.worst is not None:
         text["worst"] = summary.worst._asdict()
         text["worst"]["excess"] = repr(summary.worst.excess)  # may be infinite
@@ -127,8 +134,18 @@ def _state(state: AuditState) -> Variables:
     found: Variables = {
         "prior": (("arm", "prior_parameter"), state.prior),
         "n_rounds": ((), np.asarray(state.n_rounds)),
+        "eps2_arms": ((), np.asarray(state.eps2_arms or 0)),
     }
     return found | (_fields(state.beliefs) if state.beliefs else {})
+
+
+def _judged(judged: JudgedRounds) -> Variables:
+    return {
+        "base": ((), np.asarray(judged.base)),
+        "end": ((), np.asarray(judged.end)),
+        "round": (("kept_round",), judged.round),
+        "rows": (("kept_round", "arm"), np.asarray(judged.rows)),
+    }
 
 
 def _terms(summary: Summary) -> Variables:
@@ -211,6 +228,10 @@ def _objective(objective: Objective, regret: Estimate | None) -> Variables:
             found[name] = (("left_over", *dims), folded(values)[1])
     if objective.lower_bound is not None:
         found["lower_bound"] = (("truth",), objective.lower_bound)
+    if objective.violations is not None:
+        for name, drawn in objective.violations._asdict().items():
+            found[f"{name}_violating"] = (("counted_truth",), drawn)
+        found["counted"] = ((), np.asarray(objective.counted))
     if regret is not None:
         found["regret"] = (("estimate",), np.array([float(v) for v in regret]))
     return found
@@ -249,6 +270,12 @@ def unpacked(
     chosen = None
     if "chosen_inverse" in terms:
         chosen = _from_fields(ChosenChecks, {f: terms[f"chosen_{f}"] for f in ChosenChecks._fields})
+    judged = None
+    if "judged" in groups:
+        rounds = groups["judged"]
+        judged = JudgedRounds(
+            int(rounds["base"]), int(rounds["end"]), rounds["round"], rounds["rows"]
+        )
     series: dict[str, Any] = {n: a if a.ndim else a.item() for n, a in groups["series"].items()}
     summary = Summary(
         criterion=criterion,
@@ -259,6 +286,8 @@ def unpacked(
         sums=_from_fields(Sums, groups["sums"]),
         frontier=terms["frontier"],
         worst=worst,
+        violations=Violations(**groups["violations"]),
+        judged=judged,
         chosen=chosen,
         resolution=Resolution(
             int(terms["resolution"]),
@@ -300,7 +329,10 @@ def _to_state(
 ) -> AuditState:
     kind = _BELIEFS.get(text["beliefs"])  # None: beliefs under a model, of which no state is kept
     beliefs = () if kind is None else _from_fields(kind, group)
-    return AuditState(arms, text["family"], group["prior"], int(group["n_rounds"]), beliefs)
+    return AuditState(
+        arms, text["family"], group["prior"], int(group["n_rounds"]), beliefs,
+        int(group["eps2_arms"]) or None,
+    )  # fmt: skip
 
 
 def _to_cells(
@@ -344,6 +376,10 @@ def _to_objective(
         lower_bound=group.get("lower_bound"),
         p_best=p_best,
         error=float(group["error"]),
+        violations=None
+        if "n_violating" not in group
+        else Violations(*(group[f"{name}_violating"] for name in Violations._fields)),
+        counted=bool(group.get("counted", True)),
     )
     if "regret" not in group:
         return objective, None

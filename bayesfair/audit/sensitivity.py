@@ -139,14 +139,15 @@ def audit_prior_sensitivity(audit: Audit, *, model: Any = None) -> PriorSensitiv
         **options,
     )
     criterion = audit.criterion
-    found = evaluate(parts_of_tree(tree, audit.data, audit.summary, criterion), criterion)
+    parts, _ = parts_of_tree(tree, audit.data, audit.summary, criterion)
+    found = evaluate(parts, criterion)
     weights, khat = prior_power_weights(tree, POWERS, audit.data, model=model)
     fair = regret = None
     quantities: dict[str, Any] = {}
     verdicts = ("not_auditable",) * len(POWERS)
     if found.smallest_eps2 is not None:
         needed = found.smallest_eps2[:, criterion.grid_index]
-        ok = needed <= criterion.eps2 + criterion.tolerance
+        ok = needed <= criterion.allowed
         # the weights sum to 1 but for rounding, which must not turn a sure verdict
         within, beyond = weights @ ok, weights @ ~ok
         fair = tuple((within / (within + beyond)).tolist())

@@ -33,6 +33,9 @@ class AuditState:
         Rounds seen.
     beliefs : StreamState or other named tuple of arrays
         Parameters of the beliefs, and rewards that are not known yet.
+    eps2_arms : int or None
+        The number of arms for which the default eps2 was made where the log begins: later parts
+        keep it. None where it was never needed.
     """
 
     arms: tuple[str, ...]
@@ -40,6 +43,7 @@ class AuditState:
     prior: NDArray[np.float64]
     n_rounds: int
     beliefs: Any
+    eps2_arms: int | None = None
 
     @property
     def counts(self) -> NDArray[np.float64]:

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "load_audit", "save_audit", "to_tree"]
 
-FORMAT = 3
-"""Layout of the file; 1 held numbers only, 2 no sums for the checks of the log."""
+FORMAT = 4
+"""Layout of the file; 1 held numbers only, 2 and 3 not all that checks and verdicts need."""
 
 _COMPRESSED = 1024
 """Arrays from this length on are compressed."""
@@ -261,14 +261,20 @@ def _check_format(tree: xr.DataTree, name: str) -> None:
     layout, made = int(attrs.get("bayesfair_format", 1)), attrs.get("bayesfair", "?")
     if layout < FORMAT:
         raise DataError(
-            f"{name} was written by bayesfair {made} in format {layout}, which kept the numbers "
-            f"but not all that going on needs; this version reads format {FORMAT}. Audit the log "
-            "again and save it (the old numbers are JSON in the file's attribute bayesfair_audit)."
+            f"{name} was written by bayesfair {made} in format {layout}, which lacks what this "
+            f"version goes on from; it reads format {FORMAT}. Audit the log again and save it (the "
+            "old numbers are JSON in the file's attribute bayesfair_audit).",
+            kind="old_format",
+            value=layout,
+            source=name,
         )
     if layout > FORMAT:
         raise DataError(
             f"{name} was written by bayesfair {made} in format {layout}, newer than format "
-            f"{FORMAT} that this version reads. Upgrade bayesfair."
+            f"{FORMAT} that this version reads. Upgrade bayesfair.",
+            kind="new_format",
+            value=layout,
+            source=name,
         )
 
 

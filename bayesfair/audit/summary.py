@@ -14,6 +14,7 @@ from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.guards import Guards
 from bayesfair.audit.series import Series
 from bayesfair.audit.state import AuditState
+from bayesfair.audit.violations import JudgedRounds, Violations
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.kernels.pairs import PAIR_TIE
@@ -106,7 +107,6 @@ class Sums(NamedTuple):
     selection: NDArray[np.float64]
     selection_variance: NDArray[np.float64]
     n_offered: NDArray[np.int64]
-    n_violating: NDArray[np.int64]
     all_zero: float
     concentration: float
     n_still: int
@@ -138,6 +138,10 @@ class Summary:
         Smallest eps2 at each eps1 of ``criterion.grid``.
     worst : Worst or None
         Worst round and pair; None where smooth fairness cannot be audited.
+    violations : Violations
+        Violating rounds under the beliefs, for every tolerance of the ladder.
+    judged : JudgedRounds or None
+        The rounds that may violate under some truth; None unless the whole rule was logged.
     regret : Moments
         Fairness regret per round (exact), or its unbiased terms (``"chosen"``).
     weights : Moments
@@ -170,6 +174,8 @@ class Summary:
     sums: Sums
     frontier: NDArray[np.float64]
     worst: Worst | None
+    violations: Violations
+    judged: JudgedRounds | None
     regret: Moments
     weights: Moments
     chosen: ChosenChecks | None
@@ -186,6 +192,17 @@ class Summary:
     def arms(self) -> tuple[str, ...]:
         """Labels of the arms."""
         return self.start.arms
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds of the log, judged or not."""
+        return self.end.n_rounds - self.start.n_rounds
+
+    @property
+    def most_offered(self) -> int:
+        """The most arms on offer in one of the judged rounds, by the probabilities logged."""
+        k = len(self.arms)
+        return max((k if key == b"" else sum(key) for key in self.cells), default=0)
 
     @property
     def last_source(self) -> str:
@@ -229,6 +246,10 @@ class Summary:
             sums=self.sums.merged(later.sums),
             frontier=np.maximum(self.frontier, later.frontier),
             worst=_worst_of(self.worst, later.worst),
+            violations=self.violations.merged(later.violations),
+            judged=None
+            if self.judged is None or later.judged is None
+            else self.judged.merged(later.judged),
             regret=self.regret.merged(later.regret),
             weights=self.weights.merged(later.weights),
             chosen=None
@@ -263,7 +284,7 @@ def cells_of(
     part: History, criterion: Criterion, threads: int = 1
 ) -> dict[bytes, FullCell | ChosenCell]:
     """Return the summaries for the objective audit, by the arms on offer."""
-    if part.selection == "none":
+    if part.selection == "none" or not part.n_rounds:
         return {}
 
     def cell(rounds: Any) -> FullCell | ChosenCell:
@@ -323,8 +344,10 @@ def summarise(
         chosen = ChosenChecks.of(part.arm, propensity, k)
     else:
         per_round = np.zeros(part.n_rounds)
-    worst = None
+    worst = judged = None
     if part.selection == "full":
+        assert part.selection_probability is not None
+        judged = JudgedRounds.of(part.selection_probability, offset, criterion)
         i, j = (int(x) for x in result.worst_pair)
         t = int(result.worst_round)
         row = None if part.row is None or t < 0 else int(part.row[t])
@@ -341,7 +364,6 @@ def summarise(
         result.pi_sum,
         result.pi_var_sum,
         np.asarray(result.n_offered, np.int64),
-        np.asarray(result.n_violating, np.int64),
         float(result.all_zero_sum),
         float(propensity.sum()) if propensity is not None else 0.0,
         int(result.n_still),
@@ -357,6 +379,10 @@ def summarise(
         sums,
         np.asarray(result.frontier),
         worst,
+        Violations(result.n_violating, result.first_violating, result.last_violating).shifted(
+            offset
+        ),
+        judged,
         regret,
         weights,
         chosen,

@@ -9,6 +9,8 @@ from typing import Any
 
 from bayesfair.audit.calibration import wilson_interval
 from bayesfair.audit.check_words import check_line, contradiction_lines
+from bayesfair.audit.criterion import QUESTIONS
+from bayesfair.audit.verdict_words import VERDICT_WORDS, number, question_words, verdict_lines
 from bayesfair.checks import counted
 
 __all__ = [
@@ -41,26 +43,6 @@ _GROUP_MEANINGS = (
     "regret/round: subjective fairness regret; ESS: effective size of its weights, where only the "
     "chosen arm's probability was logged."
 )
-_DUST = 1e-12  # rounding of double precision, nothing that was measured
-VERDICT_WORDS = {
-    "fair": "FAIR",
-    "unfair": "UNFAIR",
-    "undetermined": "UNDETERMINED",
-    "not_auditable": "NOT AUDITABLE",
-}
-
-
-def number(value: Any, digits: int = 4) -> str:
-    """Return a number for reading; ``-`` where there is none."""
-    if value is None:
-        return "-"
-    if isinstance(value, (int, str)):
-        return str(value)
-    if abs(value) < _DUST:
-        return f"{0:.{digits}f}"
-    if value != 0 and abs(value) < 10.0**-digits:
-        return f"{value:.2g}"
-    return f"{value:.{digits}f}"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -120,7 +102,7 @@ def render(audit: dict[str, Any]) -> str:
         f"Fairness audit of {log['source']}",
         f"  {log_words(log)}",
         "",
-        f"Verdict: {VERDICT_WORDS[audit['verdict']]}   {asked(criterion)}",
+        *verdict_lines(audit, asked(criterion)),
         *contradiction_lines(audit),
         "",
         *_smooth_lines(audit),
@@ -152,7 +134,7 @@ def render(audit: dict[str, Any]) -> str:
 def log_words(log: dict[str, Any]) -> str:
     """Return what was logged, in one line."""
     return (
-        f"{counted(log['n_rounds'], 'round')}, {counted(log['n_arms'], 'arm')}, "
+        f"{_rounds_words(log)}, {counted(log['n_arms'], 'arm')}, "
         + {
             "full": "the whole decision rule logged",
             "chosen": "only the chosen arm's probability logged",
@@ -161,6 +143,12 @@ def log_words(log: dict[str, Any]) -> str:
         + (f", {log['n_unobserved']} rewards not observed" if log["n_unobserved"] else "")
         + (f", {log['n_skipped']} rows left out" if log["n_skipped"] else "")
     )
+
+
+def _rounds_words(log: dict[str, Any]) -> str:
+    judged = log.get("n_judged", log["n_rounds"])
+    some = "" if judged == log["n_rounds"] else f" ({judged} of them judged)"
+    return counted(log["n_rounds"], "round") + some
 
 
 def asked(criterion: dict[str, Any]) -> str:
@@ -201,12 +189,10 @@ def _smooth_lines(audit: dict[str, Any]) -> list[str]:
     )
     lines = ["Smooth fairness: similar arms, similar probabilities"]
     if subjective["verdict"] == "not_auditable":
-        lines.append("  not auditable: needs the probabilities of all arms in each round")
-        return lines
+        return [*lines, f"  {question_words(audit, 'subjective')}"]
     lines.append(
-        f"  {'under the beliefs of each round':<36} {subjective['verdict']}: the log needs eps2 = "
-        f"{number(subjective['smallest_eps2'])} at eps1 = {eps1:g}; "
-        f"{subjective['n_violating_rounds']} of {audit['log']['n_rounds']} rounds violate"
+        f"  {QUESTIONS['subjective']:<36} the log needs eps2 = "
+        f"{number(subjective['smallest_eps2'])} at eps1 = {eps1:g}"
     )
     worst = subjective["worst"]
     if show_worst(audit):
@@ -219,10 +205,8 @@ def _smooth_lines(audit: dict[str, Any]) -> list[str]:
     if objective is not None and objective["smallest_eps2"] is not None:
         eps2 = objective["smallest_eps2"]
         lines.append(
-            f"  {'under the true rewards' + _posterior(audit):<36} {objective['verdict']}: "
-            f"probability fair "
-            f"{number(objective['probability_fair'])}; needs eps2 = {number(eps2['mean'])} "
-            f"[{number(eps2['lower'])}, {number(eps2['upper'])}]"
+            f"  {QUESTIONS['objective'] + _posterior(audit):<36} it needs eps2 = "
+            f"{number(eps2['mean'])} [{number(eps2['lower'])}, {number(eps2['upper'])}]"
         )
     shown = [f for f in audit["frontier"] if f["eps1"] in (0, 0.5, 1, 2) or f["eps1"] == eps1]
     if shown and shown[0]["subjective"] is not None:
@@ -343,7 +327,7 @@ def arm_columns(audit: dict[str, Any]) -> Columns:
         )
     if frequencies:
         columns.append(("share", lambda a: number(a["selection_mean"])))
-        columns.append(("95 %", lambda a: _share_interval(a["n"], log["n_rounds"])))
+        columns.append(("95 %", lambda a: _share_interval(a["n"], log["n_judged"])))
     elif any(a["selection_mean"] is not None for a in arms):
         columns.append(("mean selection", lambda a: number(a["selection_mean"])))
     if any(a["n_unobserved"] for a in arms):
@@ -377,6 +361,8 @@ def group_columns() -> Columns:
 
     return [
         ("verdict", lambda a: str(a["verdict"])),
+        ("beliefs", lambda a: str(a["subjective"]["verdict"])),
+        ("true rewards", lambda a: str((a["objective"] or {}).get("verdict", "-"))),
         ("rounds", lambda a: str(a["log"]["n_rounds"])),
         ("eps2 needed", lambda a: number(a["subjective"]["smallest_eps2"])),
         ("p(fair)", lambda a: number((a["objective"] or {}).get("probability_fair"))),
@@ -416,7 +402,7 @@ def render_group(group: dict[str, Any]) -> str:
                 f"Fairness audit of {counted(len(rows), 'log')}: {logs[0]['source']}"
                 + (f" to {logs[-1]['source']}" if len(logs) > 1 else ""),
                 "",
-                f"Verdict: {VERDICT_WORDS[group['verdict']]}   {asked(criterion)}",
+                *verdict_lines(group, asked(criterion)),
                 *contradiction_lines(group),
                 "",
             ]

@@ -59,7 +59,7 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
     decimal: opt.Decimal = ".",
     probability_tolerance: opt.ProbabilityTolerance = None,
     eps1: opt.Eps1 = 2.0,
-    eps2: opt.Eps2 = 0.05,
+    eps2: opt.Eps2 = None,
     delta: opt.Delta = 0.05,
     divergence: opt.Divergence = "total_variation",
     reward_divergence: opt.RewardDivergence = None,
@@ -71,6 +71,8 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
     draws: opt.Draws = 4000,
     seed: opt.Seed = 0,
     objective: opt.Objective = True,
+    from_round: opt.FromRound = 0,
+    judge: opt.Judge = "both",
     prior_sensitivity: opt.PriorSensitivity = False,
     json_file: opt.JsonFile = None,
     rounds: opt.RoundsFile = None,
@@ -144,6 +146,8 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
                 tolerance=tolerance,
                 draws=draws,
                 seed=seed,
+                from_round=from_round,
+                judge=judge,
                 progress=progress.advance,
             )
     result = _add_prior_sensitivity(result) if prior_sensitivity else result
@@ -209,9 +213,11 @@ def _write_report(result: Any, target: Path | None) -> None:
 
 def _check_verdict(numbers: dict[str, Any], level: str) -> None:
     """End with status 1 where the verdict, or the log itself, is bad enough."""
+    from bayesfair.audit.verdict_words import one_line
+
     found = []
     if numbers["verdict"] in _EXIT[level]:
-        found.append(f"verdict {numbers['verdict']}")
+        found.append(one_line(numbers))
     if not numbers["consistent"] and "inconsistent" in _EXIT[level]:
         found.append("the log contradicts itself")
     if found:

@@ -46,7 +46,7 @@ def audit_comparisons_command(  # noqa: D103, PLR0917 - typer: the help is above
     slot: opt.Slot = "first",
     window: opt.Window = None,
     eps1: opt.Eps1 = 2.0,
-    eps2: opt.Eps2 = 0.05,
+    eps2: opt.DuelEps2 = 0.05,
     delta: opt.Delta = 0.05,
     model: opt.DuelModel = None,
     prior_sd: opt.PriorSd = 1.0,

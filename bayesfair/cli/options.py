@@ -141,7 +141,10 @@ Window = Annotated[int | None, typer.Option(help="Duels per window of shares.")]
 # -- the question ----------------------------------------------------------------------------------
 
 Eps1 = Annotated[float, typer.Option(help="Slope of smooth fairness.")]
-Eps2 = Annotated[float, typer.Option(help="Allowance of smooth fairness.")]
+Eps2 = Annotated[
+    float | None,
+    typer.Option(help="Allowance of smooth fairness; default min(.05, 1/(2k)), k on offer."),
+]
 Delta = Annotated[float, typer.Option(help="Objective verdict: fair from 1 - delta on.")]
 Divergence = Annotated[str, typer.Option(help="D between decisions, and rewards unless given.")]
 RewardDivergence = Annotated[str | None, typer.Option(help="D between rewards.")]
@@ -157,6 +160,16 @@ RewardModel = Annotated[
 ]
 Tolerance = Annotated[float | None, typer.Option(help="Excess that does not count as a violation.")]
 Objective = Annotated[bool, typer.Option(help="Also audit against the true rewards.")]
+DuelEps2 = Annotated[float, typer.Option(help="Allowance of smooth fairness.")]
+FromRound = Annotated[
+    int, typer.Option(help="First round that is judged (from 0); earlier ones serve the beliefs.")
+]
+Judge = Annotated[
+    str,
+    typer.Option(
+        help="Whose verdict counts: subjective (beliefs), objective (true rewards), both."
+    ),
+]
 PriorSensitivity = Annotated[
     bool,
     typer.Option("--prior-sensitivity", help="Also: does the objective verdict hang on the prior?"),

@@ -58,7 +58,15 @@ def earlier_audit(path: Path, context: typer.Context) -> Audit | AuditGroup:
     kept = first.summary.criterion
     asked = {
         name: getattr(kept, name)
-        for name in ("eps1", "eps2", "delta", "divergence", "reward_divergence")
+        for name in (
+            "eps1",
+            "eps2",
+            "delta",
+            "divergence",
+            "reward_divergence",
+            "from_round",
+            "judge",
+        )
     }
     asked["tolerance"] = kept.tolerance if kept.tolerance_given else None
     asked["family"] = first.settings.family

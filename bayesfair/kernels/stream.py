@@ -158,13 +158,16 @@ def stream_bernoulli(
         )
     sums = blocks.sums.sum(axis=0)
     tallies, marks = blocks.tallies.sum(axis=0), blocks.marks.sum(axis=0)
+    n_violating, first, last = blocks.violating()
     return StreamResult(
         state=_end_state(pi, offered, updates, counts[-1], state, n_rounds),
         frontier=blocks.frontier.max(axis=0),
         worst_excess=worst,
         worst_round=worst_round,
         worst_pair=pair,
-        n_violating=marks[3:],
+        n_violating=n_violating,
+        first_violating=first,
+        last_violating=last,
         regret=blocks.regret,
         p_best_chosen=blocks.p_chosen,
         p_best_sum=sums[0],
@@ -192,8 +195,10 @@ class _Blocks:
         self.sums = np.zeros((n, 3, k))  # P*, pi, pi (1 - pi)
         self.tallies = np.zeros((n, 2, k), np.int64)  # plays, rounds on offer
         self.totals = np.zeros((n, 3))  # prod(1 - m), max pi, worst excess
-        # rounds with old beliefs, of them with a new rule, worst round, violating rounds
-        self.marks = np.zeros((n, 3 + len(TOLERANCES)), np.int64)
+        # rounds with old beliefs, of them with a new rule, worst round; violating rounds: how many,
+        # the first and the last for every tolerance
+        self.marks = np.zeros((n, 3 + 3 * len(TOLERANCES)), np.int64)
+        self.marks[:, 3 + len(TOLERANCES) :] = -1
         self.p_chosen, regret = _lines(n_rounds)
         self.regret = regret if has_pi else np.empty(0)
         self.p_rows = np.empty((n_rounds if rows else 0, k))
@@ -203,6 +208,14 @@ class _Blocks:
         for summed in (self.frontier, self.worst_mean, self.sums, self.tallies, self.totals):
             summed[which] = 0
         self.marks[which] = 0
+        self.marks[which, 3 + len(TOLERANCES) :] = -1
+
+    def violating(self) -> tuple[Ints, Ints, Ints]:
+        """Return number, first and last (-1 = none) of the violating rounds, per tolerance."""
+        counts, first, last = np.split(self.marks[:, 3:], 3, axis=1)
+        first = np.where(first < 0, np.iinfo(np.int64).max, first).min(axis=0)
+        last = last.max(axis=0)
+        return counts.sum(axis=0), np.where(last < 0, -1, first), last
 
     def outputs(self) -> tuple[NDArray[Any], ...]:
         """Return the arrays in the order in which the kernels take them."""
@@ -214,9 +227,10 @@ def _nothing(state: StreamState, n_grid: int, has_pi: bool, rows: bool) -> Strea
     """Return the result of a part without rounds."""
     k = state.alpha.size
     zeros, none, counts = np.zeros(k), np.empty(0), np.zeros(k, np.int64)
+    nowhere = np.full(len(TOLERANCES), -1)
     return StreamResult(
         state, np.zeros(n_grid), -np.inf, -1, (-1, -1), np.zeros(len(TOLERANCES), np.int64),
-        none, none, zeros, zeros, zeros, counts, counts, 0.0, 0.0, 0, 0,
+        nowhere, nowhere, none, none, zeros, zeros, zeros, counts, counts, 0.0, 0.0, 0, 0,
         none if rows and has_pi else None, np.empty((0, 2), np.int64) if rows and has_pi else None,
         np.empty((0, k)) if rows else None,
     )  # fmt: skip

@@ -238,6 +238,17 @@ def run_narrow(  # type: ignore[no-untyped-def]
                 if above == 0:
                     break
                 marks[b, 3 + level] += above
+                # the first and the last such round stand behind the counts
+                first, last = 3 + limits.shape[0] + level, 3 + 2 * limits.shape[0] + level
+                if marks[b, first] < 0:
+                    c = 0
+                    while not excess[c] > limits[level]:
+                        c += 1
+                    marks[b, first] = start + c
+                c = n - 1
+                while not excess[c] > limits[level]:
+                    c -= 1
+                marks[b, last] = start + c
             for c in range(n):
                 if excess[c] > worst + 1e-12:
                     worst, marks[b, 2] = excess[c], start + c

@@ -66,6 +66,8 @@ class StreamResult(NamedTuple):
         First pair of that round in arm order; the arm chosen more often comes first.
     n_violating : (len(TOLERANCES),) array of int
         Rounds whose excess at the asked eps1 is above eps2 + tolerance.
+    first_violating, last_violating : (len(TOLERANCES),) array of int
+        The first and the last of them, from this part's start; -1 where there is none.
     regret : (T,) array
         sum_i max(P*_i - pi_i, 0) over the arms on offer; empty without pi.
     p_best_chosen : (T,) array
@@ -95,6 +97,8 @@ class StreamResult(NamedTuple):
     worst_round: int
     worst_pair: tuple[int, int]
     n_violating: Ints
+    first_violating: Ints
+    last_violating: Ints
     regret: Floats
     p_best_chosen: Floats
     p_best_sum: Floats

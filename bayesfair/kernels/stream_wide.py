@@ -351,7 +351,14 @@ def run_wide(  # type: ignore[no-untyped-def]
             _raise_frontier(sorted_pi, means, n_on, spread, asked, excess, grid, frontier[b])
             if excess > limits[0]:
                 for level in range(limits.shape[0]):
-                    marks[b, 3 + level] += excess > limits[level]
+                    if not excess > limits[level]:
+                        break
+                    marks[b, 3 + level] += 1
+                    # the first and the last such round stand behind the counts
+                    first, last = 3 + limits.shape[0] + level, 3 + 2 * limits.shape[0] + level
+                    if marks[b, first] < 0:
+                        marks[b, first] = t
+                    marks[b, last] = t
             if excess > worst + 1e-12:
                 worst, marks[b, 2] = excess, t
                 for i in range(k):

@@ -55,7 +55,7 @@ def audit_figures(numbers: dict[str, Any], series: dict[str, Any] | None) -> lis
     found = []
     if any(isinstance(row["subjective"], float) for row in numbers["frontier"]):
         found.append(_frontier(numbers))
-    if numbers["log"]["n_rounds"]:
+    if numbers["log"]["n_judged"]:
         if series is not None and numbers["log"]["selection"] != "none":
             found.append(_regret(numbers, series))
         found.append(_selection(numbers))
@@ -130,7 +130,7 @@ def _regret(numbers: dict[str, Any], series: dict[str, Any]) -> Figure:
     estimated = "" if numbers["calibration"]["subjective"]["exact"] else "Estimated: "
     alt = (
         f"{estimated}cumulative fairness regret reaches {number(half)} after half of the rounds "
-        f"and {number(float(total[-1]))} after all {numbers['log']['n_rounds']}."
+        f"and {number(float(total[-1]))} after all {numbers['log']['n_judged']}."
     )
     caption = (
         "Fairness regret under the beliefs, added up over the rounds. A curve that flattens says "
@@ -151,7 +151,7 @@ def _selection(numbers: dict[str, Any]) -> Figure:
     }
     full = numbers["log"]["selection"] == "full"
     what = "mean selection probability" if full else "share of the choices"
-    n = numbers["log"]["n_rounds"]
+    n = numbers["log"]["n_judged"]
     chosen = [a["selection_mean"] if full else a["n"] / n for a in arms]
     gap = [c - a["p_best_subjective"] for c, a in zip(chosen, arms, strict=True)]
     low, high = (int(f(gap)) for f in (np.argmin, np.argmax))

@@ -57,6 +57,9 @@ MISSING = {
 }
 
 LIMITS = (
+    "The question under the beliefs supposes that the rule knew this log and nothing else. A rule "
+    "that knew more, or that had to start somehow, may look unfair in its first rounds without "
+    "being so: see when the violations ended, and what the true rewards say.",
     "The verdict under the beliefs is exact for the logged probabilities and the stated prior: it "
     "asks what could be expected before each round. Delta plays no part in it.",
     "The verdict under the true rewards depends on rewards that nobody knows exactly. The "
@@ -76,6 +79,9 @@ LIMITS = (
 )
 
 
+_ENDS = ("first_violating_round", "last_violating_round")
+
+
 class Unchecked(NamedTuple):
     """Something the log does not tell: what, why, and the empty keys of `to_dict` it explains."""
 
@@ -89,8 +95,10 @@ def verdict_sentences(numbers: dict[str, Any]) -> list[str]:
     log, criterion = numbers["log"], numbers["criterion"]
     subjective, objective = numbers["subjective"], numbers["objective"]
     found = contradiction_lines(numbers)
-    n = log["n_rounds"]
-    if subjective["verdict"] == "not_auditable":
+    n = log["n_judged"]
+    if not n:
+        found.append("No round is judged so far: the log ends before the first one that is.")
+    elif subjective["verdict"] == "not_auditable":
         found.append(
             "Whether similar arms had similar chances cannot be judged: the log does not hold the "
             "probabilities of all arms in each round."
@@ -182,11 +190,12 @@ def group_sentences(numbers: dict[str, Any]) -> list[str]:
         )
     logs = [audit["log"] for audit in numbers["groups"].values()]
     total = {
-        key: sum(log[key] for log in logs) for key in ("n_rounds", "n_unobserved", "n_skipped")
+        key: sum(log[key] for log in logs) for key in ("n_judged", "n_unobserved", "n_skipped")
     }
     found.append(
-        f"The groups hold {counted(total['n_rounds'], 'round')}; rewards of "
-        f"{total['n_unobserved']} were not observed, {counted(total['n_skipped'], 'row')} left out."
+        f"The groups hold {counted(total['n_judged'], 'round')} that are judged"
+        + (f", {total['n_unobserved']} of them without a reward" if total["n_unobserved"] else "")
+        + (f"; {counted(total['n_skipped'], 'row')} left out." if total["n_skipped"] else ".")
     )
     return found
 
@@ -206,7 +215,8 @@ def criterion_rows(criterion: dict[str, Any]) -> list[tuple[str, str, str]]:
         ),
         (
             "eps2", f"{criterion['eps2']:g}",
-            "What is allowed on top, even to arms with the same rewards.",
+            "What is allowed on top, even to arms with the same rewards"
+            + (f": {reason}." if (reason := criterion["eps2_reason"]) != "asked for" else "."),
         ),
         (
             "delta", f"{delta:g}",
@@ -240,6 +250,12 @@ def unchecked(numbers: dict[str, Any]) -> list[Unchecked]:
     """Return what could not be checked, with the reason."""
     log, objective, calibration = numbers["log"], numbers["objective"], numbers["calibration"]
     selection, found = log["selection"], []
+    if not log["n_judged"]:
+        found.append(Unchecked(
+            "Everything: no round is judged yet",
+            "The log ends before the first round that is judged; its rounds serve the beliefs.",
+            ("subjective", "objective", "calibration", "frontier", "arms"),
+        ))  # fmt: skip
     if selection != "full":
         held = "only the chosen arm's" if selection == "chosen" else "none of these"
         found.append(Unchecked(
@@ -247,7 +263,8 @@ def unchecked(numbers: dict[str, Any]) -> list[Unchecked]:
             "frontier, and the probability that the log is fair",
             "Needs the probabilities of all arms in each round; the log holds "
             f"{held}. Log the probability of every arm to have this checked.",
-            ("subjective", "frontier", "objective.smallest_eps2", "objective.probability_fair"),
+            ("subjective", "frontier", "objective.smallest_eps2", "objective.probability_fair",
+             "objective.n_violating_rounds", *(f"objective.{end}" for end in _ENDS)),
         ))  # fmt: skip
     elif numbers["subjective"]["worst"] is None:
         found.append(Unchecked(
@@ -326,7 +343,15 @@ def call(numbers: dict[str, Any]) -> str:
     asked, source = first["criterion"], clean(first["log"]["source"])
     if groups is not None:
         source = source.rsplit(",", 1)[0]  # without the group's own name
-    options = [f"{name}={asked[name]:g}" for name in ("eps1", "eps2", "delta")]
+    options = [
+        f"{name}={asked[name]:g}"
+        for name in ("eps1", "eps2", "delta")
+        if name != "eps2" or asked["eps2_reason"] == "asked for"
+    ]
+    if asked["from_round"]:
+        options.append(f"from_round={asked['from_round']}")
+    if asked["judge"] != "both":
+        options.append(f"judge={asked['judge']!r}")
     for name, default in (("divergence", "total_variation"),
                           ("reward_divergence", asked["divergence"])):  # fmt: skip
         if asked[name] != default:

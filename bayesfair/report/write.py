@@ -17,6 +17,7 @@ from bayesfair.audit.text import (
     number,
     show_worst,
 )
+from bayesfair.audit.verdict_words import lead, regret_words, remarks
 from bayesfair.checks import counted
 from bayesfair.errors import OptionError
 from bayesfair.report import words
@@ -95,7 +96,7 @@ def _audit_context(numbers: dict[str, Any], most_arms: int) -> dict[str, Any]:
     columns = arm_columns(numbers)
     arms, chosen_how = _shown_arms(numbers, most_arms)
     if numbers["log"]["selection"] == "chosen":
-        n = max(numbers["log"]["n_rounds"], 1)
+        n = max(numbers["log"]["n_judged"], 1)
         columns.append(("share of choices", lambda arm: number(arm["n"] / n)))
     return {
         "audit": numbers,
@@ -113,7 +114,7 @@ def _audit_context(numbers: dict[str, Any], most_arms: int) -> dict[str, Any]:
 
 def _shown_arms(numbers: dict[str, Any], most: int) -> tuple[list[dict[str, Any]], str]:
     """Return the arms of the table and, where it is not all of them, how they were chosen."""
-    arms, n = numbers["arms"], max(numbers["log"]["n_rounds"], 1)
+    arms, n = numbers["arms"], max(numbers["log"]["n_judged"], 1)
     if len(arms) <= most:
         return arms, ""
 
@@ -187,6 +188,9 @@ def _render(template: str, context: dict[str, Any], numbers: dict[str, Any], com
     environment.filters |= {"number": number, "label": short}
     environment.globals |= {
         "verdict_word": VERDICT_WORDS,
+        "lead": lead,
+        "remarks": remarks,
+        "regret_words": regret_words,
         "log_words": log_words,
         "criterion_rows": words.criterion_rows,
         "limits": words.LIMITS,

@@ -42,7 +42,7 @@ def test_a_wrong_interval_fails_the_same_test(monkeypatch):
         return (low + middle) / 2, (high + middle) / 2
 
     monkeypatch.setattr(objective, "interval", halved)
-    monkeypatch.setattr(sys.modules["bayesfair.audit.result"], "interval", halved)
+    monkeypatch.setattr(sys.modules["bayesfair.audit.numbers"], "interval", halved)
     found = study.coverage("thompson", 2, N_LOGS, 150, None, seed=10)
     assert found["regret"] < LOWEST
 

@@ -146,19 +146,20 @@ def test_one_arm_has_nothing_to_compare():
 def test_json_keys_are_fixed_and_plain():
     out = bf.audit(bf.read_history(examples.path("ecmo")), seed=1).to_dict()
     assert list(out) == [
-        "bayesfair", "verdict", "consistent", "checks", "log", "criterion", "subjective",
-        "objective", "calibration", "arms", "frontier", "notices", "findings",
+        "bayesfair", "verdict", "subjective", "objective", "consistent", "checks", "log",
+        "criterion", "calibration", "arms", "frontier", "notices", "findings",
     ]  # fmt: skip
     assert list(out["log"]) == [
-        "source", "n_rounds", "n_arms", "arms", "selection", "n_skipped", "n_unobserved",
-        "unused_columns",
+        "source", "n_rounds", "n_judged", "n_arms", "arms", "selection", "n_skipped",
+        "n_unobserved", "unused_columns",
     ]  # fmt: skip
     assert list(out["criterion"]) == [
-        "eps1", "eps2", "delta", "divergence", "reward_divergence", "family", "model", "prior",
-        "missing", "seed", "draws", "tolerance",
+        "eps1", "eps2", "eps2_reason", "delta", "divergence", "reward_divergence", "family",
+        "model", "prior", "missing", "seed", "draws", "tolerance", "from_round", "judge",
     ]  # fmt: skip
-    assert list(out["subjective"]) == ["smallest_eps2", "worst", "n_violating_rounds", "verdict"]
-    assert list(out["objective"]) == ["probability_fair", "smallest_eps2", "verdict"]
+    ends = ["n_violating_rounds", "first_violating_round", "last_violating_round", "smallest_eps2"]
+    assert list(out["subjective"]) == ["verdict", "question", *ends, "worst"]
+    assert list(out["objective"]) == ["verdict", "question", "probability_fair", *ends]
     assert list(out["calibration"]) == [
         "subjective", "objective", "effective_sample_size", "max_weight", "mean_weight",
     ]  # fmt: skip

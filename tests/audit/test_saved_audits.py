@@ -78,7 +78,7 @@ def edited(change):
 
 
 def newer(file):
-    file.attrs["bayesfair_format"] = 4
+    file.attrs["bayesfair_format"] = 5
 
 
 def older(file):
@@ -124,8 +124,8 @@ BROKEN = {
     "empty": (lambda p: p.write_bytes(b""), ["not a NetCDF-4 file"]),
     "cut": (cut, ["not a NetCDF-4 file", "only a part"]),
     "other": (other, ["holds no bayesfair audit", "Audit.save"]),
-    "newer": (edited(newer), ["format 4", "newer than format 3", "Upgrade"]),
-    "older": (edited(older), ["format 1", "not all that going on needs", "Audit the log again"]),
+    "newer": (edited(newer), ["format 5", "newer than format 4", "Upgrade"]),
+    "older": (edited(older), ["format 1", "what this version goes on from", "Audit the log again"]),
     "no state": (edited(without("state")), ["lacks the group 'state'"]),
     "no sums": (edited(without("state", "sums")), ["lacks the group or variable 'sums'"]),
     "no guards": (edited(without("state", "guards")), ["lacks the group or variable 'guards'"]),

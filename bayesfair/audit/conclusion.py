@@ -1,0 +1,191 @@
+"""From the summary of a log to a finished audit: tolerance, objective part, notices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.findings import log_findings
+from bayesfair.audit.objective import Objective, Part, evaluate, parts_from_cells, with_draw_axis
+from bayesfair.audit.result import Audit, Settings
+from bayesfair.audit.running import parts_of
+from bayesfair.audit.summary import Summary
+from bayesfair.audit.verdict_findings import verdict_findings
+from bayesfair.audit.violations import JudgedRounds, exact_rounds
+from bayesfair.checks import as_generator, listed
+from bayesfair.errors import OptionError
+from bayesfair.inference.contract import label_of
+from bayesfair.kernels.stream_state import ROUNDING
+from bayesfair.notices import unique
+from bayesfair.priors import describe_prior
+from bayesfair.rewards import Bernoulli, Rewards
+
+__all__ = ["Question", "conclude"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """The options of an audit that apply to every group alike."""
+
+    criterion: Criterion
+    tolerance: float | None
+    family: str
+    prior: Any
+    model: Any
+    beliefs_model: Any
+    truth: Rewards | None
+    objective: bool
+    draws: int
+    seed: Any
+    options: Mapping[str, Any]
+    progress: Callable[[int], None] | None
+    support: NDArray[np.float64] | None = None
+
+
+def conclude(summary: Summary, question: Question, notes: list[str], data: Any) -> Audit:
+    """Add tolerance, objective part and notices to a summary."""
+    notices = [*notes, *summary.notices, *summary.repairs.sentences(), *log_findings(summary)]
+    tolerance = question.criterion.tolerance
+    if question.tolerance is None and summary.selection == "full":
+        unit = summary.resolution.unit
+        if unit > tolerance:
+            tolerance = unit + ROUNDING
+            notices.append(
+                f"The selection probabilities were logged to about {unit:.1g}; excesses up to that "
+                "are not counted as violations (tolerance= changes this)."
+            )
+    criterion = replace(question.criterion, tolerance=tolerance)
+    question = replace(question, criterion=criterion)
+    regret = objective = None
+    if question.objective:
+        rng = as_generator(0 if question.seed is None else question.seed)
+        objective, more = _objective(summary, question, rng, data)
+        notices += more
+        regret = objective.regret_estimate(rng, exact=question.truth is not None)
+    else:
+        notices.append("The objective part was left out on request (objective=False).")
+    notices += verdict_findings(summary, criterion, objective)
+    if objective is not None and objective.error > 1e-12:
+        notices.append(
+            f"Objective regret per round comes from a histogram of the logged probabilities; its "
+            f"binning error is at most {objective.error:.1e}."
+        )
+    if len(summary.arms) == 1:
+        notices.append("There is one arm only: no pair to compare, and P* is 1.")
+    if not criterion.is_total_variation:
+        from bayesfair.fairness import guarantee_note
+
+        notices.append(guarantee_note(criterion.divergence, criterion.reward_divergence))
+    model = question.model
+    model_name = "truth" if question.truth is not None else (
+        "conjugate" if model is None else label_of(model)
+    )  # fmt: skip
+    settings = Settings(
+        family=summary.start.family,
+        model=model_name if question.objective else None,
+        prior=_prior_words(summary, question),
+        seed=int(question.seed) if isinstance(question.seed, (int, np.integer)) else None,
+        draws=question.draws,
+        beliefs_model=None if question.beliefs_model is None else label_of(question.beliefs_model),
+    )
+    return Audit(
+        criterion=criterion,
+        settings=settings,
+        summary=summary,
+        objective=objective,
+        regret_objective=regret,
+        findings=unique(notices),
+        model_options=_model_options(question),
+    )
+
+
+def _model_options(question: Question) -> dict[str, Any]:
+    """Return the options that went to the model of the true rewards."""
+    if question.model is None:
+        return {}
+    from bayesfair.audit.general import model_options
+
+    return model_options(question)["model"]
+
+
+def _prior_words(summary: Summary, question: Question) -> str:
+    """Return the conjugate prior in words, unless models take its place everywhere."""
+    drawn = question.objective and question.truth is None
+    if question.beliefs_model is not None and (question.model is not None or not drawn):
+        return "that of the models, see the notices"
+    return describe_prior(summary.start.prior, summary.start.family, summary.arms)
+
+
+def _objective(
+    summary: Summary, question: Question, rng: np.random.Generator, data: Any
+) -> tuple[Objective, list[str]]:
+    """Return the objective part from known rewards, a model's posterior, or the conjugate one."""
+    k = len(summary.arms)
+    notices: list[str] = []
+    if question.truth is not None:
+        rewards = with_draw_axis(question.truth)
+        if rewards.n_arms != k:
+            raise OptionError(
+                f"truth has {rewards.n_arms} arms, the log has {k}: {listed(summary.arms)}."
+            )
+        notices.append("The objective part is exact: it uses the known true rewards given.")
+        if question.truth.batch_shape:
+            from bayesfair.audit.moving_truth import objective_by_round
+
+            return objective_by_round(data, question.truth, question.criterion), notices
+        parts = _parts(summary, rewards)
+        return evaluate(parts, question.criterion, _known(data, summary, rewards)), notices
+    elif question.model is not None:
+        from bayesfair.audit.general import parts_under_model
+
+        (parts, judged), notices = parts_under_model(data, summary, question)
+        return evaluate(parts, question.criterion, judged), notices
+    elif question.beliefs_model is not None:
+        from bayesfair.audit.general import posterior_of_log
+
+        rewards = posterior_of_log(data, summary.start, question.draws, rng, question.support)
+        notices.append(
+            "The true rewards are drawn from the conjugate posterior of the whole log, not from "
+            "the model of the beliefs; model= chooses another."
+        )
+    elif summary.start.family == "bernoulli":
+        table = summary.end.posterior
+        draws = rng.beta(table[:, 0], table[:, 1], size=(question.draws, k))
+        rewards = Bernoulli(draws, arms=summary.arms)
+    else:
+        from bayesfair.audit.general import posterior_rewards
+
+        rewards = posterior_rewards(summary, question.draws, rng)
+    judged = [] if summary.judged is None else [(summary.judged, rewards)]
+    return evaluate(_parts(summary, rewards), question.criterion, judged), notices
+
+
+def _parts(summary: Summary, rewards: Rewards) -> list[Part]:
+    """Return the judged rounds of a log whose true rewards do not change."""
+    n = summary.sums.n_rounds
+    if summary.selection == "none" and n:
+        return [Part(None, n, rewards, None, summary.sums.plays / n)]
+    return parts_from_cells(summary.cells, rewards, len(summary.arms))
+
+
+def _known(data: Any, summary: Summary, rewards: Rewards) -> Iterator[tuple[JudgedRounds, Rewards]]:
+    """Yield all judged rounds, if need be by reading the log again: one truth costs little."""
+    if summary.judged is None:
+        return
+    if summary.judged.exact:
+        yield summary.judged, rewards
+        return
+    done, start = summary.start.n_rounds, summary.judged.base
+    size = exact_rounds(len(summary.arms))
+    for part in parts_of(data):
+        pi = part.selection_probability
+        assert pi is not None
+        for a in range(max(start - done, 0), part.n_rounds, size):
+            here = pi[a : a + size]
+            yield JudgedRounds.of(here, done + a, summary.criterion), rewards
+        done += part.n_rounds

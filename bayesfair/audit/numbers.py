@@ -1,0 +1,194 @@
+"""The numbers of an audit as JSON-ready values under fixed keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.audit.calibration import Estimate, share_distance
+from bayesfair.audit.criterion import QUESTIONS, finite_or_text
+from bayesfair.audit.objective import interval
+from bayesfair.notices import Notice
+
+if TYPE_CHECKING:
+    from bayesfair.audit.result import Audit
+
+__all__ = ["audit_numbers"]
+
+
+def audit_numbers(audit: Audit) -> dict[str, Any]:
+    """Return what `Audit.to_dict` returns."""
+    summary, criterion, settings = audit.summary, audit.criterion, audit.settings
+    sums, n = summary.sums, summary.sums.n_rounds
+    lower_subjective = lower_objective = None
+    if summary.selection == "none" and n:
+        distance, noise = share_distance(sums.p_best / n, sums.plays)
+        lower_subjective = max(distance - noise, 0.0)
+        if audit.objective is not None and audit.objective.lower_bound is not None:
+            low = float(np.quantile(audit.objective.lower_bound, 0.025))
+            lower_objective = max(low - noise, 0.0)
+    weights = summary.weights
+    ess = weights.total**2 / weights.squares if weights.n and weights.squares else None
+    out: dict[str, Any] = {
+        "bayesfair": settings.version,
+        "verdict": audit.verdict,
+        "subjective": _subjective(audit),
+        "objective": _objective(audit),
+        "consistent": audit.consistent,
+        "checks": {name: check.to_dict() for name, check in audit.checks.items()},
+        "log": {
+            "source": summary.source,
+            "n_rounds": summary.n_rounds,
+            "n_judged": n,
+            "n_arms": len(summary.arms),
+            "arms": list(summary.arms),
+            "selection": summary.selection,
+            "n_skipped": sums.n_skipped,
+            "n_unobserved": int(sums.n_unobserved.sum()),
+            "unused_columns": list(summary.unused_columns),
+        },
+        "criterion": {
+            "eps1": criterion.eps1,
+            "eps2": criterion.eps2,
+            "eps2_reason": criterion.eps2_reason,
+            "delta": criterion.delta,
+            "divergence": criterion.divergence,
+            "reward_divergence": criterion.reward_divergence,
+            "family": settings.family,
+            "model": settings.model,
+            "prior": settings.prior,
+            "missing": summary.missing,
+            "seed": settings.seed,
+            "draws": settings.draws,
+            "tolerance": criterion.tolerance,
+            "from_round": criterion.from_round,
+            "judge": criterion.judge,
+        },
+        "calibration": {
+            "subjective": _calibration(audit, audit.regret, lower_subjective),
+            "objective": _calibration(audit, audit.regret_objective, lower_objective),
+            "effective_sample_size": finite_or_text(ess),
+            "max_weight": finite_or_text(weights.largest) if weights.n else None,
+            "mean_weight": finite_or_text(weights.total / weights.n) if weights.n else None,
+        },
+        "arms": _arms(audit),
+        "frontier": _frontier(audit),
+        "notices": [str(notice) for notice in audit.findings],
+        "findings": [Notice.of(notice).to_dict() for notice in audit.findings],
+    }
+    if audit.arm_groups is not None:
+        out["arm_groups"] = audit.arm_groups.table(criterion, summary.cells.values())
+    return out | audit.extra
+
+
+def _calibration(audit: Audit, estimate: Estimate | None, lower: float | None) -> dict[str, Any]:
+    if estimate is None:
+        return {
+            "regret_total": None,
+            "regret_per_round": None,
+            "lower": finite_or_text(lower),
+            "upper": None,
+            "exact": False,
+        }
+    return {
+        "regret_total": finite_or_text(estimate.value * audit.summary.sums.n_rounds),
+        "regret_per_round": finite_or_text(estimate.value),
+        "lower": finite_or_text(estimate.lower),
+        "upper": finite_or_text(estimate.upper),
+        "exact": estimate.exact,
+    }
+
+
+def _worst(audit: Audit) -> dict[str, Any] | None:
+    worst = audit.summary.worst
+    if worst is None or worst.arm < 0:
+        return None
+    found = {
+        "round": worst.round,
+        "row": worst.row,
+        "arm": audit.summary.arms[worst.arm],
+        "arm_other": audit.summary.arms[worst.arm_other],
+    }
+    # a row means nothing without its file, where the log came in several
+    return found if worst.source == audit.summary.source else found | {"source": worst.source}
+
+
+def _subjective(audit: Audit) -> dict[str, Any]:
+    found = audit.violations
+    return {
+        "verdict": audit.subjective_verdict,
+        "question": QUESTIONS["subjective"],
+        "n_violating_rounds": None if found is None else found.n,
+        "first_violating_round": None if found is None or found.first < 0 else found.first,
+        "last_violating_round": None if found is None or found.last < 0 else found.last,
+        "smallest_eps2": finite_or_text(audit.smallest_eps2),
+        "worst": _worst(audit),
+    }
+
+
+def _objective(audit: Audit) -> dict[str, Any] | None:
+    objective = audit.objective
+    if objective is None:
+        return None
+    needed, found = objective.smallest_eps2, objective.violations
+    eps2 = n = first = last = None
+    if needed is not None:
+        eps2 = _spread(needed[:, audit.criterion.grid_index])
+    if found is not None:
+        n = _spread(found.n) | {"exact": objective.counted, "draws": len(found.n)}
+        violates = found.first >= 0
+        if violates.any():  # a draw without a violating round has no first one
+            first, last = _spread(found.first[violates]), _spread(found.last[violates])
+    return {
+        "verdict": audit.objective_verdict,
+        "question": QUESTIONS["objective"],
+        "probability_fair": finite_or_text(audit.probability_fair),
+        "n_violating_rounds": n,
+        "first_violating_round": first,
+        "last_violating_round": last,
+        "smallest_eps2": eps2,
+    }
+
+
+def _arms(audit: Audit) -> list[dict[str, Any]]:
+    summary = audit.summary
+    sums, n = summary.sums, max(summary.sums.n_rounds, 1)
+    observed = sums.plays - sums.n_unobserved
+    best = None if audit.objective is None else audit.objective.p_best.mean(axis=0)
+    shares = sums.selection if summary.selection == "full" else sums.plays
+    known = summary.selection != "chosen"
+    return [
+        {
+            "arm": arm,
+            "n": int(sums.plays[i]),
+            "n_unobserved": int(sums.n_unobserved[i]),
+            "reward_mean": float(sums.reward_total[i] / observed[i]) if observed[i] else None,
+            "p_best_subjective": float(sums.p_best[i] / n) if sums.n_rounds else None,
+            "p_best_objective": None if best is None or not sums.n_rounds else float(best[i]),
+            "selection_mean": float(shares[i] / n) if known and sums.n_rounds else None,
+        }
+        for i, arm in enumerate(summary.arms)
+    ]
+
+
+def _frontier(audit: Audit) -> list[dict[str, Any]]:
+    needed = None if audit.objective is None else audit.objective.smallest_eps2
+    return [
+        {
+            "eps1": eps1,
+            "subjective": finite_or_text(audit.summary.frontier[e]) if audit.auditable else None,
+            "objective": None if needed is None else _spread(needed[:, e]),
+        }
+        for e, eps1 in enumerate(audit.criterion.grid)
+    ]
+
+
+def _spread(draws: NDArray[Any]) -> dict[str, Any]:
+    lower, upper = interval(draws)
+    return {
+        "mean": finite_or_text(draws.mean()),
+        "lower": finite_or_text(lower),
+        "upper": finite_or_text(upper),
+    }
