@@ -26,6 +26,8 @@ __all__ = ["Pool", "bridge_log_ratio", "psis_weights"]
 
 FloatArray = NDArray[np.float64]
 
+_FEWEST = 25  # draws whose largest fifth is a tail of five
+
 
 def psis_weights(log_ratio: FloatArray, r_eff: float = 1.0) -> tuple[FloatArray, float]:
     """Return Pareto-smoothed, normalised importance weights of one state, and their k-hat.
@@ -43,7 +45,8 @@ def psis_weights(log_ratio: FloatArray, r_eff: float = 1.0) -> tuple[FloatArray,
         Sum to 1.
     khat : float
         Shape of the Pareto tail; above 0.7 the weights are not to be trusted. ``-inf`` where the
-        largest weights are all equal, so that there is no tail.
+        largest weights are all equal, so that there is no tail; ``inf`` where too few draws leave
+        no tail to fit.
     """
     from arviz_stats.base import array_stats
 
@@ -51,8 +54,10 @@ def psis_weights(log_ratio: FloatArray, r_eff: float = 1.0) -> tuple[FloatArray,
     try:
         # ArviZ takes log likelihoods and negates them
         log_weight, khat = array_stats.psislw(top - log_ratio, r_eff=r_eff)
-    except ValueError:  # "All tail values are the same"
-        log_weight, khat = log_ratio - top, -np.inf
+    except ValueError:
+        # "All tail values are the same", or "n_draws_tail must be at least 5"
+        alike = len(log_ratio) >= _FEWEST or np.ptp(log_ratio) == 0
+        log_weight, khat = log_ratio - top, -np.inf if alike else np.inf
     weight = np.exp(log_weight - special.logsumexp(log_weight))
     return weight, float(khat)
 

@@ -13,10 +13,9 @@ from bayesfair.comparisons.connectivity import Connectivity
 from bayesfair.errors import OptionError
 from bayesfair.inference.laplace import Mode, centred_covariance
 from bayesfair.inference.tree import N_CHAINS, posterior_dataset
+from bayesfair.inference.worth_nuts import sample_worths
 from bayesfair.kernels.gauss_best import gauss_best_probability
-
-_MANY = 100  # items from which on NUTS takes longer steps
-_LONG_STEPS = 0.8  # their target acceptance
+from bayesfair.kernels.team import usable_cores
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -24,7 +23,17 @@ if TYPE_CHECKING:
     from bayesfair.inference.comparisons import Problem
     from bayesfair.inference.robust import Robust
 
-__all__ = ["add_worth", "data_group", "laplace_group", "mode_group", "nuts_groups", "worth_of"]
+__all__ = [
+    "add_worth",
+    "data_group",
+    "draws_group",
+    "mode_group",
+    "nuts_groups",
+    "worth_nuts_groups",
+    "worth_of",
+]
+
+_LEAST = 1000  # draws per chain that convergence is judged by
 
 
 def worth_of(model: str, log_worth: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -129,18 +138,69 @@ def mode_group(
     return xr.Dataset(values, coords=coords, attrs=attrs)
 
 
-def laplace_group(
+def draws_group(
     comparisons: Comparisons, problem: Problem, theta: NDArray[np.float64]
 ) -> xr.Dataset:
-    """Return independent draws folded into chains."""
+    """Return draws of the parameter vector, ``(chains, n, P)``, by name and label."""
     parts = _parts(comparisons, problem, theta)
-    draws = {
-        name: value.reshape(N_CHAINS, -1, *value.shape[1:]) for name, (_, value) in parts.items()
-    }
+    draws = {name: value for name, (_, value) in parts.items()}
     coords: dict[str, Any] = {"item": np.array(comparisons.items)}
     if "coefficient" in parts:
         coords["covariate"] = np.array(comparisons.covariate_names)
     return posterior_dataset(draws, {name: dims for name, (dims, _) in parts.items()}, coords)
+
+
+def worth_nuts_groups(
+    comparisons: Comparisons,
+    problem: Problem,
+    mode: Mode,
+    *,
+    rng: np.random.Generator,
+    draws: int,
+    cores: int | None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Sample a shipped model by its own NUTS; return groups and attributes.
+
+    Four chains of at least 1000 draws, so that convergence is judged alike whatever `draws`; they
+    are thinned to `draws` afterwards.
+    """
+    import xarray as xr
+
+    from bayesfair.inference.nuts import diagnose, refusal
+
+    per_chain = draws // N_CHAINS
+    every = -(-_LEAST // per_chain)
+    groups: dict[str, Any] = {}
+    found: dict[str, Any] = {}
+    reason = ""
+    for sampled in sample_worths(
+        problem.likelihood,
+        mode,
+        problem.precision,
+        draws=every * per_chain,
+        rng=rng,
+        threads=cores or usable_cores(),
+    ):
+        dims = ("chain", "draw")
+        groups = {
+            "posterior": draws_group(comparisons, problem, sampled.theta),
+            "sample_stats": xr.Dataset(
+                {
+                    "n_steps": (dims, sampled.n_steps),
+                    "diverging": (dims, sampled.diverging),
+                    "step_size": ("chain", sampled.step_size),
+                },
+                attrs={"sample_dims": list(dims)},
+            ),
+        }
+        found = diagnose(xr.DataTree.from_dict({f"/{n}": group for n, group in groups.items()}))
+        reason = refusal(found)
+        if not reason:
+            break
+    groups = {n: group.isel(draw=slice(None, None, every)) for n, group in groups.items()}
+    attrs = {"method": "nuts", "refusal": reason}
+    attrs |= {name: found[name] for name in ("rhat_max", "ess_min", "divergences")}
+    return groups, attrs
 
 
 def nuts_groups(
@@ -152,13 +212,8 @@ def nuts_groups(
     draws: int,
     cores: int | None,
     progress: bool,
-    shipped: bool = False,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Sample ``build(comparisons, **options)``; return groups and attributes.
-
-    The data of `shipped` models are compiled in, so that what depends on them alone (binomial
-    coefficients) is computed once. Their posteriors are log-concave, so that many items take longer
-    steps safely: at 2000 items and 20 000 duels both together save 60 % of the time.
+    """Sample a PyMC model, ``build(comparisons, **options)``; return groups and attributes.
 
     Raises
     ------
@@ -175,17 +230,12 @@ def nuts_groups(
             "a model of comparisons needs a variable 'log_worth' with dims ('item',) and the items "
             f"of the data as coordinate; found {names} and dims {dims} of log_worth."
         )
-    if shipped:
-        from pymc.model.transform.optimization import freeze_dims_and_data
-
-        model = freeze_dims_and_data(model)
     seed = int(rng.integers(2**31))
     tree, found = CompiledModel(model).fit(
         draws=draws,
         seed=seed,
         cores=cores,
         progress=progress,
-        target_accept=_LONG_STEPS if shipped and comparisons.n_items > _MANY else None,
     )
     groups: dict[str, Any] = {}
     for name, child in tree.children.items():

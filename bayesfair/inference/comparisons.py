@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +14,7 @@ from bayesfair.checks import as_generator, check_choice, check_in_range, check_k
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import ConvergenceError, DataError, OptionError
 from bayesfair.inference.arms import total_draws
+from bayesfair.inference.certified import Certificate, Proposal, certify, weighted_draws
 from bayesfair.inference.comparison_likelihood import (
     ChainLikelihood,
     DuelLikelihood,
@@ -24,14 +24,16 @@ from bayesfair.inference.comparison_likelihood import (
 from bayesfair.inference.comparison_trees import (
     add_worth,
     data_group,
-    laplace_group,
+    draws_group,
     mode_group,
     nuts_groups,
+    worth_nuts_groups,
 )
 from bayesfair.inference.existence import require_maximum
-from bayesfair.inference.laplace import ESS_LIMIT, KHAT_LIMIT, Mode, find_mode, laplace_draws
+from bayesfair.inference.laplace import Mode, find_mode
 from bayesfair.inference.robust import Robust, robust_of
-from bayesfair.inference.tree import make_tree, seed_label
+from bayesfair.inference.tree import N_CHAINS, make_tree, seed_label
+from bayesfair.notices import Notice
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -223,9 +225,9 @@ def fit_comparisons(
         there are ties. Or your own ``build(comparisons) -> pymc.Model`` with a variable
         ``log_worth``, dims ``("item",)``, summing to zero; it is sampled by NUTS.
     method : {"auto", "laplace", "nuts"}
-        ``"auto"``: draws around the mode if their importance weights certify them (Pareto k-hat
-        <= 0.7 and effective sample size >= 400), else NUTS. ``"laplace"`` returns them in any case,
-        marked in the attributes.
+        ``"auto"``: weighted draws around the mode if a certificate vouches for them, else NUTS;
+        data and prior decide, not the seed. ``"laplace"`` returns the former in any case, marked
+        in the attributes.
     prior_sd : float
         Standard deviation of the independent normal prior on each item's log-worth before
         centring. ``numpy.inf``: maximum likelihood, only the mode is returned.
@@ -237,8 +239,10 @@ def fit_comparisons(
         An item; the mode group then also has gaps to it and their standard errors.
     allow_unconverged : bool
         Return draws of NUTS that would be refused.
-    cores, progress
-        Of NUTS.
+    cores
+        Threads of NUTS; the draws do not depend on it.
+    progress : bool
+        Of PyMC's sampler, that is with a model of your own.
     **options
         ``order_effect`` (None: if the data say who was shown first), ``order_sd``, ``tie_sd``,
         ``coefficient_sd``.
@@ -250,7 +254,9 @@ def fit_comparisons(
         order_effect, log_tie, tie), ``mode`` (log_worth, standard_error, covariance,
         log_likelihood, ...), ``constant_data`` (n, island per item). Attributes: model, method,
         prior, prior_sd, and where the model has them order_sd, tie_sd and coefficient_sd; ties,
-        khat, ess, certified, n_comparisons, notices.
+        certified, n_comparisons, notices; for draws around the mode khat and efficiency of the
+        certificate and ess of these draws; for NUTS rhat_max, ess_min, divergences, of at least
+        four chains of 1000 draws, of which `draws` are kept.
 
     Raises
     ------
@@ -268,6 +274,12 @@ def fit_comparisons(
     Half ties, ties averaged over orders and weights that are no whole numbers make no likelihood.
     Maximum likelihood then has robust standard errors (attribute ``standard_errors``), a posterior
     is tempered (attribute ``power``) or refused: see `bayesfair.inference.robust`.
+
+    The certificate (`bayesfair.inference.certified`) takes a fixed stream of draws from the
+    proposal and looks at every reported direction four standard deviations off the mode: k-hat
+    <= 0.5, at least 60 % of the draws effective, no tail far above the normal one. NUTS
+    (`bayesfair.inference.worth_nuts`) is exact whatever the shape; it is refused unless every
+    parameter has R-hat <= 1.01 and bulk and tail effective sample sizes >= 400.
 
     Examples
     --------
@@ -296,7 +308,6 @@ def fit_comparisons(
         "source": comparisons.source,
         "reads": "log_worth",
     }
-    nuts: dict[str, Any] = {"cores": cores, "progress": progress, "draws": n_draws}
     build = getattr(model, "build", model)
     if callable(build):
         if method == "laplace" or np.isinf(prior_sd):
@@ -310,7 +321,9 @@ def fit_comparisons(
                     column=option,
                     value=given,
                 )
-        groups, attrs = nuts_groups(comparisons, build, options, rng=rng, **nuts)
+        groups, attrs = nuts_groups(
+            comparisons, build, options, rng=rng, draws=n_draws, cores=cores, progress=progress
+        )
         name = f"{getattr(build, '__module__', '?')}.{getattr(build, '__qualname__', 'build')}"
         attrs |= {"model": name, "ties": "none", "prior": f"as written in {name}"}
         return _accepted(groups, {**shared, **attrs}, comparisons, allow_unconverged)
@@ -328,7 +341,6 @@ def fit_comparisons(
         require_maximum(used, problem.likelihood, ties_left_out=n_left_out)
     problem, mode, robust = _settled(make, problem, used)
     groups = {"mode": mode_group(comparisons, problem, mode, reference, robust if flat else None)}
-    module = importlib.import_module(f"bayesfair.models.{name}") if method == "nuts" else None
     attrs = {"model": name, "ties": problem.ties, "prior_sd": prior_sd, "method": "mle"}
     attrs |= {"n_ties_left_out": n_left_out}
     if robust is not None:
@@ -338,22 +350,23 @@ def fit_comparisons(
     # with these `problem_of` makes the same likelihood and prior again: see `problem_options`
     attrs |= {o: v for o, v in problem.options.items() if o in _SCALES}
     attrs["prior"] = "none (maximum likelihood)" if flat else describe_prior(problem)
-    found = None
+    certificate = None
     if not flat and method != "nuts":
-        found = laplace_draws(problem.likelihood, mode, problem.precision, draws=n_draws, rng=rng)
-        attrs |= {"method": "laplace", "khat": found.khat, "ess": found.ess}
-        attrs["certified"] = int(found.certified)
-        if found.certified or method == "laplace":
-            groups["posterior"] = laplace_group(comparisons, problem, found.theta)
+        proposal = Proposal(problem.likelihood, mode, problem.precision)
+        certificate = certify(proposal, problem.likelihood.layout)
+        if certificate.holds or method == "laplace":
+            found = weighted_draws(proposal, n_draws, rng)
+            chains = found.theta.reshape(N_CHAINS, -1, found.theta.shape[1])
+            groups["posterior"] = draws_group(comparisons, problem, chains)
+            attrs |= {"method": "laplace", "ess": found.ess, "certified": int(certificate.holds)}
+            attrs |= {"khat": certificate.khat, "efficiency": certificate.efficiency}
     if not flat and "posterior" not in groups:
-        module = module or importlib.import_module(f"bayesfair.models.{name}")
-        tempered = comparisons.with_counts(problem.power * comparisons.count)
-        sampled, extra = nuts_groups(
-            tempered, module.build, problem.options, rng=rng, shipped=True, **nuts
+        sampled, extra = worth_nuts_groups(
+            comparisons, problem, mode, rng=rng, draws=n_draws, cores=cores
         )
         groups |= sampled
         attrs |= extra
-    return _accepted(groups, {**shared, **attrs}, used, allow_unconverged)
+    return _accepted(groups, {**shared, **attrs}, used, allow_unconverged, certificate)
 
 
 def _settled(
@@ -383,7 +396,11 @@ def describe_prior(problem: Problem) -> str:
 
 
 def _accepted(
-    groups: dict[str, Any], attrs: dict[str, Any], comparisons: Comparisons, allow: bool
+    groups: dict[str, Any],
+    attrs: dict[str, Any],
+    comparisons: Comparisons,
+    allow: bool,
+    certificate: Certificate | None = None,
 ) -> xr.DataTree:
     """Assemble the tree, with its notices; refuse draws that did not converge."""
     notices = list(comparisons.notices)
@@ -391,19 +408,19 @@ def _accepted(
     groups["constant_data"] = data_group(comparisons, links)
     if len(links.weak_components) > 1 or links.no_data or links.tie_links:
         notices += links.sentences()
-    if attrs.get("method") == "laplace" and not attrs.get("certified", 1):
-        notices.append(
-            f"these draws are not certified: k-hat {attrs['khat']:.2f} (limit {KHAT_LIMIT}), "
-            f"effective sample size {attrs['ess']:.0f} (need {ESS_LIMIT}). Use method='auto'."
-        )
-    if attrs["method"] == "nuts" and "khat" in attrs:
-        notices.append(
-            f"sampled by NUTS, since draws around the mode were not certified (k-hat "
-            f"{attrs.pop('khat'):.2f}, effective sample size {attrs.pop('ess'):.0f})."
-        )
-        attrs["certified"] = 1
+    if certificate is not None and not certificate.holds:
+        if attrs["method"] == "laplace":
+            text = f"these draws are not certified: {certificate}. Use method='auto'."
+            notices.append(Notice(text, kind="not_certified", value=certificate.khat))
+        else:
+            text = (
+                f"sampled by NUTS, since draws around the mode were not certified: {certificate}."
+            )
+            notices.append(Notice(text, kind="sampled_by_nuts", value=certificate.khat))
     reason = str(attrs.pop("refusal", ""))
     attrs["n_comparisons"] = comparisons.n_comparisons
+    if attrs["method"] == "nuts":
+        attrs["certified"] = int(not reason)
     tree = make_tree(groups, {**attrs, "notices": notices})
     if "posterior" in groups:
         add_worth(tree)

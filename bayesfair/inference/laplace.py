@@ -1,4 +1,4 @@
-"""The mode of a log-concave posterior by Newton's method, and certified draws around it."""
+"""The mode of a log-concave posterior by Newton's method, and the curvature there."""
 
 from __future__ import annotations
 
@@ -10,23 +10,10 @@ from numpy.typing import NDArray
 from bayesfair.errors import ConvergenceError
 from bayesfair.inference.comparison_likelihood import Likelihood
 
-__all__ = [
-    "ESS_LIMIT",
-    "KHAT_LIMIT",
-    "Mode",
-    "WeightedDraws",
-    "centred_covariance",
-    "find_mode",
-    "laplace_draws",
-]
-
-#: Largest Pareto k-hat and smallest effective sample size of a certified fit.
-KHAT_LIMIT = 0.7
-ESS_LIMIT = 400
+__all__ = ["Mode", "centred_covariance", "find_mode", "posterior_precision"]
 
 _DENSE = 600  # up to here the Hessian is stored and factorised, above it is only multiplied
 _LONGEST = 5.0  # largest change of a parameter in one step
-_ALIKE = 0.01  # log importance weights that differ by less are all the same
 
 
 @dataclass(frozen=True)
@@ -47,7 +34,7 @@ class Mode:
     n_steps: int
 
 
-def _gauged(
+def posterior_precision(
     likelihood: Likelihood, theta: NDArray[np.float64], precision: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the posterior precision matrix; without a prior the sum of log-worths is pinned."""
@@ -132,7 +119,7 @@ def find_mode(
     for n_steps in range(1, max_steps + 1):
         slope = gradient - precision * theta
         if layout.size <= _DENSE:
-            step = np.linalg.solve(_gauged(likelihood, theta, precision), slope)
+            step = np.linalg.solve(posterior_precision(likelihood, theta, precision), slope)
         else:
             size = float(np.linalg.norm(slope))
             loose = min(0.1, size**0.5)
@@ -190,7 +177,7 @@ def centred_covariance(
     The inverse of the curvature at the mode: the asymptotic covariance of the maximum-likelihood
     estimate without a prior, the Laplace approximation with one.
     """
-    inverse = np.linalg.inv(_gauged(likelihood, theta, precision))
+    inverse = np.linalg.inv(posterior_precision(likelihood, theta, precision))
     if outer is not None:
         inverse = inverse @ outer @ inverse
     layout = likelihood.layout
@@ -201,74 +188,3 @@ def centred_covariance(
     table -= table.mean(axis=0)
     table -= table.mean(axis=1, keepdims=True)
     return table, np.diag(inverse)[k:].copy()
-
-
-@dataclass(frozen=True)
-class WeightedDraws:
-    """Equal-weight draws, and how trustworthy they are.
-
-    Attributes
-    ----------
-    theta : (n, P) array
-        Resampled by smoothed importance weights.
-    khat : float
-        Pareto shape of the largest importance weights.
-    ess : float
-        Effective sample size of the weights.
-    """
-
-    theta: NDArray[np.float64]
-    khat: float
-    ess: float
-
-    @property
-    def certified(self) -> bool:
-        """Whether the importance weights vouch for the draws."""
-        return bool(self.khat <= KHAT_LIMIT and self.ess >= ESS_LIMIT)
-
-
-def laplace_draws(
-    likelihood: Likelihood,
-    mode: Mode,
-    precision: NDArray[np.float64],
-    *,
-    draws: int,
-    rng: np.random.Generator,
-) -> WeightedDraws:
-    """Draw from the Gaussian at the mode, reweight to the exact posterior, resample.
-
-    Parameters
-    ----------
-    likelihood, precision
-        As in `find_mode`; every precision of an item > 0.
-    mode : Mode
-    draws : int
-    rng : numpy Generator
-
-    Notes
-    -----
-    Weights are Pareto-smoothed (Vehtari et al. 2024, JMLR 25(72)); a large shape k-hat says that
-    the Gaussian misses part of the posterior. ArviZ's function takes log-likelihoods and negates
-    them: it is given minus the log ratio.
-    """
-    from arviz_stats.base import array_stats
-    from scipy.linalg import cholesky, solve_triangular
-
-    root = cholesky(_gauged(likelihood, mode.theta, precision), lower=True, overwrite_a=True)
-    z = rng.standard_normal((draws, len(root)))
-    theta = mode.theta + solve_triangular(root, z.T, lower=True, trans=1, check_finite=False).T
-    exact = likelihood.draws(theta) - 0.5 * (theta**2) @ precision
-    log_ratio = exact + 0.5 * np.einsum("ij,ij->i", z, z)
-    log_ratio -= log_ratio.max()
-    if log_ratio.min() > -_ALIKE:
-        # the Gaussian is the posterior but for rounding: there is no tail to fit
-        weight, khat = np.ones(draws), 0.0
-    else:
-        log_weight, khat = array_stats.psislw(-log_ratio)
-        weight = np.exp(log_weight - np.max(log_weight))
-    weight /= weight.sum()
-    ess = 1.0 / float((weight**2).sum())
-    # systematic resampling: each draw appears within one of its expected number of times
-    points = (rng.random() + np.arange(draws)) / draws
-    chosen = np.minimum(np.searchsorted(np.cumsum(weight), points), draws - 1)
-    return WeightedDraws(theta[rng.permutation(chosen)], float(khat), ess)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.util import find_spec
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesfair.errors import ConvergenceError, OptionError
 from bayesfair.inference.tree import N_CHAINS
+from bayesfair.kernels.convergence import convergence
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -24,8 +26,13 @@ __all__ = ["ESS_LIMIT", "R_HAT_LIMIT", "CompiledModel", "data_of", "diagnose", "
 R_HAT_LIMIT = 1.01
 ESS_LIMIT = 400
 
+_LEAST = 250  # draws per chain that convergence is judged by
+
 # Small models: careful steps cost little. The second setting is tried if the first is refused.
-_SETTINGS = ({"tune": 1000, "target_accept": 0.95}, {"tune": 2000, "target_accept": 0.995})
+_SETTINGS: tuple[dict[str, Any], ...] = (
+    {"tune": 1000, "target_accept": 0.95},
+    {"tune": 2000, "target_accept": 0.995},
+)
 
 
 def data_of(model: Any) -> dict[str, Any]:
@@ -145,20 +152,17 @@ class CompiledModel:
         cores: int | None = None,
         progress: bool = False,
         data: Mapping[str, Any] | None = None,
-        target_accept: float | None = None,
     ) -> tuple[xr.DataTree, dict[str, Any]]:
         """Sample, and once more with smaller steps if the draws are refused.
 
         Parameters
         ----------
         draws : int
-            Draws kept, over all chains.
+            Draws kept, over all chains; at least 250 per chain are made, and judged.
         seed : int
             Reproducible, whatever `cores`.
         data : mapping, optional
             New values of data containers.
-        target_accept : float, optional
-            Of the first attempt, where larger steps than usual are known to be safe.
 
         Returns
         -------
@@ -168,13 +172,12 @@ class CompiledModel:
             See `diagnose`.
         """
         per_chain = draws // N_CHAINS
-        first: dict[str, Any] = dict(_SETTINGS[0])
-        if target_accept is not None:
-            first["target_accept"] = target_accept
-        for attempt, settings in enumerate((first, *_SETTINGS[1:])):
+        # few draws are no reason to judge by few: the rest is thinned away afterwards
+        every = -(-_LEAST // per_chain)
+        for attempt, settings in enumerate(_SETTINGS):
             thin = attempt + 1
             tree = self.sample(
-                draws=per_chain * thin,
+                draws=per_chain * every * thin,
                 seed=seed + attempt,
                 cores=cores,
                 progress=progress,
@@ -187,7 +190,7 @@ class CompiledModel:
             found["attempts"] = attempt + 1
             if not refusal(found):
                 break
-        return tree, found
+        return (tree.isel(draw=slice(None, None, every)) if every > 1 else tree), found
 
 
 def diagnose(tree: xr.DataTree) -> dict[str, Any]:
@@ -199,25 +202,20 @@ def diagnose(tree: xr.DataTree) -> dict[str, Any]:
         ``values``: list of (element, R-hat, bulk ESS, tail ESS); ``rhat_max``, ``ess_min``,
         ``divergences``, ``n_chains``, ``n_draws`` (per chain).
     """
-    import arviz_stats as az
-
     posterior = tree["posterior"].to_dataset()
-    with np.errstate(invalid="ignore", divide="ignore"):
-        tables = [az.rhat(posterior), az.ess(posterior, method="bulk")]
-        tables.append(az.ess(posterior, method="tail"))
     values: list[tuple[str, float, float, float]] = []
     for name, variable in posterior.data_vars.items():
-        if variable.dtype.kind != "f" and variable.dtype.kind not in "iu":
+        if variable.dtype.kind not in "fiu":
             continue
-        columns = [np.asarray(table[name].values) for table in tables]
+        rest = [dim for dim in variable.dims if dim not in ("chain", "draw")]
+        array = variable.transpose(*rest, "chain", "draw").values
+        array = array.reshape(-1, *array.shape[-2:])
         # a variable that cannot vary has no R-hat; one that is not finite must not pass for it
-        spread = np.ptp(variable.values, axis=(0, 1))
-        for index in np.ndindex(columns[0].shape):
-            if spread[index] == 0:
-                continue
-            label = _label(variable, index)
-            rhat, bulk, tail = (float(column[index]) for column in columns)
-            values.append((f"{name}{label}", rhat, bulk, tail))
+        varies = np.flatnonzero(np.ptp(array, axis=(1, 2)) != 0)
+        names = _labels(variable, rest)
+        for v, numbers in zip(varies.tolist(), convergence(array[varies]).T.tolist(), strict=True):
+            rhat, bulk, tail = numbers
+            values.append((f"{name}{names[v]}", rhat, bulk, tail))
     diverging = 0
     if "sample_stats" in tree.children and "diverging" in tree["sample_stats"]:
         diverging = int(tree["sample_stats"]["diverging"].sum())
@@ -231,15 +229,16 @@ def diagnose(tree: xr.DataTree) -> dict[str, Any]:
     }
 
 
-def _label(variable: Any, index: tuple[int, ...]) -> str:
-    dims = [dim for dim in variable.dims if dim not in ("chain", "draw")]
+def _labels(variable: Any, dims: list[Any]) -> list[str]:
+    """Return what follows the name of each element, such as "[north]", in C order."""
     if not dims:
-        return ""
+        return [""]
     shown = [
-        str(variable[d].values[i]) if d in variable.coords else str(i)
-        for d, i in zip(dims, index, strict=True)
-    ]
-    return f"[{', '.join(shown)}]"
+        [str(label) for label in variable[d].values] if d in variable.coords
+        else [str(i) for i in range(variable.sizes[d])]
+        for d in dims
+    ]  # fmt: skip
+    return [f"[{', '.join(labels)}]" for labels in product(*shown)]
 
 
 def refusal(found: Mapping[str, Any], *, returnable: bool = True) -> str:

@@ -1,4 +1,6 @@
-"""Simulation-based calibration of certified Laplace fits (Talts et al. 2018, arXiv:1804.06788).
+"""Simulation-based calibration of weighted draws around the mode.
+
+Method: Talts et al. 2018, arXiv:1804.06788.
 
 Truths from the prior, data from the truth, a fit, the rank of the truth among the draws: over many
 repetitions ranks must be uniform. Each parameter is tested at .001 / number of parameters, so that
@@ -12,8 +14,9 @@ import pytest
 from scipy.stats import kstest, norm
 
 from bayesfair.comparisons import Comparisons
+from bayesfair.inference.certified import Proposal, weighted_draws
 from bayesfair.inference.comparisons import problem_of
-from bayesfair.inference.laplace import find_mode, laplace_draws
+from bayesfair.inference.laplace import find_mode
 
 K, RUNS, DRAWS = 5, 300, 1000
 ITEMS = [f"i{j}" for j in range(K)]
@@ -59,7 +62,8 @@ def ranks(model, *, prior_sd=1.0, seed=0):
         )
         problem = problem_of(data, model, prior_sd=prior_sd)
         mode = find_mode(problem.likelihood, problem.precision)
-        found = laplace_draws(problem.likelihood, mode, problem.precision, draws=DRAWS, rng=rng)
+        proposal = Proposal(problem.likelihood, mode, problem.precision)
+        found = weighted_draws(proposal, DRAWS, rng)
         layout = problem.likelihood.layout
         log_worth = layout.log_worth(found.theta)
         columns = [log_worth - log_worth.mean(axis=1, keepdims=True)]
