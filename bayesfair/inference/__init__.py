@@ -39,8 +39,8 @@ def fit(
         A shipped model's name, or your own ``build(history) -> pymc.Model`` that declares `READS`.
         Default: by reward family; ``plackett_luce`` for rankings, ``bradley_terry`` for duels.
     method : {"auto", "conjugate", "laplace", "nuts"}
-        ``"auto"``: closed form if there is one; for comparisons a Laplace fit if its importance
-        weights certify it; otherwise NUTS.
+        ``"auto"``: closed form if there is one; for comparisons weighted draws around the mode if
+        they are certified, whatever the seed; otherwise NUTS.
     family : {"auto", "bernoulli", "finite", "poisson", "normal"}
         Reward family of a history; ``"auto"`` goes by the rewards and says so in the attributes.
     prior : sequence, array or mapping, optional
@@ -50,7 +50,7 @@ def fit(
     prior_sd : float
         Prior standard deviation of each log-worth; comparisons only.
     draws : int
-        Posterior draws over all four chains.
+        Posterior draws over all four chains; convergence is judged by at least 1000, so few will do.
     seed : int or numpy Generator
         Required. The same int gives the same draws, whatever `cores`.
     allow_unconverged : bool
@@ -58,7 +58,7 @@ def fit(
     cores : int, optional
         Threads that sample; default all. No process is spawned, so scripts need no main guard.
     progress : bool
-        Show progress of the sampler on stderr.
+        Show progress of PyMC's sampler on stderr; other fits take seconds.
     **options
         Options of the model's `build`, such as ``n_bins`` or ``support``.
 

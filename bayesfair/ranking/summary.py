@@ -77,7 +77,7 @@ def fit_summary(
         order = ("mean", "sd", "lower", "upper")
         items[-1]["log_worth"] = {key: items[-1]["log_worth"][key] for key in order}
     notices = unique(_notices(tree, comparisons, anchor))
-    found = ("khat", "ess", "rhat_max", "ess_min", "divergences")
+    found = ("certified", "khat", "efficiency", "ess", "rhat_max", "ess_min", "divergences")
     return {
         "bayesfair": str(attrs["bayesfair"]),
         "model": str(attrs["model"]),
