@@ -46,7 +46,7 @@ def draws_of(tree: Any, entry: dict[str, Any]) -> np.ndarray:
     return np.concatenate([worth.values, *[posterior[name].values[None] for name in names]])
 
 
-def judge(entry: dict[str, Any], seeds: range) -> dict[str, Any]:
+def judge(entry: dict[str, Any], seeds: range, draws: int = 4000) -> dict[str, Any]:
     """Fit one setting under all seeds."""
     data = comparisons_of(entry)
     reference = {s: np.array(entry[s]) for s in ("mean", "sd", "lower", "upper")}
@@ -54,7 +54,9 @@ def judge(entry: dict[str, Any], seeds: range) -> dict[str, Any]:
     begin = time.perf_counter()
     for seed in seeds:
         try:
-            tree = bf.fit(data, model=entry["model"], prior_sd=entry["prior_sd"], seed=seed)
+            tree = bf.fit(
+                data, model=entry["model"], prior_sd=entry["prior_sd"], seed=seed, draws=draws
+            )
         except bf.ConvergenceError:
             refused += 1
             continue

@@ -41,11 +41,14 @@ def test_references_are_the_published_values():
 @pytest.mark.statistical
 @pytest.mark.parametrize("entry", ENTRIES, ids=name)
 def test_draws_are_the_posterior(entry):
-    seeds = range(2) if len(entry["items"]) > 4 else range(4)
-    found = judge(entry, seeds)
+    # interval ends of twenty items at once: the worst of forty needs more draws
+    many = len(entry["items"]) > 4
+    found = judge(entry, range(4), draws=8000 if many else 4000)
     assert found["refused"] == 0
     assert found["bias"] <= 0.05 and found["sd"] <= 0.05 and found["ends"] <= 0.05
-    assert found["z above 3"] <= 0.01
+    # the benchmark counts over sixty seeds; of so few, one may be
+    n = 4 * len(entry["mean"])
+    assert found["z above 3"] * n <= 1
 
 
 def test_each_entry_is_what_it_says():
