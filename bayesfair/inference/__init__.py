@@ -50,7 +50,8 @@ def fit(
     prior_sd : float
         Prior standard deviation of each log-worth; comparisons only.
     draws : int
-        Posterior draws over all four chains; convergence is judged by at least 1000, so few will do.
+        Posterior draws over all four chains. Convergence is judged by at least 1000, so that few
+        will do.
     seed : int or numpy Generator
         Required. The same int gives the same draws, whatever `cores`.
     allow_unconverged : bool
