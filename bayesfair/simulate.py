@@ -14,7 +14,7 @@ from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.kernels.simulate import choose, run_fixed, run_mixture
 from bayesfair.kernels.simulate_counts import run_counts
-from bayesfair.kernels.simulate_thompson import run_thompson
+from bayesfair.kernels.simulate_thompson import MOST_ARMS, run_thompson
 from bayesfair.policies import FAMILIES, FairSDDTS, Policy, State, policy_from_name
 from bayesfair.policies.calibrated import SDTS, CalibratedOracle, FairSDTS, SDTSMixture
 from bayesfair.policies.classic import (
@@ -310,8 +310,9 @@ def _run(rule: Policy, state: State, world: _World) -> _Run:
     if type(rule) is CalibratedOracle and world.mask is None:
         return run_fixed(rule.selection_probability(state), theta, uniforms)
     known = world.known_at, world.order
-    # the grid of the compiled rule resolves densities without branch points only
-    smooth = np.all(2 * state.prior == np.rint(2 * state.prior))
+    # the grid of the compiled rule resolves densities without branch points, and products of not
+    # too many distribution functions
+    smooth = np.all(2 * state.prior == np.rint(2 * state.prior)) and state.n_arms <= MOST_ARMS
     if type(rule) is Thompson and world.mask is None and smooth:
         return run_thompson(state.prior, theta, uniforms, known)[:3]
     counts = _counts_rule(rule)

@@ -29,7 +29,10 @@ from bayesfair.errors import ConvergenceError
 from bayesfair.kernels.quadrature import SUM_TOLERANCE, unit_nodes
 from bayesfair.kernels.simulate import choose
 
-__all__ = ["beta_best_mean_on_grid", "run_thompson"]
+__all__ = ["MOST_ARMS", "beta_best_mean_on_grid", "run_thompson"]
+
+MOST_ARMS = 40
+"""Panels of 16 nodes resolve the product of so many distribution functions, not of 80."""
 
 _N = 16
 _REACH = 8.0  # standard deviations at the mode beyond which an arm has no mass (1e-12)
@@ -268,7 +271,7 @@ def run_thompson(
     Parameters
     ----------
     prior : (k, 2) array
-        Beta parameters per arm: whole multiples of 1/2, at least 1/2.
+        Beta parameters per arm: whole multiples of 1/2, at least 1/2; k up to `MOST_ARMS`.
 
     Returns
     -------
