@@ -47,6 +47,10 @@ class Layout:
         What was taken up or left aside by itself.
     unused : tuple of str
         Columns of the source that play no part, as they stand in it.
+    nested : str or None
+        The one column whose records or lists hold what `probabilities` names.
+    watched : dict of str to str
+        Unused columns that look like the order of the rounds -> "time" or "counter".
     """
 
     arm: str
@@ -65,16 +69,24 @@ class Layout:
     spare: str | None = None
     notices: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
+    nested: str | None = None
+    watched: dict[str, str] = field(default_factory=dict)
 
     @property
     def columns(self) -> list[str]:
         """Every column to be read, each once."""
         single = (
             self.arm, self.reward, self.propensity, self.order, self.by, self.known_at,
-            self.known_until, self.unique, self.offered_list, self.spare,
+            self.known_until, self.unique, self.offered_list, self.spare, self.nested,
         )  # fmt: skip
         used = [c for c in single if c is not None]
-        return list(dict.fromkeys([*used, *self.probabilities.values(), *self.offered.values()]))
+        parts = () if self.nested else self.probabilities.values()
+        return list(dict.fromkeys([*used, *parts, *self.offered.values(), *self.watched]))
+
+    @property
+    def chances(self) -> bool:
+        """Whether anything of the rule is there."""
+        return bool(self.probabilities or self.propensity)
 
     @property
     def labels(self) -> list[str]:

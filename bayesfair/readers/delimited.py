@@ -99,10 +99,11 @@ class Delimited:
         found = list(self._tables(columns, labels))
         return pa.concat_tables(found) if found else _Parser(self, columns, labels).empty()
 
-    def sample(self, columns: Sequence[str]) -> Any:
+    def sample(self, columns: Sequence[str], n: int) -> Any:
         """Return the first rows as text, as many as are certain to be whole; None if not readable.
 
-        What is wrong with them is left to the reading, which knows the row.
+        What is wrong with them is left to the reading, which knows the row. There may be more than
+        `n`.
         """
         import pyarrow as pa
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from bayesfair.errors import DataError
 from bayesfair.readers.headers import column_names
 from bayesfair.readers.label_book import text_of
@@ -41,14 +43,30 @@ class Frame:
 
     def table(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Any:
         """Return the columns as an Arrow table; columns of Python objects become text."""
-        import narwhals as nw
         import pyarrow as pa
 
-        frame = self.native.select([self.raw[c] for c in columns])
-        if isinstance(frame, nw.LazyFrame):
-            frame = frame.collect("pyarrow")
+        frame = self._collected(self.native, columns)
         arrays = [_arrow(frame.get_column(self.raw[c]), c) for c in columns]
         return pa.table(arrays, names=list(columns))
+
+    def sample(self, columns: Sequence[str], n: int) -> Any:
+        """Return the first rows; a column that cannot be read is empty here."""
+        import pyarrow as pa
+
+        frame = self._collected(self.native.head(n), columns)
+        arrays = []
+        for column in columns:
+            try:
+                arrays.append(_arrow(frame.get_column(self.raw[column]), column))
+            except DataError:
+                arrays.append(pa.chunked_array([pa.nulls(len(frame))]))
+        return pa.table(arrays, names=list(columns))
+
+    def _collected(self, frame: Any, columns: Sequence[str]) -> Any:
+        import narwhals as nw
+
+        frame = frame.select([self.raw[c] for c in columns])
+        return frame.collect("pyarrow") if isinstance(frame, nw.LazyFrame) else frame
 
 
 def open_frame(source: Any) -> Frame | None:
@@ -70,6 +88,8 @@ def open_frame(source: Any) -> Frame | None:
         return None
     except nw.exceptions.DuplicateError as error:
         raise DataError(f"data frame names a column more than once: {error}") from error
+    if frame.implementation.is_pandas():
+        frame = nw.from_native(_with_index(frame.to_native()))
     lazy = isinstance(frame, nw.LazyFrame)
     names = frame.collect_schema().names() if lazy else frame.columns
     header = column_names([str(name) for name in names], "data frame")
@@ -78,6 +98,28 @@ def open_frame(source: Any) -> Frame | None:
         names = header
     raw = dict(zip(header, names, strict=True))
     return Frame(frame, header, raw, None if lazy else len(frame))
+
+
+def _with_index(frame: Any) -> Any:
+    """Return a pandas frame whose index is a column where it has a name or holds times.
+
+    A frame that is indexed by its times would lose them otherwise, and with them its order.
+    """
+    index = frame.index
+    taken = {}
+    present = {str(column).strip() for column in frame.columns}
+    for level, named in enumerate(index.names):
+        values = index.get_level_values(level)
+        times = getattr(values.dtype, "kind", "") == "M"
+        name = "(index)" if named is None and times else named
+        if name is not None and str(name).strip() not in present:
+            taken[str(name)] = values
+    if not taken or frame.columns.nlevels > 1:
+        return frame
+    frame = frame.copy(deep=False)
+    for place, (name, values) in enumerate(taken.items()):
+        frame.insert(place, name, values)
+    return frame
 
 
 def _arrow(series: Any, column: str) -> Any:
@@ -94,11 +136,16 @@ def _arrow(series: Any, column: str) -> Any:
     # would convert some of them silently; as text each value stays what it says.
     missing = series.is_null().to_list()
     values = [None if gone else v for v, gone in zip(series.to_list(), missing, strict=True)]
-    if any(isinstance(v, (list, tuple)) for v in values):
+    values = [v.tolist() if isinstance(v, np.ndarray) else v for v in values]
+    if any(isinstance(v, (list, tuple, dict)) for v in values):
         try:
             return pa.chunked_array([pa.array(values)])
-        except pa.ArrowException as error:
-            raise DataError(f"column {column!r} of data frame mixes lists and others.") from error
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise DataError(
+                f"column {column!r} of data frame mixes lists or records and others.",
+                kind="mixed_column",
+                column=column,
+            ) from error
     try:
         texts = [text_of(v) for v in values]
     except UnicodeDecodeError as error:

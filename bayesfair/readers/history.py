@@ -21,9 +21,11 @@ from bayesfair.readers.building import (
     in_order,
     parse_missing,
 )
-from bayesfair.readers.columns import Layout, Option, resolve_layout
+from bayesfair.readers.columns import Layout, Option
 from bayesfair.readers.label_book import text_of
+from bayesfair.readers.looking import layout_of
 from bayesfair.readers.rounds import Converter, Rounds, concatenated
+from bayesfair.readers.stamps import Trend, check_trends
 from bayesfair.readers.tables import Source, no_rows, open_source
 from bayesfair.readers.tally import Tally, empty_columns
 
@@ -151,8 +153,8 @@ def read_history(
     if by and prior is not None and not isinstance(prior, Mapping):
         raise OptionError("prior together with by= must be a mapping of group to prior.")
     opened = open_source(source, delimiter=delimiter, wanted=[arm, reward])
-    layout = resolve_layout(
-        opened.header, opened.name, arm=arm, reward=reward, propensity=propensity,
+    layout = layout_of(
+        opened, decimal=decimal, mapping=rewards, arm=arm, reward=reward, propensity=propensity,
         probabilities=probabilities, order=order, by=by, offered=offered, known_at=known_at,
         known_until=known_until, unique=unique, arms=given,
     )  # fmt: skip
@@ -312,6 +314,9 @@ def _history(
     if builder.layout.order is not None:
         rounds, note = in_order(rounds, builder.layout.order)
     found += [note] if note else []
+    if rounds.watched is not None:
+        trends = [Trend().after(values) for values in rounds.watched.T]
+        found += check_trends(trends, builder.layout.watched, builder.source)
     tally = Tally(np.zeros(len(arms), dtype=np.int64))
     history = builder.history(rounds, arms, tally=tally, notices=found)
     late = tally.notices(builder.missing, arms, builder.layout)

@@ -14,6 +14,8 @@ from bayesfair.errors import DataError
 from bayesfair.readers.bridge import is_missing
 from bayesfair.readers.columns import Layout
 from bayesfair.readers.label_book import LabelBook, text_of
+from bayesfair.readers.nested import nested_matrix
+from bayesfair.readers.stamps import seconds
 from bayesfair.readers.times import NUMBER, mixed, order_values
 from bayesfair.readers.values import fingerprints, matrix, numbers, rewards, truths
 
@@ -40,6 +42,8 @@ class Rounds:
         Fingerprints of the keys; 0 = missing.
     spare : (n,) array or None
         A propensity that is not used, only compared.
+    watched : (n, columns) array or None
+        Columns that look like the order of the rounds, in seconds or as counted; NaN = missing.
     """
 
     arm: NDArray[np.int32]
@@ -54,6 +58,7 @@ class Rounds:
     known_until: NDArray[np.float64] | None = None
     spare: NDArray[np.float64] | None = None
     unique: NDArray[np.uint64] | None = None
+    watched: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.arm)
@@ -154,7 +159,10 @@ class Converter:
 
         arm = self.book.encode(*column(layout.arm))
         pi = None
-        if layout.probabilities:
+        if layout.nested is not None:
+            pi = nested_matrix(*column(layout.nested), tuple(layout.probabilities))
+            pi.flags.writeable = False
+        elif layout.probabilities:
             pairs = [column(name) for name in layout.probabilities.values()]
             pi = matrix([c for c, _ in pairs], [w for _, w in pairs], decimal=decimal)
             pi.flags.writeable = False  # nobody else holds it: History takes it without a copy
@@ -187,7 +195,14 @@ class Converter:
             known_until=optional(layout.known_until),
             spare=spare,
             unique=None if layout.unique is None else fingerprints(*column(layout.unique)),
+            watched=self._watched(table),
         )
+
+    def _watched(self, table: Any) -> NDArray[np.float64] | None:
+        """Return the columns that look like the order of the rounds, whatever they hold."""
+        if not self.layout.watched:
+            return None
+        return np.column_stack([seconds(table.column(c))[0] for c in self.layout.watched])
 
     def group_of(self, values: Any, where: Where) -> NDArray[np.int32]:
         """Return the number of each row's group.

@@ -22,16 +22,19 @@ from bayesfair.readers.building import (
     check_reading,
     parse_missing,
 )
-from bayesfair.readers.columns import Option, resolve_layout
+from bayesfair.readers.columns import Option
 from bayesfair.readers.history import discovery_notice, group_priors, known_arms
+from bayesfair.readers.looking import layout_of
 from bayesfair.readers.passes import ROWS, Found, Plan, collected, tables_of
 from bayesfair.readers.rounds import Rounds
+from bayesfair.readers.stamps import Trend, check_trends
 from bayesfair.readers.tables import no_rows, open_source
 from bayesfair.readers.tally import Tally, empty_columns
 from bayesfair.readers.times import NUMBER
 
 __all__ = ["HistoryScan", "scan_history"]
 
+_TOLD = 10_000  # rounds that tell which way a log runs
 _CELLS = 1 << 23  # of the probability matrix of one part: 64 MB
 
 
@@ -123,7 +126,7 @@ class HistoryScan:
                 rounds = rounds.take(rounds.group == converter.groups.code(plan.group))
                 if not len(rounds):
                     continue
-            progress.check(rounds)
+            progress.check(rounds, self.source)
             builder = Builder(
                 plan.layout, self.source, plan.missing, converter.known_kind, plan.tolerance,
                 self.prior_counts, self.n_rounds or 0,
@@ -143,7 +146,7 @@ class HistoryScan:
         if held is None:
             raise no_rows(plan.source, tally.total)
         progress.check_end(self.source)
-        late = [*converter.book.notices(), *progress.notices()]
+        late = [*converter.book.notices(), *progress.notices(self.source)]
         late += tally.notices(plan.missing, self.arms, plan.layout)
         last = held.with_notices(*late)
         # rows left out after the last round belong to it
@@ -166,6 +169,7 @@ class _Progress:
         self.n_rounds = 0
         self.n_ties = 0
         self._last: Any = None
+        self._trends = [Trend() for _ in plan.layout.watched]
         self._latest: Rounds | None = None  # the one row with the largest `known_at`
         self._never: NDArray[np.bool_] | None = None
 
@@ -178,9 +182,14 @@ class _Progress:
         for j in np.flatnonzero(self._never):
             self._never[j] = np.isnan(rounds.pi[:, j]).all()
 
-    def check(self, rounds: Rounds) -> None:
+    def check(self, rounds: Rounds, source: str) -> None:
         """Refuse a part that does not continue the order of the parts before it."""
         plan, known = self.plan, rounds.known_at
+        if rounds.watched is not None:
+            pairs = zip(self._trends, rounds.watched.T, strict=True)
+            self._trends = [trend.after(values) for trend, values in pairs]
+            if self._trends[0].n >= _TOLD:
+                check_trends(self._trends, plan.layout.watched, source)
         if known is not None and not np.isnan(known).all():
             latest = rounds.take([int(np.nanargmax(known))])
             before = None if self._latest is None else self._latest.known_at
@@ -210,9 +219,17 @@ class _Progress:
                 self.plan.layout, source, self.plan.missing, NUMBER, n_rounds=self.n_rounds
             ).check_known(self._latest)
 
-    def notices(self) -> list[str]:
-        """Say how many rows share their place, and which arms are never on offer."""
-        found = []
+    def notices(self, source: str) -> list[str]:
+        """Say which arms are never on offer, and what is not certain of the order.
+
+        Raises
+        ------
+        DataError
+            If the log runs backwards.
+        """
+        found: list[str] = []
+        if self._trends:
+            found += check_trends(self._trends, self.plan.layout.watched, source)
         if self.n_ties:
             found.append(
                 f"{counted(self.n_ties, 'row')} with the same {self.plan.layout.order!r} as the "
@@ -290,8 +307,8 @@ def scan_history(
     _check_scannable(by, arms, known_until, prior)
     given = known_arms(arms)
     opened = open_source(source, delimiter=delimiter, wanted=[arm, reward])
-    layout = resolve_layout(
-        opened.header, opened.name, arm=arm, reward=reward, propensity=propensity,
+    layout = layout_of(
+        opened, decimal=decimal, mapping=rewards, arm=arm, reward=reward, propensity=propensity,
         probabilities=probabilities, order=order, by=by, offered=offered, known_at=known_at,
         unique=unique, arms=given,
     )  # fmt: skip

@@ -42,6 +42,7 @@ class Part(Protocol):
     def n_rows(self) -> int | None: ...  # noqa: D102
     def batches(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Iterator[Any]: ...  # noqa: D102
     def table(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Any: ...  # noqa: D102
+    def sample(self, columns: Sequence[str], n: int) -> Any: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,14 @@ class Source:
             table = part.table(columns, labels)
             row += table.num_rows
             yield table
+
+    def sample(self, columns: Sequence[str], n: int) -> Any:
+        """Return at most `n` of the first rows, None if they cannot be had without faults."""
+        part = self.parts[0]
+        if not set(columns) <= set(part.header):
+            return None
+        found = part.sample(columns, n)
+        return None if found is None else found.slice(0, n)
 
     def _begins(self, i: int, row: int) -> None:
         """Remember the row at which a part begins; every pass over the source finds the same."""
@@ -340,6 +349,21 @@ class _Parquet:
         except (pa.ArrowException, OSError) as error:
             raise self._damaged(error) from error
         return pa.table(self._arrays(table, columns), names=list(columns))
+
+    def sample(self, columns: Sequence[str], n: int) -> Any:
+        """Return the first rows, None if they are damaged: the reading says where."""
+        import pyarrow as pa
+
+        stored = [self.raw[c] for c in columns if c in self.raw]
+        try:
+            with self._opened(()) as file:
+                batch = next(file.iter_batches(batch_size=n, columns=stored), None)
+        except (pa.ArrowException, OSError):
+            return None
+        if batch is None:
+            return None
+        rows = pa.Table.from_batches([batch])
+        return pa.table(self._arrays(rows, columns), names=list(columns))
 
     def _opened(self, labels: Sequence[str]) -> Any:
         import pyarrow.parquet as pq
