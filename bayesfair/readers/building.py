@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bayesfair.checks import check_choice, check_in_range, counted
 from bayesfair.errors import DataError, OptionError, ProbabilityError
 from bayesfair.history import History
+from bayesfair.notices import Notice
 from bayesfair.probabilities import Resolution
 from bayesfair.readers.columns import Layout
 from bayesfair.readers.rounds import Rounds
@@ -25,6 +26,7 @@ __all__ = [
     "grouped_by_arm",
     "in_order",
     "parse_missing",
+    "tied",
 ]
 
 
@@ -46,35 +48,62 @@ def parse_missing(value: Any) -> str | float:
     return check_choice(value, "missing", ("error", "unobserved", "drop", "a number"))
 
 
-def in_order(rounds: Rounds, column: str) -> tuple[Rounds, str | None]:
-    """Return the rounds sorted stably, with a notice if rows moved or share their place."""
+def in_order(rounds: Rounds, column: str) -> tuple[Rounds, list[Notice]]:
+    """Return the rounds sorted stably, with notices if rows moved or share their place."""
     order = rounds.order
     assert order is not None
     notes = []
+    backwards = bool(np.all(order[1:] <= order[:-1])) and order[-1:] < order[:1]
     if np.any(order[1:] < order[:-1]):
         index = np.argsort(order, kind="stable")
         moved = int(np.count_nonzero(index != np.arange(len(index))))
         rounds = rounds.take(index)
         order = order[index]
-        notes.append(f"rounds were sorted by {column!r}: {moved} of {len(index)} rows moved")
-    ties = int(np.count_nonzero(order[1:] == order[:-1]))
-    if ties:
         notes.append(
-            f"{counted(ties, 'row')} with the same {column!r} as the row before kept the order of "
-            "the source"
+            Notice(
+                f"rounds were sorted by {column!r}: {moved} of {len(index)} rows moved.",
+                kind="sorted",
+                column=column,
+                n=moved,
+            )
         )
-    return rounds, "; ".join(notes) + "." if notes else None
+    ties = int(np.count_nonzero(order[1:] == order[:-1]))
+    notes += tied(ties, len(order), column, backwards=bool(backwards))
+    return rounds, notes
 
 
-def grouped_by_arm(arm: NDArray[np.int32]) -> str | None:
+def tied(ties: int, n: int, column: str, *, backwards: bool = False) -> list[Notice]:
+    """Return what has to be said of rows that share their place: of most of them, more.
+
+    `backwards`: the source itself ran from the last place to the first.
+    """
+    if not ties:
+        return []
+    text = (
+        f"{counted(ties, 'row')} with the same {column!r} as the row before kept the order of the "
+        "source."
+    )
+    if backwards:
+        text += (
+            " The source runs backwards, so such rows may well stand backwards too: the order of "
+            "the rounds within one place is not known."
+        )
+    elif 2 * ties > n:
+        text += " That is most of them: the order of the rounds within one place is not known."
+    unknown = backwards or 2 * ties > n
+    return [Notice(text, kind="order" if unknown else "tied_order", column=column, n=ties)]
+
+
+def grouped_by_arm(arm: NDArray[np.int32]) -> Notice | None:
     """Return a notice if all rounds of each arm stand together, as no decisions do."""
     changes = int(np.count_nonzero(arm[1:] != arm[:-1]))
     n_arms = len(np.unique(arm))
     if n_arms < 2 or changes != n_arms - 1 or len(arm) < 4 * n_arms:
         return None
-    return (
+    return Notice(
         "rows are sorted by arm and no order column was used: beliefs before a round depend on the "
-        "order of decisions. If this is not it, name the column that is, with order=..."
+        "order of decisions. If this is not it, name the column that is, with order=...",
+        kind="order",
     )
 
 

@@ -136,7 +136,7 @@ def _arrow(series: Any, column: str) -> Any:
     # would convert some of them silently; as text each value stays what it says.
     missing = series.is_null().to_list()
     values = [None if gone else v for v, gone in zip(series.to_list(), missing, strict=True)]
-    values = [v.tolist() if isinstance(v, np.ndarray) else v for v in values]
+    values = [_plain(v) for v in values]
     if any(isinstance(v, (list, tuple, dict)) for v in values):
         try:
             return pa.chunked_array([pa.array(values)])
@@ -154,6 +154,14 @@ def _arrow(series: Any, column: str) -> Any:
             f"{error.object[:40]!r}. Write the column as text."
         ) from None
     return pa.chunked_array([pa.array(texts, pa.string())])
+
+
+def _plain(value: Any) -> Any:
+    """Return arrays as lists, and pairs (what pandas makes of a map) as a record."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    pairs = isinstance(value, list) and value and isinstance(value[0], tuple)
+    return dict(value) if pairs and all(len(pair) == 2 for pair in value) else value
 
 
 def _from_values(series: Any, column: str) -> Any:

@@ -27,7 +27,7 @@ from bayesfair.readers.looking import layout_of
 from bayesfair.readers.rounds import Converter, Rounds, concatenated
 from bayesfair.readers.stamps import Trend, check_trends
 from bayesfair.readers.tables import Source, no_rows, open_source
-from bayesfair.readers.tally import Tally, empty_columns
+from bayesfair.readers.tally import Tally, empty_columns, small_groups
 
 __all__ = ["discovery_notice", "group_priors", "known_arms", "read_history"]
 
@@ -185,12 +185,14 @@ def _read(
     if layout.by is None:
         return _history(rounds, labels, builder, notices)
     names = converter.groups.labels
+    assert rounds.group is not None
+    sizes = np.bincount(rounds.group, minlength=len(names))
+    notices += small_groups(sizes, layout.by)
     priors = group_priors(prior, names, layout.by)
     if rounds.pi is not None:
         notices += empty_columns(np.isnan(rounds.pi).all(axis=0), layout)
-    assert rounds.group is not None
     index = np.argsort(rounds.group, kind="stable")
-    ends = np.bincount(rounds.group, minlength=len(names)).astype(np.int64).cumsum()
+    ends = sizes.astype(np.int64).cumsum()
     found = {}
     split = dict(zip(names, np.split(index, ends[:-1]), strict=True))
     for name in in_label_order(names):
@@ -310,10 +312,11 @@ def _history(
     rounds: Rounds, arms: tuple[str, ...], builder: Builder, notices: Sequence[str]
 ) -> History:
     found = list(notices)
-    note = grouped_by_arm(rounds.arm)
     if builder.layout.order is not None:
-        rounds, note = in_order(rounds, builder.layout.order)
-    found += [note] if note else []
+        rounds, notes = in_order(rounds, builder.layout.order)
+        found += notes
+    elif note := grouped_by_arm(rounds.arm):
+        found.append(note)
     if rounds.watched is not None:
         trends = [Trend().after(values) for values in rounds.watched.T]
         found += check_trends(trends, builder.layout.watched, builder.source)

@@ -22,7 +22,7 @@ from bayesfair.readers.found_probabilities import (
 )
 from bayesfair.readers.label_book import LabelBook
 from bayesfair.readers.long_shape import refuse_long
-from bayesfair.readers.nested import entries, keys_of
+from bayesfair.readers.nested import keys_of, parsed
 from bayesfair.readers.stamps import looks_like_time
 from bayesfair.readers.tables import Source
 from bayesfair.readers.values import numbers, rewards
@@ -112,8 +112,8 @@ def _record(source: Source, probabilities: Option) -> str | None:
 def _asked_record(
     source: Source, name: str, head: Any, arms: Sequence[str] | None, asked: Option
 ) -> FoundProbabilities:
-    rows = None if head is None else entries(head.column(name))
-    if rows is None or all(row is None for row in rows):
+    rows = [] if head is None else parsed(head.column(name))
+    if all(row is None for row in rows):
         raise OptionError(
             f"probabilities={asked!r}: column {name!r} of {source.name} holds no records or lists "
             "of probabilities. For columns of their own, write {arm} in the place of the label, "

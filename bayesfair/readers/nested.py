@@ -18,7 +18,10 @@ from bayesfair.readers import numerals
 from bayesfair.readers.bridge import plain
 from bayesfair.readers.values import numbers, simple
 
-__all__ = ["entries", "keys_of", "literal", "nested_matrix"]
+__all__ = ["entries", "keys_of", "literal", "nested_matrix", "parsed"]
+
+_QUOTE = r"""'([^']*)'|"([^"]*)\""""
+_QUOTED = re.compile(rf"[\[(]\s*(?:{_QUOTE})(?:\s+(?:{_QUOTE}))+\s*[\])]")
 
 Where = Callable[[int], str]
 Entry = dict[str, Any] | list[Any] | None
@@ -55,17 +58,24 @@ def literal(text: str) -> Any:
 
 
 def _of_other_programs(text: str) -> Any:
+    """Return what NumPy or Python means by text in brackets."""
     parts = text[1:-1].replace(",", " ").split()
-    found = [numerals.number(part) for part in parts]
-    if text[0] != "{" and found and None not in found:
-        return found
-    if re.search(r"\d_\d|\(.*\(", text):  # numbers that only Python reads, and calls
-        return None
+    if text[0] != "{" and parts:
+        found = [numerals.number(part) for part in parts]
+        if None not in found:
+            return found
+        if set(parts) <= {"True", "False"}:
+            return [part == "True" for part in parts]
+        if _QUOTED.fullmatch(text):  # NumPy separates text by blanks, which Python would join
+            return [a or b for a, b in re.findall(_QUOTE, text)]
     try:
-        value = ast.literal_eval(text)
+        # numbers that only Python reads, and text that it would join, are nothing here
+        value = None if re.search(r"\d_\d|['\"]\s*['\"]", text) else ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
-    return list(value) if isinstance(value, (tuple, list)) else value
+    if isinstance(value, (tuple, set)):
+        return sorted(value, key=str) if isinstance(value, set) else list(value)
+    return value
 
 
 def _entry(value: Any) -> Entry:
@@ -83,6 +93,11 @@ def _entry(value: Any) -> Entry:
 
 def _values(entry: Entry) -> list[Any]:
     return list(entry.values()) if isinstance(entry, dict) else list(entry or ())
+
+
+def parsed(column: Any) -> list[Entry]:
+    """Return the records and lists in a column; None where there is none."""
+    return [_entry(value) for value in plain(column).to_pylist()]
 
 
 def entries(column: Any) -> list[Entry] | None:

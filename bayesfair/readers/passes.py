@@ -65,7 +65,7 @@ def collected(plan: Plan, arms: tuple[str, ...] | None) -> Found:
         if arms is None:
             converter.book.encode(table.column(layout.arm), converter.where(layout.arm, row))
         if listing is not None:
-            converter.collect_offered(table.column(listing), converter.where(listing, row))
+            converter.offers.read(table.column(listing), converter.where(listing, row))
         if layout.by is not None:
             group = converter.group_of(table.column(layout.by), converter.where(layout.by, row))
             here = np.bincount(group, minlength=len(rows))

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import counted, listed
+from bayesfair.checks import counted
 from bayesfair.errors import DataError
 from bayesfair.readers.bridge import is_missing
 from bayesfair.readers.columns import Layout
-from bayesfair.readers.label_book import LabelBook, text_of
+from bayesfair.readers.label_book import LabelBook
 from bayesfair.readers.nested import nested_matrix
+from bayesfair.readers.offers import Offers
 from bayesfair.readers.stamps import seconds
 from bayesfair.readers.times import NUMBER, mixed, order_values
 from bayesfair.readers.values import fingerprints, matrix, numbers, rewards, truths
@@ -118,8 +119,8 @@ class Converter:
         self.source = source
         self.decimal = decimal
         self.mapping = mapping
-        self.offered_delimiter = offered_delimiter
         self.book = LabelBook("arm", arms, self._remedy)
+        self.offers = Offers(self.book, offered_delimiter)
         self.groups = LabelBook("group")
         self.order_kind: str | None = None
         self.known_kind: str | None = None
@@ -266,39 +267,4 @@ class Converter:
             return np.ascontiguousarray(np.array(marks, dtype=bool).T)
         if layout.offered_list is None:
             return None
-        values, where = column(layout.offered_list)
-        return self.collect_offered(values, where)
-
-    def collect_offered(self, values: Any, where: Where) -> NDArray[np.bool_]:
-        """Read rows such as ``a|b|c`` or Arrow lists; each different list is looked up once."""
-        lists: dict[Any, int] = {}
-        codes: list[list[int]] = []
-        which = np.empty(len(values), dtype=np.int64)
-        for at, value in enumerate(values.to_pylist()):
-            key = tuple(map(text_of, value)) if isinstance(value, list) else value
-            if key not in lists:
-                lists[key] = len(codes)
-                codes.append(self._codes(key, where, at))
-            which[at] = lists[key]
-        masks = np.zeros((len(codes), len(self.book.labels)), dtype=bool)
-        for mask, present in zip(masks, codes, strict=True):
-            mask[present] = True
-        return masks[which]
-
-    def _codes(self, key: Any, where: Where, at: int) -> list[int]:
-        if not isinstance(key, tuple):
-            key = () if key is None else tuple(str(key).split(self.offered_delimiter))
-        codes = [c for label in key if (c := self.book.code(label)) != -1]
-        if not codes:
-            raise DataError(
-                f"{where(at)}: no arm is on offer. List the labels, separated by "
-                f"{self.offered_delimiter!r}."
-            )
-        if min(codes) < 0:
-            label = next(x for x in key if self.book.code(x) == -2)
-            raise DataError(
-                f"{where(at)}: {label!r} is not among the arms {listed(self.book.labels)}. Labels "
-                f"are separated by {self.offered_delimiter!r} (offered_delimiter); add the arm to "
-                "arms=... or correct it."
-            )
-        return codes
+        return self.offers.read(*column(layout.offered_list))

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import counted
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.labels import in_order
+from bayesfair.notices import unique
 from bayesfair.probabilities import Resolution
 from bayesfair.readers.ahead import ahead
 from bayesfair.readers.building import (
@@ -21,6 +21,7 @@ from bayesfair.readers.building import (
     check_decimal,
     check_reading,
     parse_missing,
+    tied,
 )
 from bayesfair.readers.columns import Option
 from bayesfair.readers.history import discovery_notice, group_priors, known_arms
@@ -29,7 +30,7 @@ from bayesfair.readers.passes import ROWS, Found, Plan, collected, tables_of
 from bayesfair.readers.rounds import Rounds
 from bayesfair.readers.stamps import Trend, check_trends
 from bayesfair.readers.tables import no_rows, open_source
-from bayesfair.readers.tally import Tally, empty_columns
+from bayesfair.readers.tally import Tally, empty_columns, small_groups
 from bayesfair.readers.times import NUMBER
 
 __all__ = ["HistoryScan", "scan_history"]
@@ -230,11 +231,7 @@ class _Progress:
         found: list[str] = []
         if self._trends:
             found += check_trends(self._trends, self.plan.layout.watched, source)
-        if self.n_ties:
-            found.append(
-                f"{counted(self.n_ties, 'row')} with the same {self.plan.layout.order!r} as the "
-                "row before kept the order of the source."
-            )
+        found += tied(self.n_ties, self.n_rounds, str(self.plan.layout.order))
         if self._never is not None:
             found += empty_columns(self._never, self.plan.layout)
         return found
@@ -330,6 +327,8 @@ def scan_history(
                 "collected them."
             )
     notices += found.notices
+    if layout.by is not None:
+        notices += small_groups(list(found.groups.values()), layout.by)
     size = min(ROWS, max(1024, _CELLS // len(found.arms))) if asked is None else asked
     whole = HistoryScan(
         source=opened.name,
@@ -337,7 +336,7 @@ def scan_history(
         selection="full" if layout.probabilities else "chosen" if layout.propensity else "none",
         n_rounds=None if action == "drop" else found.n_rows,
         prior_counts=prior,
-        notices=tuple(notices),
+        notices=unique(notices),
         chunk_rounds=size,
         _plan=plan,
     )

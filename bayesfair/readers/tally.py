@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.checks import counted, listed
 from bayesfair.history import History
+from bayesfair.notices import Notice
 from bayesfair.readers.columns import Layout
 from bayesfair.readers.rounds import Rounds
 
-__all__ = ["Tally", "empty_columns"]
+__all__ = ["Tally", "empty_columns", "small_groups"]
+
+_HANDFUL = 10
 
 
 def empty_columns(never: NDArray[np.bool_], layout: Layout) -> list[str]:
@@ -26,6 +29,24 @@ def empty_columns(never: NDArray[np.bool_], layout: Layout) -> list[str]:
         f"{'column' if never.sum() == 1 else 'columns'} {listed(columns[never])} held no "
         f"probability in any round: {listed(arms[never])} never on offer. If these are no arms, "
         "name the arms with arms=..."
+    ]
+
+
+def small_groups(sizes: ArrayLike, column: str) -> list[Notice]:
+    """Return a notice if most groups hold a handful of rounds, as those of a measurement do."""
+    rounds = np.asarray(sizes)
+    small = int(np.count_nonzero(rounds < _HANDFUL))
+    if len(rounds) < _HANDFUL or 2 * small <= len(rounds):
+        return []
+    return [
+        Notice(
+            f"column {column!r} makes {len(rounds)} groups, {small} of which hold fewer than "
+            f"{_HANDFUL} rounds (half of them at most {int(np.median(rounds))}): so few rounds "
+            "decide next to nothing. If it is a measurement, cut it into a few classes first.",
+            kind="small_groups",
+            column=column,
+            n=small,
+        )
     ]
 
 

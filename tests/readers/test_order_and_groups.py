@@ -42,7 +42,7 @@ def test_equal_stamps_keep_the_order_of_the_source(read):
     rows = "".join(f"{t},{a},1\n" for t, a in zip([2, 1, 2, 1, 2], "abcde", strict=True))
     history = read("timestamp,arm,reward\n" + rows, arms=list("abcde"))
     assert labels(history) == ["b", "d", "a", "c", "e"]
-    assert "3 rows with the same 'timestamp'" in history.notices[0]
+    assert "3 rows with the same 'timestamp'" in history.notices[1]
 
 
 def test_order_false_takes_rows_as_they_stand(read):

@@ -1,0 +1,181 @@
+"""Probabilities under another name, or nested, are read as meant or refused by name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import bayesfair as bf
+from bayesfair.cli import main
+from bayesfair.errors import DataError, OptionError
+from bayesfair.readers import read_history, scan_history
+
+ARM, REWARD = ["a", "b", "a"], [1, 0, 1]
+RULE = [{"a": 0.5, "b": 0.5}, {"a": 0.625, "b": 0.375}, {"a": 0.75, "b": 0.25}]
+PI = [list(row.values()) for row in RULE]
+CHOSEN = [0.5, 0.375, 0.75]
+DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+
+
+def _scan(source, **options):
+    return next(scan_history(source, **options).chunks())
+
+
+READERS = pytest.mark.parametrize("read", [read_history, _scan], ids=["read", "scan"])
+
+
+def _sources(folder, name, values):
+    """The same column in Arrow, pandas, Parquet, and as text in CSV where it is text."""
+    table = pa.table({"arm": ARM, "reward": REWARD, name: values})
+    pq.write_table(table, folder / "log.parquet")
+    found = [table, folder / "log.parquet", table.to_pandas()]
+    if pa.types.is_string(table.column(name).type):
+        table.to_pandas().to_csv(folder / "log.csv", index=False)
+        found.append(folder / "log.csv")
+    return found
+
+
+RECORDS = {
+    "struct": RULE,
+    "map": pa.array([list(row.items()) for row in RULE], pa.map_(pa.string(), pa.float64())),
+    "JSON": [json.dumps(row) for row in RULE],
+    "Python": [str(row) for row in RULE],
+}
+LISTS = {
+    "list": PI,
+    "JSON": [json.dumps(row) for row in PI],
+    "NumPy": [str(np.array(row)) for row in PI],
+    "Python": [str(tuple(row)) for row in PI],
+}
+
+
+@READERS
+@pytest.mark.parametrize("values", RECORDS.values(), ids=RECORDS)
+@pytest.mark.parametrize("name", ["p", "action_probs", "anything"])
+def test_records_name_their_arms(tmp_path, read, values, name):
+    for source in _sources(tmp_path, name, values):
+        log = read(source)
+        assert log.arms == ("a", "b") and log.selection_probability.tolist() == PI
+        assert bf.audit(log, eps1=1, seed=0).regret.value == pytest.approx(0, abs=1e-15)
+        assert [n.kind for n in log.notices] == ["probabilities_found"]
+        for asked in (name, f"{name}.{{arm}}"):
+            same = read(source, probabilities=asked)
+            assert same.selection_probability.tolist() == PI and not same.notices
+        turned = read(source, probabilities=name, arms=["b", "a"])
+        assert turned.selection_probability.tolist() == [row[::-1] for row in PI]
+        assert read(source, probabilities=False).selection == "none"
+
+
+@READERS
+@pytest.mark.parametrize("values", LISTS.values(), ids=LISTS)
+def test_lists_need_the_order_of_the_arms(tmp_path, read, values):
+    for source in _sources(tmp_path, "pi", values):
+        with pytest.raises(DataError, match=r"'pi', lists of 2 .*probabilities='pi'.*arms="):
+            read(source)
+        with pytest.raises(DataError, match=r"'pi' .*do not say whose they are"):
+            read(source, probabilities="pi")
+        for options in ({}, {"probabilities": "pi"}):
+            log = read(source, arms=["a", "b"], **options)
+            assert log.selection_probability.tolist() == PI
+
+
+@READERS
+@pytest.mark.parametrize(
+    "pattern", ["P_{arm}", "pi_{arm}", "prob({arm})", "probability.{arm}", "{arm}_propensity"]
+)
+def test_patterns_of_columns(read, pattern):
+    wide = pd.DataFrame(PI, columns=[pattern.replace("{arm}", arm) for arm in "ab"])
+    log = read(pd.DataFrame({"arm": ARM, "reward": REWARD, "x": [0.1, 0.7, 0.3]}).join(wide))
+    assert log.selection_probability.tolist() == PI and log.unused_columns == ("x",)
+    (notice,) = log.notices
+    assert notice.kind == "probabilities_found" and repr(pattern) in notice
+    nameless = wide.set_axis(["share a", "share b"], axis=1)
+    with pytest.raises(DataError, match=r"'share a', 'share b' \(probabilities='share \{arm\}'"):
+        read(pd.DataFrame({"arm": ARM, "reward": REWARD}).join(nameless))
+
+
+@READERS
+@pytest.mark.parametrize("name", ["pscore", "propensity_score", "Propensity", "action_prob"])
+def test_the_chosen_arms_probability(read, name):
+    log = read(pd.DataFrame({"arm": ARM, "reward": REWARD, name: CHOSEN}))
+    found = [n for n in log.notices if n.kind == "probabilities_found"]
+    assert log.propensity.tolist() == CHOSEN and found[0].column == name
+    assert (
+        read(pd.DataFrame({"arm": ARM, "reward": REWARD, name: CHOSEN}), propensity=False).selection
+        == "none"
+    )
+
+
+@READERS
+@pytest.mark.parametrize("name", ["p", "prob", "probability", "pi"])
+def test_what_may_be_something_else_is_asked_for(read, name):
+    frame = pd.DataFrame({"arm": ARM, "reward": REWARD, name: CHOSEN})
+    with pytest.raises(DataError, match=rf"'{name}' \(propensity='{name}'\)") as caught:
+        read(frame)
+    assert caught.value.kind == "probabilities_unread" and "propensity=False" in str(caught.value)
+    assert read(frame, propensity=name).propensity.tolist() == CHOSEN
+    assert read(frame, propensity=False).selection == "none"
+    assert read(frame.assign(**{name: [3, 4, 5]})).selection == "none"  # no probabilities
+
+
+@READERS
+def test_percent_and_broken_candidates_are_named_not_overlooked(read):
+    frame = pd.DataFrame({"arm": ARM, "reward": REWARD, "propensity_score": [50, 37.5, 75]})
+    with pytest.raises(DataError, match=r"'propensity_score' \(propensity="):
+        read(frame)
+    wide = pd.DataFrame({"arm": ARM, "reward": REWARD, "P_a": [50, 60, 70], "P_b": [50, 40, 30]})
+    with pytest.raises(DataError, match=r"'P_a', 'P_b' \(probabilities='P_\{arm\}'\)"):
+        read(wide)
+
+
+@READERS
+def test_records_that_break_off_are_refused_by_row(read):
+    rule = [json.dumps(row) for row in RULE]
+    log = {"arm": ARM, "reward": REWARD}
+    for odd, message in (
+        ("oops", "row 3 .*'p'.*'oops' is no record"),
+        ('{"a": 0.5, "c": 0.5}', "row 3 .*'p'.*'c' is not among the arms"),
+        ('{"a": "x", "b": 0.5}', "row 3 .*'p'.*'x' of arm 'a' is no probability"),
+        ('{"a": 1e-400, "b": 1}', "row 3 .*'p'.*is no record"),
+        ("[0.5, 0.25, 0.25]", "row 3 .*'p'.*3 probabilities for 2 arms"),
+        ('{"a": 0.5, "b": 0.2}', r"row 3 .*sum to 0\.7"),
+    ):
+        with pytest.raises(DataError, match=message):
+            read(pa.table({**log, "p": [*rule[:2], odd]}), probabilities="p", arms=["a", "b"])
+    with pytest.raises(OptionError, match=r"'note' .*holds no records"):
+        read(pa.table({**log, "note": ["x", "y", "z"]}), probabilities="note")
+
+
+@READERS
+def test_an_arm_that_a_record_leaves_out_was_not_on_offer(read):
+    rule = ['{"a": 0.5, "b": 0.5}', '{"b": 1.0}', '{"a": 0.25, "b": null, "c": 0.75}']
+    log = read(pa.table({"arm": ARM, "reward": REWARD, "p": rule}))
+    assert log.arms == ("a", "b", "c")
+    assert log.offered.tolist() == [[True, True, False], [False, True, False], [True, False, True]]
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the shared data are not here")
+def test_a_real_log_of_a_recommender_is_not_said_to_be_without_probabilities(capsys, monkeypatch):
+    path = DATA / "obd_bts_men.csv"
+    options = {"arm": "item_id", "reward": "click", "by": "position"}
+    logs = read_history(path, **options)
+    named = read_history(path, propensity="propensity_score", **options)
+    for group, log in logs.items():
+        assert (
+            log.selection == "chosen"
+            and log.propensity.tolist() == named[group].propensity.tolist()
+        )
+    flags = ["--arm", "item_id", "--reward", "click", "--by", "position", "--no-objective"]
+    monkeypatch.setattr("sys.argv", ["bayesfair", "audit", str(path), *flags])
+    try:
+        main()
+    except SystemExit as stop:
+        assert not stop.code
+    said = " ".join(capsys.readouterr().out.split())
+    assert "propensity_score" in said and "No selection probabilities were logged" not in said

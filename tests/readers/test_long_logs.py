@@ -1,0 +1,116 @@
+"""One row per round and arm is never taken for one row per round."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesfair as bf
+from bayesfair.errors import DataError
+from bayesfair.readers import read_history, scan_history
+
+LONG = """timestamp,arm,p,chosen,reward
+1,a,0.5,1,1
+1,b,0.5,0,
+2,a,0.625,0,
+2,b,0.375,1,0
+3,a,0.75,1,1
+3,b,0.25,0,
+"""
+READERS = pytest.mark.parametrize("read", [read_history, scan_history], ids=["read", "scan"])
+
+
+def _frame(text=LONG):
+    return pd.read_csv(io.StringIO(text))
+
+
+def _simulated(n, k=3, seed=1):
+    """A log of SD_TS as one row per round, and the same as one row per round and arm."""
+    log = bf.simulate(
+        bf.policies.SDTS(), bf.rewards.Bernoulli(np.linspace(0.3, 0.7, k)), n_rounds=n, seed=seed
+    )
+    t, i = np.indices((n, k))
+    rows = pd.DataFrame({
+        "request": t.ravel(), "item": np.array(log.arms)[i.ravel()],
+        "chance": log.selection_probability.ravel(),
+    })  # fmt: skip
+    rows["shown"] = (i == np.asarray(log.arm)[:, None]).ravel().astype(int)
+    rows["click"] = np.where(rows.shown == 1, np.repeat(log.reward, k), np.nan)
+    return log, rows
+
+
+@READERS
+@pytest.mark.parametrize(
+    "options", [{}, {"propensity": "p"}, {"propensity": "p", "missing": "unobserved"},
+                {"propensity": "p", "missing": 0}, {"propensity": "p", "missing": "drop"}],
+)  # fmt: skip
+@pytest.mark.parametrize("filled", [False, True])
+def test_the_columns_are_named_whatever_is_done_with_missing_rewards(
+    tmp_path, read, options, filled
+):
+    path = tmp_path / "long.csv"
+    path.write_text(LONG.replace(",0,\n", ",0,0\n") if filled else LONG)
+    with pytest.raises(DataError, match="one row per round and arm") as caught:
+        read(path, **options)
+    said = str(caught.value)
+    assert all(f"'{column}'" in said for column in ("timestamp", "p", "chosen", "arm"))
+    assert (caught.value.kind, caught.value.column) == ("long_shape", "timestamp")
+
+
+@pytest.mark.parametrize("filled", [False, True])
+def test_the_remedy_gives_the_audit_of_the_log_with_one_row_per_round(filled):
+    """The lines of the message are run as they stand; by hand the rule is P*, regret 0."""
+    log, rows = _simulated(60)
+    if filled:
+        rows = rows.fillna({"click": 0})
+    for options in ({}, {"propensity": "chance"}):
+        with pytest.raises(DataError) as caught:
+            read_history(rows, arm="item", reward="click", order="request", **options)
+    lines = str(caught.value).split("with pandas: ")[1].split("; ")
+    names = {"d": rows}
+    for line in lines:
+        exec(line, names)
+    again = read_history(names["rounds"], arm="item", reward="click", order="request")
+    assert again.arms == log.arms and again.arm.tolist() == log.arm.tolist()
+    np.testing.assert_array_equal(again.selection_probability, log.selection_probability)
+    assert bf.audit(again, objective=False).regret.value == pytest.approx(0, abs=1e-6)
+
+
+@READERS
+@pytest.mark.parametrize(
+    "lost",
+    [["shown"], ["chance"], ["shown", "chance"]],
+    ids=["no mark", "no probabilities", "neither"],
+)
+def test_one_sign_is_enough_in_a_long_log(read, lost):
+    """The marks, the probabilities, or the one reward of each round."""
+    _, rows = _simulated(20)
+    with pytest.raises(DataError, match="one row per round and arm"):
+        read(rows.drop(columns=lost), arm="item", reward="click", missing="unobserved")
+    if lost == ["shown"]:
+        rows = rows.fillna({"click": 0})
+        with pytest.raises(DataError, match="'chance' sums to 1 within them"):
+            read(rows.drop(columns=lost), arm="item", reward="click")
+
+
+@READERS
+def test_what_only_looks_like_it_is_read(read):
+    """Rounds in the same second, a trial in which everybody gets each treatment, full logs."""
+    rng = np.random.default_rng(1)
+    n = 40
+    arm = np.tile(["a", "b"], n // 2)
+    crossover = pd.DataFrame({
+        "patient": np.repeat(np.arange(n // 2), 2), "arm": arm, "reward": rng.integers(0, 2, n),
+        "propensity": 0.5, "second": np.tile([0, 1], n // 2),
+    })  # fmt: skip
+    assert read(crossover).n_rounds == n
+    second = pd.DataFrame({
+        "timestamp": np.repeat(np.arange(n // 2), 2), "arm": rng.choice(["a", "b"], n),
+        "reward": rng.integers(0, 2, n), "propensity": 0.5,
+    })  # fmt: skip
+    assert read(second).n_rounds == n
+    full = second.assign(p_a=0.5, p_b=0.5)
+    assert read(full).n_rounds == n
