@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair import notices as said
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.labels import in_order
-from bayesfair.notices import unique
 from bayesfair.probabilities import Resolution
 from bayesfair.readers.ahead import ahead
 from bayesfair.readers.building import (
@@ -336,7 +336,7 @@ def scan_history(
         selection="full" if layout.probabilities else "chosen" if layout.propensity else "none",
         n_rounds=None if action == "drop" else found.n_rows,
         prior_counts=prior,
-        notices=unique(notices),
+        notices=said.unique(notices),
         chunk_rounds=size,
         _plan=plan,
     )
