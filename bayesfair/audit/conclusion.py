@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.findings import log_findings
 from bayesfair.audit.objective import Objective, Part, evaluate, parts_from_cells, with_draw_axis
-from bayesfair.audit.result import Audit, Settings
+from bayesfair.audit.result import Audit, Fitted, Settings
 from bayesfair.audit.running import parts_of
 from bayesfair.audit.summary import Summary
 from bayesfair.audit.verdict_findings import verdict_findings
@@ -61,8 +61,15 @@ def conclude(summary: Summary, question: Question, notes: list[str], data: Any) 
             )
     criterion = replace(question.criterion, tolerance=tolerance)
     question = replace(question, criterion=criterion)
-    regret = objective = None
-    if question.objective:
+    regret = objective = fitted = None
+    if question.objective and question.model is not None:
+        from bayesfair.audit.general import parts_under_model
+
+        (parts, judged), more, tree = parts_under_model(data, summary, question)
+        notices += more
+        objective, fitted = evaluate(parts, criterion, judged), Fitted(question.model, tree)
+        regret = objective.regret_estimate(as_generator(question.seed), exact=False)
+    elif question.objective:
         rng = as_generator(0 if question.seed is None else question.seed)
         objective, more = _objective(summary, question, rng, data)
         notices += more
@@ -101,6 +108,7 @@ def conclude(summary: Summary, question: Question, notes: list[str], data: Any) 
         regret_objective=regret,
         findings=unique(notices),
         model_options=_model_options(question),
+        fitted=fitted,
     )
 
 
@@ -124,7 +132,7 @@ def _prior_words(summary: Summary, question: Question) -> str:
 def _objective(
     summary: Summary, question: Question, rng: np.random.Generator, data: Any
 ) -> tuple[Objective, list[str]]:
-    """Return the objective part from known rewards, a model's posterior, or the conjugate one."""
+    """Return the objective part from known rewards or the conjugate posterior."""
     k = len(summary.arms)
     notices: list[str] = []
     if question.truth is not None:
@@ -140,11 +148,6 @@ def _objective(
             return objective_by_round(data, question.truth, question.criterion), notices
         parts = _parts(summary, rewards)
         return evaluate(parts, question.criterion, _known(data, summary, rewards)), notices
-    elif question.model is not None:
-        from bayesfair.audit.general import parts_under_model
-
-        (parts, judged), notices = parts_under_model(data, summary, question)
-        return evaluate(parts, question.criterion, judged), notices
     elif question.beliefs_model is not None:
         from bayesfair.audit.general import posterior_of_log
 

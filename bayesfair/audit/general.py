@@ -320,8 +320,10 @@ def with_divergences(part: History, state: AuditState, criterion: Criterion, res
 
 def parts_under_model(
     data: Any, summary: Summary, question: Any
-) -> tuple[tuple[list[Part], Judged], list[str]]:
-    """Return the parts of the objective audit under the posterior of a model; see `parts_of_tree`.
+) -> tuple[tuple[list[Part], Judged], list[str], Any]:
+    """Return the parts of the objective audit under the posterior of a model, notices, the tree.
+
+    For the parts see `parts_of_tree`.
 
     Raises
     ------
@@ -347,7 +349,7 @@ def parts_under_model(
         f"The true rewards are drawn from the posterior of the model {tree.attrs['model']} "
         f"({tree.attrs['method']}; its prior: {tree.attrs['prior']})."
     )
-    return parts_of_tree(tree, data, summary, question.criterion), notices
+    return parts_of_tree(tree, data, summary, question.criterion), notices, tree
 
 
 def parts_of_tree(

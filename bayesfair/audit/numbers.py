@@ -145,6 +145,7 @@ def _objective(audit: Audit) -> dict[str, Any] | None:
         "verdict": audit.objective_verdict,
         "question": QUESTIONS["objective"],
         "probability_fair": finite_or_text(audit.probability_fair),
+        "converged": audit.converged,
         "n_violating_rounds": n,
         "first_violating_round": first,
         "last_violating_round": last,

@@ -15,6 +15,7 @@ from bayesfair.audit.criterion import Criterion, top_verdict
 from bayesfair.audit.objective import Objective
 from bayesfair.audit.state import AuditState
 from bayesfair.audit.summary import Summary
+from bayesfair.notices import Notice
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,6 +32,13 @@ class ViolatingRounds(NamedTuple):
     n: int
     first: int
     last: int
+
+
+class Fitted(NamedTuple):
+    """A model of the true rewards and the tree of its draws, as `bayesfair.fit` returned it."""
+
+    model: Any
+    tree: xr.DataTree
 
 
 def _version() -> str:
@@ -89,6 +97,8 @@ class Audit:
         Notices.
     extra, model_options : dict
         Further keys of `to_dict`; options that went to the model of the true rewards.
+    fitted : Fitted or None
+        The model of the true rewards and its draws, where there was one; not kept in files.
     arm_groups : GroupPairs or None
         Pairs between and within groups of arms.
     data : History, HistoryScan, KeptRounds or None
@@ -103,6 +113,7 @@ class Audit:
     findings: tuple[str, ...]
     extra: dict[str, Any] = field(default_factory=dict)
     model_options: dict[str, Any] = field(default_factory=dict)
+    fitted: Fitted | None = None
     arm_groups: GroupPairs | None = None
     data: Any = None
 
@@ -163,12 +174,20 @@ class Audit:
         return float(np.mean(needed <= self.criterion.allowed))
 
     @property
+    def converged(self) -> bool:
+        """False where the draws of a model were taken although they did not converge."""
+        return not any(Notice.of(found).kind == "unconverged" for found in self.findings)
+
+    @property
     def objective_verdict(self) -> str:
-        """``fair``, ``unfair``, ``undetermined`` or ``not_auditable``."""
+        """``fair``, ``unfair``, ``undetermined`` or ``not_auditable``.
+
+        Draws that did not converge decide nothing: with them it is ``undetermined``.
+        """
         probability = self.probability_fair
         if probability is None:
             return "not_auditable"
-        return self.criterion.verdict_of(probability)
+        return self.criterion.verdict_of(probability) if self.converged else "undetermined"
 
     @property
     def verdict(self) -> str:

@@ -128,16 +128,14 @@ def audit_prior_sensitivity(audit: Audit, *, model: Any = None) -> PriorSensitiv
         raise OptionError("a resumed audit has no prior of its own; audit the whole log instead.")
     if settings.seed is None:
         raise OptionError("audit with an int seed, so that the draws can be repeated.")
-    chosen = model if model is not None else settings.model
-    options = {"prior": start.prior} if chosen == "conjugate" else audit.model_options
-    tree = fit(
-        audit.data,
-        model=None if chosen == "conjugate" else chosen,
-        family=start.family,
-        seed=settings.seed,
-        draws=settings.draws,
-        **options,
-    )
+    if audit.fitted is not None:  # its draws are at hand: nothing is sampled again
+        tree = audit.fitted.tree
+        model = audit.fitted.model if model is None else model
+    else:  # exact draws of the conjugate posterior, made anew at once
+        tree = fit(
+            audit.data, family=start.family, prior=start.prior, seed=settings.seed,
+            draws=settings.draws,
+        )  # fmt: skip
     criterion = audit.criterion
     parts, _ = parts_of_tree(tree, audit.data, audit.summary, criterion)
     found = evaluate(parts, criterion)

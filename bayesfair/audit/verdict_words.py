@@ -131,6 +131,8 @@ def question_words(audit: dict[str, Any], name: str, unit: str = "round") -> str
     if not isinstance(found, dict):
         return f"{verdict} {_exactly(found, first, last, n, begin, unit)}"
     probability = f"probability fair {number(part['probability_fair'])}"
+    if not part.get("converged", True):
+        return f"{verdict}: the draws did not converge ({probability} among them); see the notices"
     if first is None:
         return f"{verdict} {_exactly(0, None, None, n, begin, unit)}: {probability}"
     return f"{verdict}: {probability}; {_about(found, first, last, n, begin, unit)}"

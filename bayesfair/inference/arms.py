@@ -20,6 +20,7 @@ from bayesfair.inference.contract import (
 )
 from bayesfair.inference.posterior import bin_starts
 from bayesfair.inference.tree import N_CHAINS, make_tree, seed_label
+from bayesfair.notices import notices_to_json
 from bayesfair.priors import describe_prior, prior_table
 from bayesfair.sufficient import choose_family, reward_cells
 
@@ -131,12 +132,15 @@ def fit_history(
         ).attrs
     )
     _attach_cells(tree, history)
-    if extra["method"] == "nuts" and not allow_unconverged:
-        from bayesfair.inference.nuts import refusal
+    if extra["method"] == "nuts":
+        from bayesfair.inference.nuts import refusal, unconverged
 
         reason = refusal(found)
+        if reason and not allow_unconverged:
+            raise ConvergenceError(f"{name}: {reason}", tree, kind="unconverged")
+        tree.attrs["converged"] = int(not reason)
         if reason:
-            raise ConvergenceError(f"{name}: {reason}", tree)
+            tree.attrs["notices"] = notices_to_json([*notices, unconverged(reason)])
     return tree
 
 

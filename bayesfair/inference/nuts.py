@@ -16,6 +16,7 @@ import numpy as np
 from bayesfair.errors import ConvergenceError, OptionError
 from bayesfair.inference.tree import N_CHAINS
 from bayesfair.kernels.convergence import convergence
+from bayesfair.notices import Notice
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -275,6 +276,22 @@ def refusal(found: Mapping[str, Any], *, returnable: bool = True) -> str:
         f"{'; '.join(parts)}, after {found['n_chains']} x {found['n_draws']} draws. "
         f"{_remedy(found)} The draws are in error.tree"
         + ("; allow_unconverged=True returns them." if returnable else ".")
+    )
+
+
+def unconverged(reason: str) -> Notice:
+    """Return what a tree says of draws that were returned although they would be refused.
+
+    Parameters
+    ----------
+    reason : str
+        What `refusal` returned.
+    """
+    evidence = reason.split(" The draws are in error.tree", maxsplit=1)[0]
+    return Notice(
+        f"The draws did not converge and were returned on request (allow_unconverged=True): "
+        f"{evidence} No number that rests on them can be trusted.",
+        kind="unconverged",
     )
 
 

@@ -1,0 +1,57 @@
+"""Draws that did not converge, taken on request, mark all that rests on them."""
+
+import pytest
+
+import bayesfair as bf
+from bayesfair import examples
+
+READS = ("theta",)
+
+
+def build(history):
+    """Two arms whose posterior has modes that no chain leaves."""
+    import numpy as np
+    import pymc as pm
+
+    seen = ~np.isnan(history.reward)
+    with pm.Model(coords={"arm": list(history.arms)}) as model:
+        z = pm.Mixture(
+            "z",
+            w=[0.5, 0.5],
+            comp_dists=[pm.Normal.dist(-8, 0.3), pm.Normal.dist(8, 0.3)],
+            dims="arm",
+        )
+        theta = pm.Deterministic("theta", pm.math.sigmoid(z / 8), dims="arm")
+        pm.Bernoulli("reward", theta[history.arm[seen]], observed=history.reward[seen].astype(int))
+    return model
+
+
+@pytest.mark.statistical
+def test_unconverged_draws_mark_text_json_tree_page_and_verdict(tmp_path):
+    log = bf.read_history(examples.path("ecmo"))
+    options = {"model": build, "draws": 400, "seed": 1, "cores": 1}
+    # chains that start in either mode stay there: R-hat is far above its limit
+    with pytest.raises(bf.ConvergenceError) as refused:
+        bf.audit(log, **options)
+    assert refused.value.kind == "unconverged"
+    audit = bf.audit(log, **options, allow_unconverged=True)
+    assert not audit.converged and audit.objective_verdict == "undetermined"
+    assert audit.verdict in ("undetermined", audit.subjective_verdict)
+    numbers = audit.to_dict()
+    assert numbers["objective"]["converged"] is False
+    (said,) = [found for found in numbers["findings"] if found["kind"] == "unconverged"]
+    assert "R-hat" in said["text"] and said["text"] in numbers["notices"]
+    assert "the draws did not converge" in str(audit)
+    assert audit.fitted.tree.attrs["converged"] == 0
+    assert "unconverged" in audit.tree.attrs["bayesfair_audit"]
+    bf.write_report(audit, tmp_path / "a.html")
+    assert "did not converge" in (tmp_path / "a.html").read_text(encoding="utf-8")
+    audit.save(tmp_path / "a.nc")
+    assert not bf.load_audit(tmp_path / "a.nc").converged
+    # the draws are kept: the question about the prior samples nothing and needs no model again
+    assert audit.prior_sensitivity().verdicts
+
+
+def test_draws_of_converged_fits_are_not_marked():
+    audit = bf.audit(bf.read_history(examples.path("ecmo")), seed=1)
+    assert audit.converged and audit.to_dict()["objective"]["converged"] is True
