@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,17 +12,73 @@ from numpy.typing import NDArray
 from bayesfair.audit.duel_log import DuelRounds
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
+from bayesfair.kernels.races import race_total_variation
 from bayesfair.notices import Notice
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["beliefs_at", "checkpoints", "options_of"]
+__all__ = ["Path", "beliefs_at", "checkpoints", "distance_limits", "options_of", "path_of"]
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 _CHECKS = 50  # how often beliefs are refreshed at even distances
 _GROWTH = 1.5  # and early, whenever the log has grown by this factor
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """Beliefs along a log.
+
+    Attributes
+    ----------
+    start : (G,) array of int
+        Rounds before which beliefs are known, ascending.
+    end : int
+        The round after the last.
+    log_worth : (G + 1, k) array
+        Believed before each of `start`, and before `end`.
+    """
+
+    start: IntArray
+    end: int
+    log_worth: FloatArray
+
+    @property
+    def stop(self) -> IntArray:
+        """The round after the last of each stretch."""
+        return np.append(self.start[1:], self.end)
+
+    def stretches(self) -> Iterator[tuple[int, int, FloatArray]]:
+        """Yield first round, round after the last, and the beliefs at both ends, ``(2, k)``."""
+        for g, (a, b) in enumerate(zip(self.start.tolist(), self.stop.tolist(), strict=True)):
+            yield a, b, self.log_worth[g : g + 2]
+
+
+def distance_limits(ends: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the largest divergence of two items between two beliefs, ``(k, k)``.
+
+    Every gap of log-worths counts as anywhere between its values at the two ends.
+    """
+    gap = ends[:, :, None] - ends[:, None, :]
+    size = np.abs(gap)
+    crossed = gap[0] * gap[1] < 0
+    least = np.where(crossed, 0.0, size.min(axis=0))
+    return race_total_variation(least), race_total_variation(size.max(axis=0))
+
+
+def path_of(
+    rounds: DuelRounds,
+    options: Mapping[str, Any],
+    begin: int = 0,
+    cuts: NDArray[np.int64] | None = None,
+) -> Path:
+    """Return the beliefs along the rounds from `begin` on, refreshed at the `cuts`, too."""
+    start = np.union1d(checkpoints(rounds.n_rounds), [begin] if cuts is None else cuts)
+    start = np.union1d(start[start >= begin], begin).astype(np.int64)
+    ends = np.append(start, rounds.n_rounds)
+    return Path(start, rounds.n_rounds, beliefs_at(rounds, ends, options))
 
 
 def checkpoints(n_rounds: int) -> NDArray[np.int64]:

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.audit.duel_beliefs import beliefs_at, checkpoints
-from bayesfair.audit.duel_bounds import regret_of, shares
+from bayesfair.audit.duel_beliefs import Path
+from bayesfair.audit.duel_judge import shares
 from bayesfair.audit.duel_log import DuelRounds, seen_from_to
-from bayesfair.audit.duel_result import DuelAudit, Truth
+from bayesfair.audit.duel_numbers import regret_of
+from bayesfair.audit.duel_truth import Truth
 from bayesfair.checks import as_generator, as_numbers
 from bayesfair.errors import DataError, OptionError, ProbabilityError
 from bayesfair.notices import Notice
 
-__all__ = ["checked_propensity", "with_chosen"]
+__all__ = ["checked_propensity", "chosen_regret"]
 
 FloatArray = NDArray[np.float64]
 Part = tuple[int, int, NDArray[np.bool_]]
@@ -58,10 +59,19 @@ def checked_propensity(given: ArrayLike, duels: Any, rounds: DuelRounds) -> Floa
     return np.minimum(values, 1.0)
 
 
-def with_chosen(
-    audit: DuelAudit, rounds: DuelRounds, truth: Truth, propensity: FloatArray
-) -> DuelAudit:
-    r"""Return the audit with the regret estimated from the left item's probabilities.
+def chosen_regret(
+    rounds: DuelRounds, truth: Truth, path: Path, propensity: FloatArray
+) -> tuple[dict[str, Any], list[Notice]]:
+    r"""Return the keys of the calibration, estimated from the left item's probabilities.
+
+    Parameters
+    ----------
+    rounds : DuelRounds
+    truth : Truth
+    path : Path
+        Beliefs along the judged rounds.
+    propensity : (T,) array
+        What `checked_propensity` returned.
 
     Notes
     -----
@@ -69,65 +79,67 @@ def with_chosen(
     E_{i \sim \pi} \max(1 - P^*_i / \pi_i, 0)`: an unbiased mean of terms in [0, 1]. Probabilities
     of whole pairs do not serve: :math:`\pi_i` is a sum over opponents, of whom one was seen.
     """
-    n = rounds.n_rounds
+    first = int(path.start[0])
+    n = rounds.n_rounds - first
     total, squares = np.zeros((2, len(truth.log_worth)))
-    for begin, end, on in _parts(rounds, np.zeros(1, np.int64)):
+    for begin, end, on in _parts(rounds, path.start[:1]):
         part = slice(begin, end)
         found = _sums(rounds.left[part], propensity[part], shares(truth.log_worth, on), on)
         total += found[0]
         squares += found[1]
     means = total / n
     spread = np.sqrt(np.maximum(squares / n - means**2, 0.0) / max(n - 1, 1))
-    if len(means) == 1:  # known worths: only sampling varies
+    if truth.known:  # only sampling varies
         values = means + _Z95 * spread * np.array([-1.0, 1.0])
     else:  # the posterior of the worths and the sampling of duels together
         noise = as_generator(truth.seed).standard_normal(len(means))
         values = np.quantile(means + spread * noise, [0.025, 0.975])
     low, high = np.clip(values, 0.0, 1.0)
 
-    weight = np.empty(n)
-    ends = checkpoints(n)
-    beliefs = beliefs_at(rounds, ends, truth.beliefs)
-    for begin, end, on in _parts(rounds, ends):
-        row = int(np.searchsorted(ends, begin, side="right")) - 1
+    weight = np.empty(rounds.n_rounds)
+    for begin, end, on in _parts(rounds, path.start):
+        g = int(np.searchsorted(path.start, begin, side="right")) - 1
         p_best = np.zeros(rounds.n_items)
-        p_best[on] = shares(beliefs[row : row + 1], on)[0]
+        p_best[on] = shares(path.log_worth[g : g + 1], on)[0]
         weight[begin:end] = p_best[rounds.left[begin:end]] / propensity[begin:end]
+    weight = weight[first:]
     terms = np.maximum(1.0 - weight, 0.0)
     mean, half = float(terms.mean()), _Z95 * float(terms.std(ddof=1 if n > 1 else 0)) / n**0.5
-
-    numbers = dict(audit.numbers)
-    numbers["log"] = numbers["log"] | {"selection": "chosen"}
-    average = float(means.mean())
-    numbers["calibration"] = {
-        "subjective": regret_of(mean * n, mean, max(mean - half, 0.0), min(mean + half, 1.0),
-                                False),
-        "objective": regret_of(average * n, average, float(low), float(high), False),
+    calibration = {
+        "subjective": regret_of(mean, max(mean - half, 0.0), min(mean + half, 1.0), n=n,
+                                exact=False),
+        "objective": regret_of(float(means.mean()), float(low), float(high), n=n, exact=False),
         "effective_sample_size": float(weight.sum() ** 2 / (weight**2).sum()),
         "max_weight": float(weight.max()),
         "mean_weight": float(weight.mean()),
     }  # fmt: skip
-    notices = [found for found in numbers["findings"] if found["kind"] != "regret_from_shares"]
-    notices = [Notice.of(found) for found in notices]
-    notices.append(
-        "Only the probability of the item on the left was logged: the regret is an unbiased "
-        "estimate with a 95 % interval; smooth fairness compares items, so shares in windows stand "
-        "for probabilities there."
-    )
+    notices = [
+        Notice(
+            "Only the probability of the item on the left was logged: the regret is an unbiased "
+            "estimate with a 95 % interval; smooth fairness compares items, so shares in windows "
+            "stand for probabilities there.",
+            kind="left_probability_only",
+        )
+    ]
     excess = (weight.mean() - 1) / max(float(weight.std()) / math.sqrt(n), 1e-12)
     if excess > _EXCESS and weight.mean() > 1 + 1e-9:
         notices.append(
-            f"the logged probabilities are too small: the mean of P*/probability is "
-            f"{weight.mean():.3f}, at most 1 is expected (z = {excess:.1f}). Check the column: it "
-            "must be the probability of the left item, not of the pair."
+            Notice(
+                f"the logged probabilities are too small: the mean of P*/probability is "
+                f"{weight.mean():.3f}, at most 1 is expected (z = {excess:.1f}). Check the column: "
+                "it must be the probability of the left item, not of the pair.",
+                kind="propensities_too_small",
+                column="propensity",
+                value=float(weight.mean()),
+            )
         )
-    numbers["notices"] = [str(text) for text in notices]
-    numbers["findings"] = [Notice.of(text).to_dict() for text in notices]
-    return DuelAudit(numbers, audit.windows)
+    return calibration, notices
 
 
 def _parts(rounds: DuelRounds, cuts: NDArray[np.int64]) -> list[Part]:
-    """Return stretches of rounds, cut at given ones too, in which the items on offer stay.
+    """Return stretches of rounds from the first of `cuts` on in which the items on offer stay.
+
+    They end at the `cuts`, too.
 
     Without `offered`, items that came or went count from their first to their last duel.
     """
@@ -140,7 +152,7 @@ def _parts(rounds: DuelRounds, cuts: NDArray[np.int64]) -> list[Part]:
                 "it was not on offer. Correct offered=."
             )
         changed = np.flatnonzero((rounds.offered[1:] != rounds.offered[:-1]).any(axis=1)) + 1
-        starts = np.union1d(cuts, np.append(0, changed))
+        starts = np.union1d(cuts, changed[changed > cuts[0]])
         stops = np.append(starts[1:], n)
         return [
             (a, b, rounds.offered[a]) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)
@@ -148,8 +160,8 @@ def _parts(rounds: DuelRounds, cuts: NDArray[np.int64]) -> list[Part]:
     first, last = seen_from_to(rounds)
     first = np.where(first > n / 20, first, 0)
     last = np.where((last >= 0) & (last < 0.95 * n), last, n - 1)
-    starts = np.union1d(cuts, np.concatenate([[0], first, last + 1]))
-    starts = starts[starts < n].astype(np.int64)
+    starts = np.union1d(cuts, np.concatenate([first, last + 1]))
+    starts = starts[(starts >= cuts[0]) & (starts < n)].astype(np.int64)
     stops = np.append(starts[1:], n)
     return [
         (a, b, (first <= a) & (last >= a))

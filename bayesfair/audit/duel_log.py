@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv
 
-from bayesfair.checks import as_numbers, check_choice, check_in_range
+from bayesfair.checks import as_numbers, check_choice
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError, ProbabilityError
 
-__all__ = ["DuelRounds", "Windows", "duel_rounds", "windows_of"]
+__all__ = ["DuelRounds", "duel_rounds", "seen_from_to"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -31,6 +30,8 @@ class DuelRounds:
         Which of the unique comparisons the duel is, -1 = no outcome.
     selection : (T, k) array or None
         Law of the slot in each round, NaN = not on offer; None = not logged.
+    pairs : (T, k, k) or (k, k) array or None
+        Probabilities of ordered pairs; None = not logged.
     offered : (T, k) array of bool or None
         None = not said.
     slot : {"first", "mean"}
@@ -46,6 +47,7 @@ class DuelRounds:
     right: IntArray
     cell: IntArray
     selection: FloatArray | None
+    pairs: FloatArray | None
     offered: NDArray[np.bool_] | None
     slot: str
     comparisons: Comparisons
@@ -69,34 +71,6 @@ class DuelRounds:
         if self.slot == "mean":
             found = found + np.bincount(self.right[part], minlength=self.n_items)
         return found
-
-
-@dataclass(frozen=True, eq=False)
-class Windows:
-    """Shares of the slot in windows of rounds, with exact simultaneous limits.
-
-    Attributes
-    ----------
-    start, stop : (W,) arrays of int
-        Rounds of each window.
-    share, lower, upper : (W, k) arrays
-        NaN where an item was not on offer throughout the window.
-    """
-
-    start: IntArray
-    stop: IntArray
-    share: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-
-    def where_covered_by(self, finer: Windows) -> Windows:
-        """Return a copy that keeps only items on offer in all finer windows inside each window."""
-        covered = np.ones(self.share.shape, bool)
-        for w in range(len(self.start)):
-            inside = (finer.start < self.stop[w]) & (finer.stop > self.start[w])
-            covered[w] = ~np.isnan(finer.share[inside]).any(axis=0)
-        tables = (np.where(covered, t, np.nan) for t in (self.share, self.lower, self.upper))
-        return Windows(self.start, self.stop, *tables)
 
 
 def duel_rounds(
@@ -139,11 +113,10 @@ def duel_rounds(
         raise DataError("the log holds no duel.")
     if pair_probability is not None and selection_probability is not None:
         raise OptionError("give either pair_probability= or selection_probability=, not both.")
-    selection = None
+    selection = pairs = None
     if pair_probability is not None:
-        selection = _slot_law(
-            as_numbers(pair_probability, "pair_probability"), slot, left.size, len(items)
-        )
+        pairs = as_numbers(pair_probability, "pair_probability")
+        selection = _slot_law(pairs, slot, left.size, items)
     elif selection_probability is not None:
         selection = as_numbers(selection_probability, "selection_probability")
         if selection.shape == (len(items),):
@@ -158,7 +131,7 @@ def duel_rounds(
     if selection is not None:
         selection = _checked(selection, on_offer, items)
     return DuelRounds(
-        items, left, right, cell, selection, on_offer, slot, comparisons,
+        items, left, right, cell, selection, pairs, on_offer, slot, comparisons,
         str(duels.source), skipped, notices,
     )  # fmt: skip
 
@@ -184,22 +157,38 @@ def _from_comparisons(
             column="weight",
         )
     left, right = (np.asarray(end[cell], np.int64) for end in (duels.left, duels.right))
-    kept = tuple(None if table is None else _rows(table, keep) for table in given)
-    return left, right, cell, int((~keep).sum()), (kept[0], kept[1], kept[2])
+    pairs, selection, offered = given
+    tables = (_rows(pairs, keep, 3), _rows(selection, keep, 2), _rows(offered, keep, 2))
+    return left, right, cell, int((~keep).sum()), tables
 
 
-def _rows(given: ArrayLike, keep: NDArray[np.bool_]) -> Any:
+def _rows(given: Any, keep: NDArray[np.bool_], per_round: int) -> Any:
+    """Leave out rows of a table that has one for every round, not one that holds for them all."""
+    if given is None:
+        return None
     table = np.asarray(given)
-    return table[keep] if table.shape[:1] == keep.shape else table
+    by_round = table.ndim == per_round and table.shape[:1] == keep.shape
+    return table[keep] if by_round else table
 
 
-def _slot_law(pairs: FloatArray, slot: str, n_rounds: int, k: int) -> FloatArray:
+def _slot_law(pairs: FloatArray, slot: str, n_rounds: int, items: tuple[str, ...]) -> FloatArray:
+    k = len(items)
     if pairs.shape == (k, k):
         pairs = np.broadcast_to(pairs, (n_rounds, k, k))
     if pairs.shape != (n_rounds, k, k):
         raise DataError(
             f"pair_probability has shape {pairs.shape}, expected {(n_rounds, k, k)} or {(k, k)}: "
             "entry [t, i, j] is the probability of i on the left and j on the right."
+        )
+    bad = np.argwhere((pairs < 0) | (pairs > 1 + 1e-6))
+    if bad.size:
+        t, i, j = bad[0]
+        raise ProbabilityError(
+            f"round {t}: the probability of {items[i]!r} on the left and {items[j]!r} on the right "
+            f"is {pairs[t, i, j]:g}, expected a number in [0, 1].",
+            kind="probability",
+            column="pair_probability",
+            value=float(pairs[t, i, j]),
         )
     # NaN marks pairs not on offer; an item none of whose pairs is on offer is not either
     none = np.isnan(pairs).all(axis=2) & np.isnan(pairs).all(axis=1)
@@ -230,63 +219,6 @@ def _checked(
             "the law of the slot."
         )
     return np.asarray(selection / total[:, None])
-
-
-def windows_of(rounds: DuelRounds, window: int | None, alpha: float) -> Windows:
-    r"""Return shares of the slot in windows of rounds, with simultaneous limits.
-
-    Parameters
-    ----------
-    rounds : DuelRounds
-    window : int or None
-        Rounds per window; None: 20 windows, but at least ten rounds per item in each.
-    alpha : float
-        All limits of all windows hold together with probability at least 1 - alpha.
-
-    Notes
-    -----
-    Clopper-Pearson limits at :math:`\alpha / (W k)`. They are exact where the rule is constant in a
-    window; where its probabilities vary on a fixed schedule, the count is less dispersed than a
-    binomial one (Hoeffding 1956, Ann. Math. Stat. 27, 713-721) and they are conservative for the
-    window's mean. An item counts as on offer from the window after that of its first duel to the
-    window before that of its last one, unless `offered` says more; items seen in the first (last)
-    window were there from the start (to the end).
-    """
-    n, k = rounds.n_rounds, rounds.n_items
-    size = max(-(-n // 20), 10 * k) if window is None else window
-    size = int(check_in_range(size, "window", 1, np.inf, high_open=True))
-    start = np.arange(0, n, min(size, n), dtype=np.int64)
-    if len(start) > 1 and n - start[-1] < size / 2:
-        start = start[:-1]  # a short rest joins the window before it
-    if rounds.offered is not None:
-        changed = np.flatnonzero((rounds.offered[1:] != rounds.offered[:-1]).any(axis=1)) + 1
-        start = np.union1d(start, changed)
-    stop = np.append(start[1:], n)
-    shape = (len(start), k)
-    share, lower, upper = (np.full(shape, np.nan) for _ in range(3))
-    presence = _presence(rounds, start, stop)
-    scale = 1.0 if rounds.slot == "first" else 0.5
-    tail = alpha / (2 * max(int(presence.sum()), 1))
-    for w, (a, b) in enumerate(zip(start.tolist(), stop.tolist(), strict=True)):
-        count, m = rounds.taken(slice(a, b)).astype(np.float64), float(b - a)
-        count = np.minimum(count, m)
-        low = np.where(count > 0, betaincinv(np.maximum(count, 1), m - count + 1, tail), 0.0)
-        high = np.where(count < m, betaincinv(count + 1, np.maximum(m - count, 1), 1 - tail), 1.0)
-        for table, value in ((share, count / m), (lower, low), (upper, high)):
-            table[w] = np.where(presence[w], scale * value, np.nan)
-    return Windows(start, stop, share, lower, upper)
-
-
-def _presence(rounds: DuelRounds, start: IntArray, stop: IntArray) -> NDArray[np.bool_]:
-    if rounds.offered is not None:
-        return rounds.offered[start]
-    first, last = seen_from_to(rounds)
-    own = np.searchsorted(start, first, side="right") - 1
-    end = np.searchsorted(start, last, side="right") - 1
-    w = np.arange(len(start))[:, None]
-    after = np.where(own == 0, 0, own + 1)
-    before = np.where(end == len(start) - 1, len(start) - 1, end - 1)
-    return np.asarray((w >= after) & (w <= before) & (first >= 0))
 
 
 def seen_from_to(rounds: DuelRounds) -> tuple[IntArray, IntArray]:

@@ -6,37 +6,33 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from bayesfair.audit.criterion import Criterion, worst_verdict
-from bayesfair.audit.duel_beliefs import beliefs_at, checkpoints, options_of
-from bayesfair.audit.duel_bounds import (
-    frontier_of,
-    gaps,
+from bayesfair.audit.criterion import Criterion, eps2_options
+from bayesfair.audit.duel_beliefs import path_of
+from bayesfair.audit.duel_chosen import checked_propensity, chosen_regret
+from bayesfair.audit.duel_findings import duel_findings
+from bayesfair.audit.duel_judge import Believed, Truly, judge_believed, judge_truly
+from bayesfair.audit.duel_law import Windows, law_of, windows_of
+from bayesfair.audit.duel_log import DuelRounds, duel_rounds
+from bayesfair.audit.duel_numbers import (
+    believed_numbers,
+    frontier_numbers,
     interval,
-    needed_of,
     regret_of,
-    regret_per_draw,
-    runs,
-    smallest,
-    verdict_of,
-    violations,
-    worst_of,
-)  # fmt: skip
-from bayesfair.audit.duel_chosen import checked_propensity, with_chosen
-from bayesfair.audit.duel_log import DuelRounds, duel_rounds, windows_of
-from bayesfair.audit.duel_result import DuelAudit, Truth, named, slot_notices
-from bayesfair.audit.duel_windows import audit_windows
-from bayesfair.checks import as_generator, as_numbers, check_in_range
-from bayesfair.errors import ArmError, DataError, OptionError
-from bayesfair.kernels.races import race_total_variation
+    true_numbers,
+)
+from bayesfair.audit.duel_opponents import opponent_findings
+from bayesfair.audit.duel_result import DuelAudit
+from bayesfair.audit.duel_sizes import sizes_of
+from bayesfair.audit.duel_truth import truth_of
+from bayesfair.checks import as_generator
+from bayesfair.errors import DataError, OptionError
 
 if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = ["audit_comparisons"]
-
-FloatArray = NDArray[np.float64]
 
 _ALPHA = 0.05  # simultaneous error of the limits of windowed shares
 
@@ -51,9 +47,11 @@ def audit_comparisons(
     offered: ArrayLike | None = None,
     window: int | None = None,
     eps1: float = 2.0,
-    eps2: float = 0.05,
+    eps2: float | None = None,
     delta: float = 0.05,
     tolerance: float = 1e-9,
+    from_round: int = 0,
+    judge: str = "both",
     worth: Mapping[str, float] | ArrayLike | None = None,
     fit: xr.DataTree | None = None,
     model: str | None = None,
@@ -63,7 +61,9 @@ def audit_comparisons(
 ) -> DuelAudit:
     r"""Audit who is compared with whom.
 
-    It answers whether similar items are sampled similarly.
+    It answers whether similar items are sampled similarly: how often they fill the slot. Whom they
+    meet there is not part of the verdict; a notice (kind ``opponents``) says if items of like worth
+    met others by different laws.
 
     Parameters
     ----------
@@ -89,7 +89,13 @@ def audit_comparisons(
     window : int, optional
         Rounds per window of the estimate.
     eps1, eps2, delta, tolerance : float
-        As in `audit`.
+        As in `audit`; eps2 None = min(0.05, 1/(2k)) for the k items on offer at most in one duel.
+    from_round : int
+        First duel that is judged, from 0; those before it serve the beliefs and the worths alone.
+    judge : {"both", "subjective", "objective"}
+        Whose verdict the top one is. ``"both"``: unfair if either is, fair only if both are; with
+        known worths the objective one, since what the rule may have known beside the log is then
+        no guess.
     worth : mapping or (k,) array, optional
         Known worths; excludes `fit` and `draws`.
     fit : xarray.DataTree, optional
@@ -122,11 +128,19 @@ def audit_comparisons(
     :math:`b \ge 1`, and P*(i) is the worth among the items on offer.
 
     * *objective*: over posterior draws of the worths, or at the known ones.
-    * *subjective*: at the posterior mode given the duels before the window of rounds (a plug-in;
-      beliefs are refreshed at most 50 times).
+    * *subjective*: at the posterior mode of the fit's own model given the duels before (a plug-in,
+      refreshed at 50 even distances and, early, whenever the log has grown by half).
 
-    Shares of windows are means over rounds. They can show unfairness: their lower limits hold
-    together with probability 95 %. They cannot show that each round was fair, only the windows.
+    Without probabilities only the mean law of a window is known, within limits that hold together
+    with probability 95 %. If every duel of a window keeps to its bound, the mean law keeps to the
+    mean of the bounds, :math:`|\overline{\pi_i - \pi_j}| \le \epsilon_1 \overline{D_t(i, j)} +
+    \epsilon_2`. A gap whose lower limit exceeds that mean shows unfairness in some duel. A window
+    whose upper limits stay below is fair in the mean; that each duel was, shares cannot show.
+    Between two refreshes a belief counts as anywhere between the two (the gap of every pair of
+    log-worths between its two values), so that the mean bound has limits as well: unfair is held
+    against its upper one, fair against its lower one. So the first window, in which beliefs start
+    flat, does not keep a long log undetermined. Where the log leaves a question open,
+    ``n_duels_for_decision`` says about how many duels like these decide it in half of the cases.
 
     With ``slot="mean"`` and two different items per duel no item can have more than 1/2, so that
     the regret is positive for any rule if one worth exceeds 1/2.
@@ -143,8 +157,16 @@ def audit_comparisons(
     >>> audit.verdict, audit.to_dict()["objective"]["smallest_eps2"]["upper"]
     ('fair', 0.0)
     """
-    criterion = Criterion(eps1=eps1, eps2=eps2, delta=delta, tolerance=tolerance)
+    if seed is None:
+        raise OptionError(
+            "seed= is required: draws of the worths that cannot be repeated are no audit.",
+            kind="missing_option",
+            column="seed",
+        )
     as_generator(seed)
+    asked = {"eps1": eps1, "delta": delta, "tolerance": tolerance, "from_round": from_round,
+             "judge": judge}  # fmt: skip
+    Criterion(**asked, **eps2_options(eps2, 2))  # what is wrong with it is said before any work
     rounds = duel_rounds(
         duels,
         slot=slot,
@@ -152,206 +174,105 @@ def audit_comparisons(
         selection_probability=selection_probability,
         offered=offered,
     )
-    if rounds.n_items < 2:
-        raise DataError("an audit of who is compared needs at least two items.")
+    begin = int(from_round)
+    _check_sizes(rounds, begin)
     if rounds.selection is not None and window is not None:
-        raise OptionError("window= is for logs without probabilities; these have them.")
+        raise OptionError(
+            "window= is for logs without probabilities; these have them.",
+            kind="unused_option",
+            column="window",
+            value=window,
+        )
     chosen = None
     if propensity is not None:
         if rounds.selection is not None:
-            raise OptionError("the law of the slot is known; leave propensity= out.")
+            raise OptionError(
+                "the law of the slot is known; leave propensity= out.",
+                kind="unused_option",
+                column="propensity",
+            )
         chosen = checked_propensity(propensity, duels, rounds)
-    truth = _truth(
+    windows = None
+    if rounds.selection is None:
+        windows = windows_of(rounds, window, _ALPHA / 2, begin)
+        if windows.most_offered < 2:
+            raise DataError(
+                "no two items were on offer throughout a window. Give a smaller window=, or "
+                "offered=.",
+                kind="no_pair",
+            )
+    truth = truth_of(
         rounds, worth=worth, tree=fit, model=model, prior_sd=prior_sd, draws=draws, seed=seed
     )
-    if rounds.selection is not None:
-        return _full(rounds, criterion, truth)
+    path = path_of(rounds, truth.beliefs, begin, None if windows is None else windows.start)
+    law = law_of(rounds, path.start) if windows is None else windows
     # the whole log is one more window: less often on offer throughout, but much sharper
-    windows = windows_of(rounds, window, _ALPHA / 2)
-    whole = windows_of(rounds, rounds.n_rounds, _ALPHA / 2).where_covered_by(windows)
-    audit = audit_windows(rounds, criterion, truth, windows, whole)
-    return audit if chosen is None else with_chosen(audit, rounds, truth, chosen)
-
-
-def _truth(
-    rounds: DuelRounds,
-    *,
-    worth: Any,
-    tree: Any,
-    model: str | None,
-    prior_sd: float | None,
-    draws: int | None,
-    seed: Any,
-) -> Truth:
-    """Return the worths of the objective half and the model of the beliefs."""
-    given = {"model": model, "prior_sd": prior_sd, "draws": draws}
-    if prior_sd is not None:
-        check_in_range(prior_sd, "prior_sd", 0, np.inf, low_open=True, high_open=True)
-    if draws is not None:
-        check_in_range(draws, "draws", 1, 1e8)
-    own: dict[str, Any] = {"model": model, "prior_sd": 1.0 if prior_sd is None else prior_sd}
-    _check_model(model)
-    if worth is not None:
-        if tree is not None or draws is not None:
-            raise OptionError("worth= is the known truth; it excludes fit= and draws=.",
-                              kind="unused_option", column="worth")  # fmt: skip
-        beliefs = options_of(rounds.comparisons, tree=None, **own)[0]
-        return Truth(_known(rounds, worth), "known worths", "none", "known", seed, beliefs)
-    if tree is None:
-        from bayesfair.inference import fit as fit_worths
-
-        n_draws = 4000 if draws is None else draws
-        tree = fit_worths(rounds.comparisons, **own, draws=n_draws, seed=seed)
+    whole = None
+    if windows is not None:
+        whole = windows_of(rounds, rounds.n_rounds, _ALPHA / 2, begin).where_covered_by(windows)
+    criterion = Criterion(**asked, **eps2_options(eps2, law.most_offered))
+    believed = judge_believed(law, whole, path, criterion)
+    true = judge_truly(law, whole, truth.log_worth, criterion)
+    subjective = believed_numbers(believed, law, rounds.items, criterion)
+    centre = truth.log_worth.mean(axis=0)
+    objective = true_numbers(true, law, rounds.items, centre, criterion)
+    open_ones = [part for part in (subjective, objective) if part["verdict"] == "undetermined"]
+    sizes = None
+    if windows is not None and open_ones:
+        sizes = sizes_of(rounds, law, truth, path, window=window, alpha=_ALPHA / 2)
+    for name, part in (("subjective", subjective), ("objective", objective)):
+        asks = sizes is not None and part["verdict"] == "undetermined"
+        part["n_duels_for_decision"] = sizes.needed(name, criterion) if asks and sizes else None
+    notices = [
+        *duel_findings(rounds, law, believed, criterion, estimated=chosen is not None),
+        *opponent_findings(rounds, law, truth, criterion),
+    ]
+    if chosen is not None:
+        calibration, more = chosen_regret(rounds, truth, path, chosen)
+        notices += more
     else:
-        for name, value in given.items():
-            if value is not None:
-                raise OptionError(
-                    f"{name}={value!r} belongs to a fit that is made here; fit= has its own.",
-                    kind="unused_option",
-                    column=name,
-                )
-    if not hasattr(tree, "children"):
-        raise OptionError(f"fit={tree!r:.60} must be a tree that bayesfair.fit returned.")
-    _check_model(tree.attrs.get("model"))
-    if "posterior" not in tree.children:
-        raise OptionError("fit= has no draws; give the fit a finite prior_sd.")
-    if "log_worth" not in tree["posterior"]:
-        raise OptionError("fit= holds no log_worth; it must be a fit of comparisons.")
-    found = tree["posterior"].to_dataset()["log_worth"]
-    known = [str(item) for item in found["item"].values]
-    lacking = [item for item in rounds.items if item not in known]
-    if lacking:
-        raise ArmError(f"fit= has no item {lacking[0]!r}.")
-    values = found.transpose("chain", "draw", "item").values.reshape(-1, len(known))
-    at = [known.index(item) for item in rounds.items]
-    beliefs, notices = options_of(rounds.comparisons, tree=tree)
-    model_name, prior, method = (
-        str(tree.attrs.get(name, "not said")) for name in ("model", "prior", "method")
+        calibration = _calibration(law, believed, true, known=truth.known)
+    return DuelAudit.make(
+        rounds,
+        law,
+        criterion,
+        truth,
+        subjective=subjective,
+        objective=objective,
+        calibration=calibration,
+        believed=believed.mass,
+        p_best=true.mass,
+        frontier=frontier_numbers(believed, true, criterion),
+        notices=notices,
+        chosen=chosen is not None,
     )
-    return Truth(values[:, at], model_name, prior, method, seed, beliefs, tuple(notices))
 
 
-def _check_model(model: Any) -> None:
-    if model == "thurstone":
+def _check_sizes(rounds: DuelRounds, begin: int) -> None:
+    if rounds.n_items < 2:
+        raise DataError("an audit of who is compared needs at least two items.", kind="few_items")
+    if begin >= rounds.n_rounds:
         raise OptionError(
-            "the audit needs Plackett-Luce worths; thurstone has normal performances. Use "
-            "model='bradley_terry' or 'davidson'.",
-            kind="wrong_model",
-            column="model",
-            value=model,
+            f"from_round={begin} leaves no duel to judge: the log has {rounds.n_rounds}, counted "
+            "from 0.",
+            kind="nothing_judged",
+            column="from_round",
+            value=begin,
         )
 
 
-def _known(rounds: DuelRounds, worth: Any) -> FloatArray:
-    """Return the logarithms of known worths, ``(1, k)``."""
-    if isinstance(worth, Mapping):
-        lacking = [item for item in rounds.items if item not in worth]
-        if lacking:
-            raise ArmError(f"worth= has no value for {lacking[0]!r} ({len(lacking)} lacking).")
-        worth = [worth[item] for item in rounds.items]
-    value = as_numbers(worth, "worth")
-    if value.shape != (rounds.n_items,) or not np.all(np.isfinite(value) & (value > 0)):
-        raise DataError(f"worth= must be {rounds.n_items} positive finite numbers.")
-    return np.asarray(np.log(value)[None, :])
-
-
-def _full(rounds: DuelRounds, criterion: Criterion, truth: Truth) -> DuelAudit:
-    assert rounds.selection is not None
-    selection, eps1 = rounds.selection, np.array(criterion.grid)
-    start, length = runs(selection)
-    limit = criterion.eps2 + criterion.tolerance
-    at = criterion.grid_index
-    # subjective: beliefs of the window in which a round lies
-    ends = checkpoints(rounds.n_rounds)
-    beliefs = beliefs_at(rounds, ends, truth.beliefs)
-    frontier, violating, regret = np.zeros(len(eps1)), 0, 0.0
-    worst: tuple[float, int, int, int] = (0.0, 0, 0, 0)
-    believed = np.zeros(rounds.n_items)
-    for c, begin in enumerate(ends.tolist()):
-        end = int(ends[c + 1]) if c + 1 < len(ends) else rounds.n_rounds
-        part = selection[begin:end]
-        first, run = runs(part)
-        rows = part[first]
-        frontier = np.maximum(frontier, smallest(gaps(rows), beliefs[c : c + 1], eps1)[0])
-        divergence = race_total_variation(beliefs[c][:, None] - beliefs[c])
-        top, place = violations(rows, criterion.eps1 * divergence)
-        violating += int(run[top > limit].sum())
-        r = int(top.argmax())
-        if top[r] > worst[0]:
-            i, j = divmod(int(place[r]), rounds.n_items)
-            i, j = (i, j) if rows[r, i] >= rows[r, j] else (j, i)
-            worst = (float(top[r]), begin + int(first[r]), i, j)
-        total, mass = regret_per_draw(rows, run, beliefs[c : c + 1])
-        regret += float(total[0])
-        believed += mass * (end - begin)
-    # objective
-    rows = selection[start]
-    gap = gaps(rows)
-    needed = smallest(gap, truth.log_worth, eps1)
-    fair = float((needed[:, at] <= limit).mean())
-    totals, p_best = regret_per_draw(rows, length, truth.log_worth)
-    per_round = interval(totals / rounds.n_rounds)
-    objective_verdict = verdict_of(fair, fair, criterion)
-    subjective_verdict = "fair" if frontier[at] <= limit else "unfair"
-    mean = np.nansum(np.where(np.isnan(rows), 0.0, rows) * length[:, None], axis=0) / length.sum()
-    exact = len(truth.log_worth) == 1
-    return DuelAudit.make(
-        rounds,
-        criterion,
-        truth,
-        verdict=worst_verdict(subjective_verdict, objective_verdict),
-        subjective={
-            "smallest_eps2": float(frontier[at]),
-            "worst": named(rounds, worst) if worst[0] > 0 else None,
-            "n_violating_rounds": violating,
-            "verdict": subjective_verdict,
-        },
-        objective={
-            "probability_fair": fair,
-            "probability_fair_lower": fair,
-            "probability_fair_upper": fair,
-            "smallest_eps2": needed_of(needed, needed, needed, at),
-            "worst": worst_of(rounds.items, gap, gap, truth.log_worth.mean(axis=0), criterion.eps1),
-            "verdict": objective_verdict,
-        },
-        calibration={
-            "subjective": regret_of(regret, regret / rounds.n_rounds, None, None, True),
-            "objective": regret_of(
-                float(totals.mean()),
-                per_round["mean"],
-                per_round["lower"],
-                per_round["upper"],
-                exact,
-            ),
-        },
-        p_best=p_best,
-        believed=believed / rounds.n_rounds,
-        selection_mean=mean,
-        frontier=frontier_of(eps1, frontier, needed, needed, needed),
-        windows=None,
-        notices=[*_play_notices(rounds), *slot_notices(rounds)],
-    )
-
-
-def _play_notices(rounds: DuelRounds) -> list[str]:
-    """Compare how often each item filled the slot with the sum of its probabilities."""
-    assert rounds.selection is not None
-    scale = 1 if rounds.slot == "first" else 2
-    p = np.clip(np.nan_to_num(rounds.selection) * scale, 0.0, 1.0)
-    expected, variance = p.sum(axis=0), (p * (1 - p)).sum(axis=0)
-    if rounds.slot == "mean" and (rounds.left == rounds.right).any():
-        return []  # an item compared with itself counts twice: no such simple variance
-    z = (rounds.taken(slice(None)) - expected) / np.sqrt(np.maximum(variance, 1e-12))
-    # two-sided p < .001 / k by the normal tail
-    from scipy.special import ndtri
-
-    bound = float(-ndtri(0.0005 / rounds.n_items))
-    bad = np.flatnonzero(np.abs(z) > bound)
-    if not bad.size:
-        return []
-    i = int(bad[np.argmax(np.abs(z[bad]))])
-    return [
-        f"the logged probabilities do not match the duels: {rounds.items[i]!r} filled the slot "
-        f"{int(rounds.taken(slice(None))[i])} times, expected {expected[i]:.1f} (z = {z[i]:.1f}; "
-        f"{bad.size} of {rounds.n_items} items beyond {bound:.1f}). Check sides and logging."
-    ]
+def _calibration(law: Windows, believed: Believed, true: Truly, *, known: bool) -> dict[str, Any]:
+    """Return the regrets of a logged law, or of the windows' shares with their lower limits."""
+    n = int(law.length.sum())
+    mean = float(true.regret.mean())
+    if law.logged:
+        low, high = interval(true.regret)
+        return {
+            "subjective": regret_of(believed.regret, None, None, n=n, exact=True),
+            "objective": regret_of(mean, low, high, n=n, exact=known),
+        }
+    lower = float(np.quantile(true.lower, 0.025))
+    return {
+        "subjective": regret_of(believed.regret, believed.lower, None, n=n, exact=False),
+        "objective": regret_of(mean, lower, None, n=n, exact=False),
+    }

@@ -5,7 +5,8 @@ import pytest
 from scipy import integrate
 
 import bayesfair as bf
-from bayesfair.audit.duel_log import duel_rounds, windows_of
+from bayesfair.audit.duel_law import windows_of
+from bayesfair.audit.duel_log import duel_rounds
 from bayesfair.comparisons import Comparisons
 from bayesfair.duelling import simulate_duels
 from bayesfair.errors import ArmError, DataError, OptionError, ProbabilityError
