@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesfair.checks import check_choice
+from bayesfair.checks import as_numbers, check_choice
 from bayesfair.errors import OptionError
 from bayesfair.ranking import rank_table
 
@@ -74,6 +74,12 @@ def plot_ranks(
     """
     check_choice(quantity, "quantity", ("rank", "log_worth", "worth"))
     given: Any = fit  # a tree, or the table made of it
+    if not hasattr(given, "children") and "island" not in getattr(given, "data_vars", ()):
+        raise OptionError(
+            f"plot_ranks needs a fit of comparisons or its rank_table, got {type(given).__name__}.",
+            kind="wrong_kind",
+            column="fit",
+        )
     table = rank_table(given) if hasattr(given, "children") else given
     if quantity == "rank" and not np.isfinite(table["rank_mean"]).any():
         quantity = "log_worth"
@@ -122,9 +128,10 @@ def plot_cumulative_regret(
 
     Parameters
     ----------
-    regret : (T,) array, xarray.Dataset or dict
+    regret : (T,) array, xarray.Dataset, dict or Audit
         Fairness regret per round, or what ``audit.rounds()`` or ``audit.series()`` returns. The
-        last is thinned for long logs, and at hand for scanned and loaded audits too.
+        last is thinned for long logs, and at hand for scanned and loaded audits too; an audit is
+        asked for it.
     ax : matplotlib Axes, optional
     label : str, optional
         For a legend.
@@ -138,11 +145,26 @@ def plot_cumulative_regret(
     OptionError
         If regret is not known for every round.
     """
+    if hasattr(regret, "series") and hasattr(regret, "to_dict"):
+        regret = regret.series()
+    known = {"round", "regret"} if isinstance(regret, dict) else {"fairness_regret"}
+    if isinstance(regret, dict) or hasattr(regret, "data_vars"):
+        lacks = sorted(known - set(regret))
+    else:
+        lacks = ["numbers"] if hasattr(regret, "children") or hasattr(regret, "to_dict") else []
+    if lacks:
+        raise OptionError(
+            f"plot_cumulative_regret needs the regret of every round: an audit of one log of "
+            f"decisions, or what its rounds() or series() return; got {type(regret).__name__} "
+            f"without {lacks[0]!r}.",
+            kind="wrong_kind",
+            column="regret",
+        )
     if isinstance(regret, dict):
         n, total = np.asarray(regret["round"]), np.asarray(regret["regret"], dtype=np.float64)
         return _draw_cumulative(np.append(0, n), np.append(0.0, total), ax, label)
     values = regret["fairness_regret"].values if hasattr(regret, "data_vars") else regret
-    values = np.asarray(values, dtype=np.float64)
+    values = as_numbers(values, "regret")
     if values.ndim != 1 or not np.isfinite(values).all():
         raise OptionError(
             "a cumulative regret needs one finite number per round; with only the chosen arm's "
@@ -181,7 +203,7 @@ def plot_frontier(audit: Any, *, ax: Axes | None = None) -> Axes:
     OptionError
         If the audit has no frontier: the probabilities of all arms were not logged.
     """
-    numbers = audit if isinstance(audit, dict) else audit.to_dict()
+    numbers = _audit_numbers(audit, "plot_frontier", "frontier")
     rows = numbers["frontier"]
     exact = [
         (row["eps1"], _finite(row["subjective"])) for row in rows
@@ -213,6 +235,38 @@ def plot_frontier(audit: Any, *, ax: Axes | None = None) -> Axes:
     return axes
 
 
+def _audit_numbers(audit: Any, plot: str, *keys: str) -> dict[str, Any]:
+    """Return the JSON values of an audit of one log, which has one of `keys`.
+
+    Raises
+    ------
+    OptionError
+        If it is something else, or an audit of several logs.
+    """
+    numbers = audit
+    if not isinstance(audit, dict) and hasattr(audit, "verdict"):
+        numbers = audit.to_dict()
+    if not isinstance(numbers, dict) or not {"log", "criterion"} <= set(numbers):
+        several = " of several logs; draw one of its groups" if _has_groups(numbers) else ""
+        raise OptionError(
+            f"{plot} needs an audit of one log or its to_dict(), got {type(audit).__name__}"
+            f"{several}.",
+            kind="wrong_kind",
+            column="audit",
+        )
+    if not set(keys) & set(numbers):
+        raise OptionError(
+            f"{plot} needs an audit with {' or '.join(map(repr, keys))}; this one has none.",
+            kind="wrong_kind",
+            column="audit",
+        )
+    return numbers
+
+
+def _has_groups(numbers: Any) -> bool:
+    return isinstance(numbers, dict) and "groups" in numbers
+
+
 def _finite(value: Any) -> float:
     """Return a number, NaN for an infinite one: it has no place on an axis."""
     number = float("nan" if value is None else value)
@@ -228,7 +282,7 @@ def plot_selection(audit: Any, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    audit : Audit, loaded audit, or its ``to_dict()``
+    audit : Audit, loaded audit, duel audit, or its ``to_dict()``
     ax : matplotlib Axes, optional
         Default: a new figure whose height grows with the number of arms up to 30.
 
@@ -241,19 +295,31 @@ def plot_selection(audit: Any, *, ax: Axes | None = None) -> Axes:
     OptionError
         If the audit has no rounds.
     """
-    numbers = audit if isinstance(audit, dict) else audit.to_dict()
-    n_rounds, arms = numbers["log"]["n_judged"], numbers["arms"]
+    numbers = _audit_numbers(audit, "plot_selection", "arms", "items")
+    of_duels = "arms" not in numbers
+    n_rounds, arms = numbers["log"]["n_judged"], numbers["items" if of_duels else "arms"]
     if not n_rounds:
         raise OptionError("an audit of no rounds has no selection to draw.")
     logged = numbers["log"]["selection"] == "full"
     name = "mean selection probability" if logged else "share of the choices"
-    chosen = np.array([a["selection_mean"] if logged else a["n"] / n_rounds for a in arms])
+    if of_duels and not logged:
+        name = "share of the slot"
+    by_mean = logged or of_duels
+    chosen = np.array([a["selection_mean"] if by_mean else a["n"] / n_rounds for a in arms])
     believed = np.array([a["p_best_subjective"] for a in arms], dtype=np.float64)
     if len(arms) > LABELLED_ARMS:
         axes = _axes(ax, (4.8, 4.4))
         top = 1.05 * max(chosen.max(), np.nanmax(believed))
         axes.plot([0, top], [0, top], color=_FAINT, linewidth=1, label="calibrated")
-        axes.plot(believed, chosen, "o", color=_ACCENT, markersize=3, alpha=0.6, label="an arm")
+        axes.plot(
+            believed,
+            chosen,
+            "o",
+            color=_ACCENT,
+            markersize=3,
+            alpha=0.6,
+            label="an item" if of_duels else "an arm",
+        )
         axes.set(xlabel="mean P*, believed", ylabel=name, xlim=(0, top), ylim=(0, top))
         axes.grid(color=_FAINT, alpha=0.35, linewidth=0.6)
         axes.legend(frameon=False)
@@ -267,7 +333,9 @@ def plot_selection(audit: Any, *, ax: Axes | None = None) -> Axes:
         true = numbers["criterion"]["model"] == "truth"
         axes.plot(posterior, y, "|", color=_INK, label="P*, true" if true else "P*, posterior")
     axes.plot(chosen, y, "o", color=_ACCENT, markersize=5, label=name)
-    axes.set_yticks(y, [str(a["arm"]) for a in arms], fontsize=8, parse_math=False)
+    axes.set_yticks(
+        y, [str(a["item" if of_duels else "arm"]) for a in arms], fontsize=8, parse_math=False
+    )
     axes.set_ylim(len(arms) - 0.4, -0.6)
     axes.set_xlim(left=0)
     axes.set_xlabel("probability, mean over the rounds")

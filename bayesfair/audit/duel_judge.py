@@ -136,8 +136,8 @@ def judge_believed(
                 done += len(top)
     regret, mass, share = 0.0, np.zeros(law.n_items), _shares_on_offer(law)
     for a, b, ends in path.stretches():
-        part, length = law.overlapping(a, b)
-        total, held = regret_per_draw(share[part], length, ends[:1])
+        rows, length = law.overlapping(a, b)
+        total, held = regret_per_draw(share[rows], length, ends[:1])
         regret += float(total[0])
         mass += held * length.sum()
     n = path.end - int(path.start[0])

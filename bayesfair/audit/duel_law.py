@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
 from bayesfair.audit.duel_log import DuelRounds, seen_from_to
-from bayesfair.checks import check_in_range
+from bayesfair.checks import check_count
 
 __all__ = ["Windows", "law_of", "share_limits", "window_size", "window_starts", "windows_of"]
 
@@ -137,7 +137,7 @@ def windows_of(rounds: DuelRounds, window: int | None, alpha: float, begin: int 
     """
     n, k = rounds.n_rounds, rounds.n_items
     if window is not None:
-        window = int(check_in_range(window, "window", 1, np.inf, high_open=True))
+        window = check_count(window, "window", 1)
     start = window_starts(begin, n, window_size(n - begin, k, window))
     if rounds.offered is not None:
         changed = np.flatnonzero((rounds.offered[1:] != rounds.offered[:-1]).any(axis=1)) + 1

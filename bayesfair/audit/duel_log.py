@@ -89,6 +89,15 @@ def duel_rounds(
         Naming the round and the remedy.
     """
     check_choice(slot, "slot", ("first", "mean"))
+    given = {
+        "pair_probability": pair_probability,
+        "selection_probability": selection_probability,
+        "offered": offered,
+    }
+    numbers = {
+        name: None if value is None else as_numbers(value, name) for name, value in given.items()
+    }
+    pairs, selection, on_offer = numbers.values()
     notices: tuple[str, ...] = ()
     skipped = 0
     if hasattr(duels, "pair_probability") and hasattr(duels, "to_comparisons"):
@@ -96,13 +105,12 @@ def duel_rounds(
         left, right = np.asarray(duels.left, np.int64), np.asarray(duels.right, np.int64)
         cell = np.full(left.size, -1, np.int64)
         cell[~np.isnan(duels.outcome)] = comparisons.cell
-        if pair_probability is None and selection_probability is None:
-            pair_probability = duels.pair_probability
+        if pairs is None and selection is None:
+            pairs = np.asarray(duels.pair_probability)
     elif isinstance(duels, Comparisons):
         comparisons, notices = duels, duels.notices
-        tables = (pair_probability, selection_probability, offered)
-        left, right, cell, skipped, tables = _from_comparisons(duels, tables)
-        pair_probability, selection_probability, offered = tables
+        left, right, cell, skipped, tables = _from_comparisons(duels, (pairs, selection, on_offer))
+        pairs, selection, on_offer = tables
     else:
         raise OptionError(
             f"audit_comparisons needs Comparisons or a DuelLog, got {type(duels).__name__}. "
@@ -111,27 +119,33 @@ def duel_rounds(
     items = comparisons.items
     if not left.size:
         raise DataError("the log holds no duel.")
-    if pair_probability is not None and selection_probability is not None:
-        raise OptionError("give either pair_probability= or selection_probability=, not both.")
-    selection = pairs = None
-    if pair_probability is not None:
-        pairs = as_numbers(pair_probability, "pair_probability")
+    if pairs is not None and selection is not None:
+        raise OptionError(
+            "give either pair_probability= or selection_probability=, not both.",
+            kind="options_exclude",
+            column="pair_probability",
+        )
+    if pairs is not None:
         selection = _slot_law(pairs, slot, left.size, items)
-    elif selection_probability is not None:
-        selection = as_numbers(selection_probability, "selection_probability")
-        if selection.shape == (len(items),):
-            selection = np.broadcast_to(selection, (left.size, len(items)))
-    on_offer = None if offered is None else np.asarray(offered, dtype=bool)
+    elif selection is not None and selection.shape == (len(items),):
+        selection = np.broadcast_to(selection, (left.size, len(items)))
     for name, table in (("selection_probability", selection), ("offered", on_offer)):
         if table is not None and table.shape != (left.size, len(items)):
             raise DataError(
                 f"{name} has shape {table.shape}, expected {(left.size, len(items))}: a row per "
-                "duel, a column per item."
+                "duel, a column per item.",
+                kind="shape",
+                column=name,
             )
+    if on_offer is not None and not np.isin(on_offer, (0, 1)).all():
+        raise DataError(
+            "offered= must hold True or False (1 or 0) only.", kind="offered", column="offered"
+        )
+    known = None if on_offer is None else on_offer.astype(bool)
     if selection is not None:
-        selection = _checked(selection, on_offer, items)
+        selection = _checked(selection, known, items)
     return DuelRounds(
-        items, left, right, cell, selection, pairs, on_offer, slot, comparisons,
+        items, left, right, cell, selection, pairs, known, slot, comparisons,
         str(duels.source), skipped, notices,
     )  # fmt: skip
 
@@ -144,8 +158,11 @@ def _from_comparisons(
         raise OptionError(f"an audit of who is compared needs duels, these are {duels.kind}.")
     if duels.cell is None:
         raise OptionError(
-            "these duels were collapsed and their order is lost. Read them with "
-            "keep_rows=True (and order= a time column if the file is not in order)."
+            "these duels were collapsed and their order is lost; an audit of who is compared needs "
+            "one row per duel. Read them with keep_rows=True (and order= a time column if the file "
+            "is not in order); counts of wins have no order.",
+            kind="no_order",
+            column="keep_rows",
         )
     keep = duels.cell >= 0
     cell = np.asarray(duels.cell[keep], np.int64)

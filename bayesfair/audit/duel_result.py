@@ -13,7 +13,7 @@ from bayesfair.audit.duel_law import Windows
 from bayesfair.audit.duel_log import DuelRounds, seen_from_to
 from bayesfair.audit.duel_text import render
 from bayesfair.audit.duel_truth import Truth
-from bayesfair.notices import unique
+from bayesfair.notices import Notice, unique
 
 __all__ = ["DuelAudit"]
 
@@ -47,7 +47,7 @@ class DuelAudit:
         believed: NDArray[np.float64],
         p_best: NDArray[np.float64],
         frontier: list[dict[str, Any]],
-        notices: list[str],
+        notices: list[Notice],
         chosen: bool,
     ) -> Self:
         """Put the parts together."""

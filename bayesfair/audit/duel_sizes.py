@@ -20,6 +20,7 @@ FloatArray = NDArray[np.float64]
 
 _MOST_ITEMS = 150
 _MOST_DUELS = 1e9
+_MOST_WINDOWS = 1000  # of a size that was asked for; more of them hardly decide anything
 _LOGS = 25  # logs that are drawn per size
 _DRAWS = 200  # draws of the worths that stand for the posterior
 _NODES = 65  # counts at which the limits are computed; between them they are interpolated
@@ -79,7 +80,10 @@ class Sizes:
         low, high = float(self.rounds), float(self.rounds)
         while decided(int(high), criterion) < 0.5:
             low, high = high, high * 2
-            if high > _MOST_DUELS:
+            if (
+                high > _MOST_DUELS
+                or high / window_size(int(high), self.n_items, self.window) > _MOST_WINDOWS
+            ):
                 return None
         while high > 1.03 * low:
             middle = (low * high) ** 0.5

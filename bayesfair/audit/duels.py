@@ -164,8 +164,13 @@ def audit_comparisons(
             column="seed",
         )
     as_generator(seed)
-    asked = {"eps1": eps1, "delta": delta, "tolerance": tolerance, "from_round": from_round,
-             "judge": judge}  # fmt: skip
+    asked: dict[str, Any] = {
+        "eps1": eps1,
+        "delta": delta,
+        "tolerance": tolerance,
+        "from_round": from_round,
+        "judge": judge,
+    }
     Criterion(**asked, **eps2_options(eps2, 2))  # what is wrong with it is said before any work
     rounds = duel_rounds(
         duels,

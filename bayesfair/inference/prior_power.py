@@ -79,6 +79,7 @@ def prior_sensitivity(
     >>> table.loc["theta[a]", "diagnosis"]
     'potential prior-data conflict'
     """
+    _require_fit_of_a_history(tree, history)
     posterior = tree["posterior"].to_dataset()
     shape = posterior.sizes["chain"], posterior.sizes["draw"]
     cells = cells_of_fit(tree, history)
@@ -98,6 +99,31 @@ def prior_sensitivity(
         chosen = chosen.assign({name: (dims, array.reshape(*shape, *array.shape[1:]))})
 
     return _sensitivity_table(chosen, log_prior, log_likelihood.reshape(shape), threshold)
+
+
+def _require_fit_of_a_history(tree: Any, history: Any) -> None:
+    """Raise unless these are a fit of a history and, where it is given, the history."""
+    given = type(tree).__name__
+    if "posterior" not in getattr(tree, "children", {}):
+        raise OptionError(
+            f"prior_sensitivity needs what bayesfair.fit(history, ...) returned, with draws; got "
+            f"{given}. An audit of a history has a prior_sensitivity() of its own.",
+            kind="wrong_kind",
+            column="tree",
+        )
+    if tree.attrs.get("reads") == "log_worth" or "family" not in tree.attrs:
+        raise OptionError(
+            "this is a fit of comparisons, and prior_sensitivity is for fits of histories. Fit "
+            "again with another prior_sd= to see what hangs on the prior of the worths.",
+            kind="wrong_kind",
+            column="tree",
+        )
+    if history is not None and not isinstance(history, History):
+        raise OptionError(
+            f"history= must be the History that was fitted, got {type(history).__name__}.",
+            kind="wrong_kind",
+            column="history",
+        )
 
 
 def _sensitivity_table(

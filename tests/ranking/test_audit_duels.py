@@ -230,7 +230,7 @@ def test_items_that_came_and_went_are_held_to_their_time():
     audit = bf.audit_comparisons(log, worth=np.ones(4), seed=1)
     numbers = audit.to_dict()
     assert numbers["objective"]["verdict"] != "unfair"
-    assert any("1 items came or went: 'd'" in text for text in numbers["notices"])
+    assert any("1 item came or went: 'd'" in text for text in numbers["notices"])
     d = numbers["items"][3]
     assert d["first_round"] >= 1000
     # taken as on offer throughout, its absence would look unfair
@@ -249,10 +249,11 @@ def test_probabilities_that_contradict_the_duels_are_noticed():
     rng = np.random.default_rng(12)
     log = arena(rng, 400, np.full(3, 1 / 3), np.ones(3))
     even = (1 - np.eye(3)) / 6
-    assert not bf.audit_comparisons(log, pair_probability=even, seed=1).to_dict()["notices"]
+    found = bf.audit_comparisons(log, pair_probability=even, seed=1).to_dict()["findings"]
+    assert [f["kind"] for f in found] == ["cannot_fail"]
     skew = np.array([0.6, 0.2, 0.2])
     audit = bf.audit_comparisons(log, selection_probability=skew, seed=1)
-    (text,) = audit.to_dict()["notices"]
+    (text,) = [f["text"] for f in audit.to_dict()["findings"] if f["kind"] == "choices_contradict"]
     assert "do not match the duels: 'a'" in text
     z = (np.bincount(log.left[log.cell], minlength=3)[0] - 240) / np.sqrt(400 * 0.24)
     assert f"z = {z:.1f}" in text
@@ -282,9 +283,16 @@ def test_json_keys_and_report():
             "bayesfair", "verdict", "log", "criterion", "subjective", "objective", "calibration",
             "items", "frontier", "notices", "findings",
         ]  # fmt: skip
-        assert set(numbers["subjective"]) == {
-            "smallest_eps2", "worst", "n_violating_rounds", "verdict",
+        both = {
+            "verdict", "smallest_eps2", "worst", "first_violating_round", "last_violating_round",
+            "n_violating_rounds", "n_violating_windows", "n_duels_for_decision",
         }  # fmt: skip
+        assert set(numbers["subjective"]) == both | {"smallest_eps2_upper"}
+        assert set(numbers["objective"]) == both | {
+            "probability_fair", "probability_fair_lower", "probability_fair_upper",
+        }  # fmt: skip
+        assert numbers["criterion"]["from_round"] == 0
+        assert numbers["criterion"]["judge"] == "both"
         for part in numbers["calibration"].values():
             assert list(part) == ["regret_total", "regret_per_round", "lower", "upper", "exact"]
         assert [row["eps1"] for row in numbers["frontier"]] == [0.25 * i for i in range(9)]
