@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
 
+from bayesfair.audit.checks import LEVEL, Check
 from bayesfair.audit.duel_beliefs import Path
 from bayesfair.audit.duel_judge import shares
 from bayesfair.audit.duel_log import DuelRounds, seen_from_to
@@ -23,7 +25,6 @@ FloatArray = NDArray[np.float64]
 Part = tuple[int, int, NDArray[np.bool_]]
 
 _Z95 = 1.959963984540054
-_EXCESS = 3.29  # two-sided p < .001
 
 
 def checked_propensity(given: ArrayLike, duels: Any, rounds: DuelRounds) -> FloatArray:
@@ -61,8 +62,10 @@ def checked_propensity(given: ArrayLike, duels: Any, rounds: DuelRounds) -> Floa
 
 def chosen_regret(
     rounds: DuelRounds, truth: Truth, path: Path, propensity: FloatArray
-) -> tuple[dict[str, Any], list[Notice]]:
-    r"""Return the keys of the calibration, estimated from the left item's probabilities.
+) -> tuple[dict[str, Any], Check, list[Notice]]:
+    r"""Return the keys of the calibration, the test of the probabilities, and notices.
+
+    The regret is estimated from the left item's probabilities.
 
     Parameters
     ----------
@@ -121,19 +124,24 @@ def chosen_regret(
             kind="left_probability_only",
         )
     ]
-    excess = (weight.mean() - 1) / max(float(weight.std()) / math.sqrt(n), 1e-12)
-    if excess > _EXCESS and weight.mean() > 1 + 1e-9:
+    mean = float(weight.mean())
+    excess = (mean - 1) / max(float(weight.std()) / math.sqrt(n), 1e-12)
+    probability = float(ndtr(-excess))
+    failed = probability < LEVEL and mean > 1 + 1e-9
+    check = Check(not failed, float(excess), probability, LEVEL, "normal", None, n)
+    if failed:
         notices.append(
             Notice(
                 f"the logged probabilities are too small: the mean of P*/probability is "
-                f"{weight.mean():.3f}, at most 1 is expected (z = {excess:.1f}). Check the column: "
+                f"{mean:.3f}, at most 1 is expected (z = {excess:.1f}). Check the column: "
                 "it must be the probability of the left item, not of the pair.",
-                kind="propensities_too_small",
+                kind="propensities",
                 column="propensity",
-                value=float(weight.mean()),
+                value=mean,
+                n=n,
             )
         )
-    return calibration, notices
+    return calibration, check, notices
 
 
 def _parts(rounds: DuelRounds, cuts: NDArray[np.int64]) -> list[Part]:

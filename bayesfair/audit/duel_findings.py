@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtri
 
+from bayesfair.audit.calibration import excess_probability
+from bayesfair.audit.checks import LEVEL, Check
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.duel_judge import Believed
 from bayesfair.audit.duel_law import Windows
@@ -12,7 +13,7 @@ from bayesfair.audit.duel_log import DuelRounds, seen_from_to
 from bayesfair.checks import counted, listed
 from bayesfair.notices import Notice
 
-__all__ = ["duel_findings"]
+__all__ = ["choices_check", "duel_findings"]
 
 
 def duel_findings(
@@ -26,9 +27,7 @@ def duel_findings(
         Whether the regret is estimated from single probabilities, not from the windows' shares.
     """
     found = [*_slot(rounds)]
-    if law.logged:
-        found += _contradicted(rounds)
-    else:
+    if not law.logged:
         found += [*_came_or_went(rounds), *_windows(law, estimated)]
     return [*found, *_not_judged(rounds, criterion), *_cannot_fail(law, believed, criterion)]
 
@@ -47,30 +46,41 @@ def _slot(rounds: DuelRounds) -> list[Notice]:
     ]
 
 
-def _contradicted(rounds: DuelRounds) -> list[Notice]:
+def choices_check(rounds: DuelRounds) -> tuple[Check, list[Notice]]:
     """Compare how often each item filled the slot with the sum of its probabilities."""
-    assert rounds.selection is not None
+    if rounds.selection is None:
+        return Check(reason="The law of the slot was not logged."), []
+    if rounds.slot == "mean" and (rounds.left == rounds.right).any():
+        return Check(reason="Items were compared with themselves."), []
     scale = 1 if rounds.slot == "first" else 2
     p = np.clip(np.nan_to_num(rounds.selection) * scale, 0.0, 1.0)
     expected, variance = p.sum(axis=0), (p * (1 - p)).sum(axis=0)
-    if rounds.slot == "mean" and (rounds.left == rounds.right).any():
-        return []  # an item compared with itself counts twice: no such simple variance
     taken = rounds.taken(slice(None))
-    z = (taken - expected) / np.sqrt(np.maximum(variance, 1e-12))
-    # two-sided p < .001 / k by the normal tail
-    bound = float(-ndtri(0.0005 / rounds.n_items))
-    bad = np.flatnonzero(np.abs(z) > bound)
-    if not bad.size:
-        return []
-    i = int(bad[np.argmax(np.abs(z[bad]))])
-    return [
+    excess = taken - expected
+    certain = (variance <= 1e-9) & (np.abs(excess) < 0.5)
+    at = np.flatnonzero(~certain)
+    if not at.size:
+        return Check(reason="Every choice was certain, as logged."), []
+    # of two items one is chosen as often too much as the other too little
+    looks = 1 if rounds.n_items == 2 else at.size
+    found = [excess_probability(abs(float(excess[i])), float(variance[i]), 1.0) for i in at]
+    by_chance = np.minimum([2 * probability * looks for probability, _ in found], 1.0)
+    worst = int(np.argmin(by_chance))
+    i = int(at[worst])
+    z = float(excess[i] / np.sqrt(max(float(variance[i]), 1e-12)))
+    least = float(by_chance[worst])
+    check = Check(least >= LEVEL, z, least, LEVEL, found[worst][1], rounds.items[i], int(taken[i]))
+    if check.passed:
+        return check, []
+    n_bad = int((by_chance < LEVEL).sum())
+    return check, [
         Notice(
             f"the logged probabilities do not match the duels: {rounds.items[i]!r} filled the slot "
-            f"{int(taken[i])} times, expected {expected[i]:.1f} (z = {z[i]:.1f}; {bad.size} of "
-            f"{rounds.n_items} items beyond {bound:.1f}). Check sides and logging.",
-            kind="choices_contradict",
-            value=float(z[i]),
-            n=int(bad.size),
+            f"{int(taken[i])} times, expected {expected[i]:.1f} (z = {z:.1f}; {n_bad} of "
+            f"{rounds.n_items} items below p = {LEVEL:g}). Check sides, missing rows and logging.",
+            kind="choices",
+            value=z,
+            n=int(taken[i]),
         )
     ]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.audit.checks import Check
 from bayesfair.audit.criterion import Criterion, finite_or_text, top_verdict
 from bayesfair.audit.duel_law import Windows
 from bayesfair.audit.duel_log import DuelRounds, seen_from_to
@@ -43,6 +45,7 @@ class DuelAudit:
         *,
         subjective: dict[str, Any],
         objective: dict[str, Any],
+        checks: Mapping[str, Check],
         calibration: dict[str, Any],
         believed: NDArray[np.float64],
         p_best: NDArray[np.float64],
@@ -63,6 +66,10 @@ class DuelAudit:
                 judge=criterion.judge,
                 known=truth.known,
             ),
+            "subjective": subjective,
+            "objective": objective,
+            "consistent": all(check.passed is not False for check in checks.values()),
+            "checks": {name: _check(check) for name, check in checks.items()},
             "log": {
                 "source": rounds.source,
                 "n_rounds": rounds.n_rounds,
@@ -92,8 +99,6 @@ class DuelAudit:
                 "draws": len(truth.log_worth),
                 "tolerance": criterion.tolerance,
             },
-            "subjective": subjective,
-            "objective": objective,
             "calibration": calibration,
             "items": _items(rounds, law, believed, p_best),
             "frontier": frontier,
@@ -121,6 +126,11 @@ class DuelAudit:
     def __repr__(self) -> str:
         log = self.numbers["log"]
         return f"DuelAudit({log['source']}: {log['n_rounds']} duels, {self.verdict})"
+
+
+def _check(check: Check) -> dict[str, Any]:
+    """Return the JSON values of a test, its arm called an item."""
+    return {"item" if name == "arm" else name: value for name, value in check.to_dict().items()}
 
 
 def _items(

@@ -15,7 +15,7 @@ from bayesfair.audit.verdict_words import (
 )
 from bayesfair.checks import counted
 
-__all__ = ["QUESTIONS", "duel_line", "render"]
+__all__ = ["QUESTIONS", "render"]
 
 QUESTIONS = {
     "subjective": "under the beliefs of each round",
@@ -51,6 +51,7 @@ def render(audit: dict[str, Any]) -> str:
         f"delta = {criterion['delta']:g})",
         *(f"  {QUESTIONS[name]:<32} {_answer(audit, name)}" for name in QUESTIONS),
         *(f"  {sentence}" for sentence in _remarks(audit)),
+        *(f"  {sentence}" for sentence in _contradictions(audit)),
         "",
         *_smooth(audit),
         "",
@@ -67,12 +68,6 @@ def render(audit: dict[str, Any]) -> str:
             lines += textwrap.wrap(notice, _WIDTH, initial_indent="  * ", subsequent_indent="    ",
                                    break_long_words=False, break_on_hyphens=False)  # fmt: skip
     return "\n".join(lines)
-
-
-def duel_line(audit: dict[str, Any]) -> str:
-    """Return the top verdict with the regret, then both verdicts by name, in one line."""
-    both = ", ".join(f"{words} {audit[name]['verdict']}" for name, words in QUESTIONS.items())
-    return f"{audit['verdict']}, {regret_words(audit)} ({both})"
 
 
 def _answer(audit: dict[str, Any], name: str) -> str:
@@ -132,6 +127,16 @@ def _rounded(n: int) -> str:
 
 def _remarks(audit: dict[str, Any]) -> list[str]:
     return [sentence.replace("true rewards", "true worths") for sentence in remarks(audit, "duel")]
+
+
+def _contradictions(audit: dict[str, Any]) -> list[str]:
+    if audit["consistent"]:
+        return []
+    failed = [name for name, check in audit["checks"].items() if check["passed"] is False]
+    return [
+        f"The log contradicts itself ({', '.join(failed)}): do not rely on this verdict before "
+        "that is explained; see the notices."
+    ]
 
 
 def _smooth(audit: dict[str, Any]) -> list[str]:

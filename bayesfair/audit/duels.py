@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from bayesfair.audit.criterion import Criterion, eps2_options
 from bayesfair.audit.duel_beliefs import path_of
 from bayesfair.audit.duel_chosen import checked_propensity, chosen_regret
-from bayesfair.audit.duel_findings import duel_findings
+from bayesfair.audit.duel_findings import choices_check, duel_findings
 from bayesfair.audit.duel_judge import Believed, Truly, judge_believed, judge_truly
 from bayesfair.audit.duel_law import Windows, law_of, windows_of
 from bayesfair.audit.duel_log import DuelRounds, duel_rounds
@@ -232,8 +232,11 @@ def audit_comparisons(
         *duel_findings(rounds, law, believed, criterion, estimated=chosen is not None),
         *opponent_findings(rounds, law, truth, criterion),
     ]
+    fits, more = choices_check(rounds)
+    checks = {"choices": fits}
+    notices = [*more, *notices]
     if chosen is not None:
-        calibration, more = chosen_regret(rounds, truth, path, chosen)
+        calibration, checks["propensities"], more = chosen_regret(rounds, truth, path, chosen)
         notices += more
     else:
         calibration = _calibration(law, believed, true, known=truth.known)
@@ -244,6 +247,7 @@ def audit_comparisons(
         truth,
         subjective=subjective,
         objective=objective,
+        checks=checks,
         calibration=calibration,
         believed=believed.mass,
         p_best=true.mass,

@@ -77,7 +77,8 @@ def regret_words(audit: dict[str, Any]) -> str:
         if part["lower"] is None:
             return "fairness regret not known"
         return f"fairness regret at least {number(part['lower'])} per round"
-    interval = "" if part["exact"] else f" [{number(part['lower'])}, {number(part['upper'])}]"
+    upper = 1 if part["upper"] is None else part["upper"]  # it is a probability
+    interval = "" if part["exact"] else f" [{number(part['lower'])}, {number(upper)}]"
     return f"fairness regret {number(part['regret_per_round'])}{interval} per round"
 
 
@@ -89,7 +90,7 @@ def _regret(audit: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def one_line(audit: dict[str, Any]) -> str:
+def one_line(audit: dict[str, Any], questions: dict[str, str] = QUESTIONS) -> str:
     """Return the top verdict with the regret, then both verdicts by name, in one line.
 
     Such as ``verdict unfair, fairness regret 0.0375 per round; under the beliefs of each round
@@ -97,7 +98,7 @@ def one_line(audit: dict[str, Any]) -> str:
     """
     both = [
         f"{question} {audit[name]['verdict'].replace('_', ' ')}"
-        for name, question in QUESTIONS.items()
+        for name, question in questions.items()
         if audit[name] is not None
     ]
     verdict = audit["verdict"].replace("_", " ")

@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from bayesfair.cli import options as opt
+from bayesfair.errors import OptionError
 
 __all__ = ["AUDIT_COMPARISONS_HELP", "audit_comparisons_command"]
 
@@ -17,7 +18,8 @@ AUDIT_COMPARISONS_HELP = """Audit who is compared with whom: are similar items s
 Columns: as in `bayesfair fit` (left, right, winner; model_a, model_b, winner; winner, loser), and
 where present p_{item} (the law of the slot), or propensity (the probability with which the item on
 the left was put there), and timestamp or tstamp. Without probabilities, shares in windows stand for
-them.
+them. Judged is how often an item fills the slot; whom it meets there is not (a notice says if items
+of like worth met others by different laws). One row per duel: no counts of wins, no weights.
 
 Example: `bayesfair audit-comparisons battles.csv --json audit.json`
 
@@ -25,7 +27,11 @@ Example: `bayesfair audit-comparisons battles.jsonl --order tstamp --slot mean -
 """
 
 _STAMPS = ("timestamp", "tstamp")
-_EXIT = {"unfair": ("unfair",), "undetermined": ("unfair", "undetermined")}
+_EXIT = {
+    "unfair": ("unfair",),
+    "inconsistent": ("unfair", "inconsistent"),
+    "undetermined": ("unfair", "inconsistent", "undetermined"),
+}
 
 
 def audit_comparisons_command(  # noqa: D103, PLR0917 - typer: the help is above, options are arguments
@@ -46,14 +52,19 @@ def audit_comparisons_command(  # noqa: D103, PLR0917 - typer: the help is above
     slot: opt.Slot = "first",
     window: opt.Window = None,
     eps1: opt.Eps1 = 2.0,
-    eps2: opt.DuelEps2 = 0.05,
+    eps2: opt.Eps2 = None,
     delta: opt.Delta = 0.05,
+    from_round: opt.FromRound = 0,
+    judge: opt.Judge = "both",
     model: opt.DuelModel = None,
     prior_sd: opt.PriorSd = 1.0,
     draws: opt.Draws = 4000,
     seed: opt.Seed = 0,
     json_file: opt.JsonFile = None,
     fail_on: opt.FailOn = None,
+    wins: opt.NotForDuels = None,
+    tied: opt.NotForDuels = None,
+    weight: opt.NotForDuels = None,
 ) -> None:
     from bayesfair.audit.duels import audit_comparisons
     from bayesfair.checks import check_choice
@@ -63,6 +74,7 @@ def audit_comparisons_command(  # noqa: D103, PLR0917 - typer: the help is above
     from bayesfair.readers.comparison_probabilities import header_of, read_duel_probabilities
     from bayesfair.readers.comparisons import read_comparisons
 
+    _refuse({"wins": wins, "tied": tied, "weight": weight})
     check_targets({"--json": json_file}, read=file)
     if fail_on is not None:
         check_choice(fail_on, "--fail-on", tuple(_EXIT))
@@ -90,15 +102,46 @@ def audit_comparisons_command(  # noqa: D103, PLR0917 - typer: the help is above
         eps1=eps1,
         eps2=eps2,
         delta=delta,
+        from_round=from_round,
+        judge=judge,
         model=model,
         prior_sd=prior_sd,
         draws=draws,
         seed=seed,
     )
     write(audit.to_dict(), str(audit), json_file)
-    if fail_on is not None and audit.verdict in _EXIT[fail_on]:
-        print(f"verdict {audit.verdict} (--fail-on {fail_on})", file=sys.stderr)
+    if fail_on is not None:
+        _check_verdict(audit.to_dict(), fail_on)
+
+
+def _check_verdict(numbers: dict[str, Any], level: str) -> None:
+    """End with status 1 where the verdict, or the log itself, is bad enough."""
+    from bayesfair.audit.duel_text import QUESTIONS
+    from bayesfair.audit.verdict_words import one_line
+
+    found = []
+    if numbers["verdict"] in _EXIT[level]:
+        found.append(one_line(numbers, QUESTIONS))
+    if not numbers["consistent"] and "inconsistent" in _EXIT[level]:
+        found.append("the log contradicts itself")
+    if found:
+        print(f"{', '.join(found)} (--fail-on {level})", file=sys.stderr)
         raise typer.Exit(1)
+
+
+def _refuse(given: dict[str, str | None]) -> None:
+    """Refuse options of `fit`: each row is one decision, in its order."""
+    for name, value in given.items():
+        if value is not None:
+            raise OptionError(
+                f"--{name} {value!r}: counts and weights have no order, and here each row is one "
+                "decision. This command takes one row per duel: --left, --right, --winner, or "
+                "--winner, --loser; what ties are called, --outcomes says. `bayesfair fit` takes "
+                "--wins, --tied and --weight.",
+                kind="unused_option",
+                column=name,
+                value=value,
+            )
 
 
 def _columns(

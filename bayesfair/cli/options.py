@@ -136,6 +136,8 @@ DuelProbabilities = Annotated[
 Slot = Annotated[
     str, typer.Option(help="first: the left item; mean: half the chance of taking part.")
 ]
+NotForDuels = Annotated[str | None, typer.Option(hidden=True)]
+"""An option of `fit` that the audit of who is compared refuses, naming what it has."""
 Window = Annotated[int | None, typer.Option(help="Duels per window of shares.")]
 
 # -- the question ----------------------------------------------------------------------------------
@@ -160,7 +162,6 @@ RewardModel = Annotated[
 ]
 Tolerance = Annotated[float | None, typer.Option(help="Excess that does not count as a violation.")]
 Objective = Annotated[bool, typer.Option(help="Also audit against the true rewards.")]
-DuelEps2 = Annotated[float, typer.Option(help="Allowance of smooth fairness.")]
 FromRound = Annotated[
     int, typer.Option(help="First round that is judged (from 0); earlier ones serve the beliefs.")
 ]

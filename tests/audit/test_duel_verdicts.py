@@ -294,3 +294,62 @@ def test_a_generator_is_a_seed_for_every_kind_of_log():
         assert audit.to_dict()["criterion"]["seed"] is None
         again = bf.audit_comparisons(log, seed=np.int64(2), **logged)
         assert again.to_dict()["criterion"]["seed"] == 2
+
+
+def test_a_log_that_contradicts_its_probabilities_says_so_in_a_key_of_its_own():
+    rng = np.random.default_rng(12)
+    log = arena(rng, 2000, np.array([0.5, 0.3, 0.2]), np.ones(3))
+    left = log.left[log.cell]
+    for law, consistent in (([0.5, 0.3, 0.2], True), ([0.4, 0.3, 0.3], False)):
+        audit = bf.audit_comparisons(log, selection_probability=law, worth=np.ones(3), seed=1)
+        numbers = audit.to_dict()
+        check = numbers["checks"]["choices"]
+        assert (numbers["consistent"], check["passed"]) == (consistent, consistent)
+        taken = np.bincount(left, minlength=3)
+        z = (taken - 2000 * np.array(law)) / np.sqrt(2000 * np.array(law) * (1 - np.array(law)))
+        assert check["statistic"] == pytest.approx(z[np.argmax(np.abs(z))])
+        assert check["item"] == f"m{np.argmax(np.abs(z))}"
+        assert ("contradicts itself (choices)" in str(audit)) != consistent
+    whole = bf.audit_comparisons(log, propensity=np.full(2000, 0.02), worth=np.ones(3), seed=1)
+    assert whole.to_dict()["checks"]["propensities"]["passed"] is False
+    assert not whole.to_dict()["consistent"]
+
+
+def test_plots_of_duel_audits_and_what_is_none():
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    log = arena(np.random.default_rng(13), 200, np.full(3, 1 / 3), np.ones(3))
+    tree = bf.fit(log, seed=1)
+    for logged, label in (
+        ({}, "share of the slot"),
+        ({"selection_probability": [0.5, 0.3, 0.2]}, "mean selection probability"),
+    ):
+        audit = bf.audit_comparisons(log, fit=tree, seed=1, **logged)
+        axes = bf.plot_selection(audit)
+        assert [t.get_text() for t in axes.get_yticklabels()] == list(log.items)
+        marks = {line.get_label(): line.get_xdata() for line in axes.get_lines()}
+        means = [item["selection_mean"] for item in audit.to_dict()["items"]]
+        assert marks[label].tolist() == means
+        bf.plot_frontier(audit)
+    for wrong in (
+        lambda: bf.plot_cumulative_regret(audit),
+        lambda: bf.plot_cumulative_regret(tree),
+        lambda: bf.plot_ranks(audit),
+        lambda: bf.plot_selection(tree),
+        lambda: bf.plot_frontier(tree),
+        lambda: bf.plot_frontier({}),
+        lambda: bf.prior_sensitivity(tree, log),
+        lambda: bf.prior_sensitivity(audit),
+        lambda: bf.write_report(audit, "no.html"),
+        lambda: bf.merge(audit, audit),
+    ):
+        with pytest.raises(OptionError):
+            wrong()
+    history = bf.History(["a", "b"] * 5, [1, 0] * 5, selection_probability=[[0.5, 0.5]] * 10)
+    of_log = bf.audit(history, seed=1)
+    assert bf.plot_cumulative_regret(of_log).get_lines()[0].get_ydata()[-1] == pytest.approx(
+        of_log.to_dict()["calibration"]["subjective"]["regret_total"]
+    )
+    with pytest.raises(OptionError, match="must be the History"):
+        bf.prior_sensitivity(bf.fit(history, seed=1), log)

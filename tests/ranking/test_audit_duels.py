@@ -253,7 +253,7 @@ def test_probabilities_that_contradict_the_duels_are_noticed():
     assert [f["kind"] for f in found] == ["cannot_fail"]
     skew = np.array([0.6, 0.2, 0.2])
     audit = bf.audit_comparisons(log, selection_probability=skew, seed=1)
-    (text,) = [f["text"] for f in audit.to_dict()["findings"] if f["kind"] == "choices_contradict"]
+    (text,) = [f["text"] for f in audit.to_dict()["findings"] if f["kind"] == "choices"]
     assert "do not match the duels: 'a'" in text
     z = (np.bincount(log.left[log.cell], minlength=3)[0] - 240) / np.sqrt(400 * 0.24)
     assert f"z = {z:.1f}" in text
@@ -280,8 +280,8 @@ def test_json_keys_and_report():
         audit = bf.audit_comparisons(log, seed=1, **options)
         numbers = json.loads(json.dumps(audit.to_dict(), allow_nan=False))
         assert list(numbers) == [
-            "bayesfair", "verdict", "log", "criterion", "subjective", "objective", "calibration",
-            "items", "frontier", "notices", "findings",
+            "bayesfair", "verdict", "subjective", "objective", "consistent", "checks", "log",
+            "criterion", "calibration", "items", "frontier", "notices", "findings",
         ]  # fmt: skip
         both = {
             "verdict", "smallest_eps2", "worst", "first_violating_round", "last_violating_round",
@@ -328,7 +328,7 @@ def test_json_keys_and_report():
         ({"propensity": ["a"] * 60}, DataError, "numbers only"),
         ({"worth": "abc"}, DataError, "numbers only"),
         ({"worth": {"a": "x", "b": 1, "c": 1}}, DataError, "numbers only"),
-        ({"offered": "x"}, DataError, "a row per duel"),
+        ({"offered": "x"}, DataError, "numbers only"),
         ({"fit": 3}, OptionError, "that bayesfair.fit returned"),
         ({"worth": [1, 1, 1], "prior_sd": -3}, OptionError, "prior_sd"),
         ({"worth": [1, 1, 1], "draws": -1}, OptionError, "draws"),

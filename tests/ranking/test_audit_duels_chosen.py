@@ -184,3 +184,48 @@ def test_command_fails_on_request_and_names_what_is_wrong(tmp_path):
         ([path, "--fail-on", "maybe"], "--fail-on"),
     ):  # fmt: skip
         assert words in str(run(*args).exception)
+
+
+def test_command_judges_as_asked_and_says_both_verdicts(tmp_path):
+    # equal chances to begin with, then four of five for a, which loses half of its duels
+    law = ["1/3"] * 60 + ["skew"] * 60
+    value = {"1/3": (1 / 3, 1 / 3, 1 / 3), "skew": (0.8, 0.1, 0.1)}
+    rows = [
+        f"{ITEMS[t % 3] if p == '1/3' else 'abcaaaaaaa'[t % 10]},"
+        f"{ITEMS[(t + 1) % 3] if p == '1/3' else 'bcabcbcbcb'[t % 10]},"
+        f"{'left' if t % 4 < 2 else 'right'},{','.join(f'{x:.12f}' for x in value[p])}"
+        for t, p in enumerate(law)
+    ]
+    path = logged(tmp_path, "left,right,winner,p_a,p_b,p_c", rows)
+    found = run(path, "--fail-on", "unfair")
+    assert found.exit_code == 1
+    assert "verdict unfair, fairness regret" in found.stderr
+    assert "under the beliefs of each round unfair, under the true worths unfair" in found.stderr
+    numbers = json.loads(run(path, "--json", "-", "--judge", "objective").stdout)
+    assert numbers["criterion"]["judge"] == "objective"
+    assert numbers["subjective"]["first_violating_round"] == 60
+    assert numbers["objective"]["first_violating_round"] == {"mean": 60, "lower": 60, "upper": 60}
+    numbers = json.loads(run(path, "--json", "-", "--from-round", "70").stdout)
+    assert numbers["criterion"]["from_round"] == 70
+    assert numbers["subjective"]["first_violating_round"] == 70
+    assert numbers["log"]["n_judged"] == 50
+
+
+def test_command_ends_on_logs_that_contradict_themselves(tmp_path):
+    rows = [f"{i},{j},left,.5,.3,.2" for i, j in zip("aaaa" * 50, "bcbc" * 50, strict=True)]
+    path = logged(tmp_path, "left,right,winner,p_a,p_b,p_c", rows)
+    found = run(path, "--fail-on", "inconsistent", "--judge", "objective")
+    assert found.exit_code == 1
+    assert "the log contradicts itself (--fail-on inconsistent)" in found.stderr
+
+
+@pytest.mark.parametrize("option", ["wins", "tied", "weight"])
+def test_command_refuses_counts_and_weights_naming_what_it_takes(tmp_path, option):
+    path = logged(tmp_path, "left,right,n,m", ["a,b,3,4"])
+    error = run(path, f"--{option}", "n,m").exception
+    assert isinstance(error, OptionError)
+    assert f"--{option} 'n,m'" in str(error)
+    assert "--left, --right, --winner" in str(error)
+    assert error.column == option
+    # without them, counts are no duels in their order: nothing is recommended that is not there
+    assert "wins" not in str(run(path).exception)
