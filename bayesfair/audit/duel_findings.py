@@ -65,7 +65,7 @@ def choices_check(rounds: DuelRounds) -> tuple[Check, list[Notice]]:
     looks = 1 if rounds.n_items == 2 else at.size
     found = [excess_probability(abs(float(excess[i])), float(variance[i]), 1.0) for i in at]
     by_chance = np.minimum([2 * probability * looks for probability, _ in found], 1.0)
-    worst = int(np.argmin(by_chance))
+    worst = int(np.argmin([probability for probability, _ in found]))
     i = int(at[worst])
     z = float(excess[i] / np.sqrt(max(float(variance[i]), 1e-12)))
     least = float(by_chance[worst])
