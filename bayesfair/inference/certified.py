@@ -99,7 +99,7 @@ class WeightedDraws:
     ----------
     theta : (n, P) array
     ess : float
-        How many independent draws they are worth.
+        How many independent draws their means are worth, for the parameter where it is fewest.
     """
 
     theta: NDArray[np.float64]
@@ -130,6 +130,13 @@ class Proposal:
     def _theta(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
         moved = solve_triangular(self._root, z.T, lower=True, trans=1, check_finite=False)
         return np.ascontiguousarray(moved.T) + self._centre
+
+    def reported(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what is reported of rows of parameters: centred log-worths and all others."""
+        layout = self._likelihood.layout
+        worth = layout.log_worth(theta)
+        rest = theta[:, layout.n_items :]
+        return np.hstack([worth - worth.mean(axis=1, keepdims=True), rest])
 
     def draw(
         self, n: int, rng: np.random.Generator
@@ -204,9 +211,10 @@ def weighted_draws(proposal: Proposal, draws: int, rng: np.random.Generator) -> 
     Notes
     -----
     Of a pool of at least 4000 draws, each is kept within one of its expected number of times
-    (systematic resampling in random order). The weights alone leave :math:`1 / \sum w^2` effective
-    draws; what rounding the expected numbers adds to the variance, about
-    :math:`\sum f (1 - f) / n^2` with f their fractional parts, is counted too.
+    (systematic resampling in random order). The variance of the mean of x is then
+    :math:`\sum w^2 (x - \bar x)^2`, and :math:`\sum f (1 - f) (x - \bar x)^2 / n^2` for rounding
+    the expected numbers, with f their fractional parts; effective draws are the variance of x over
+    it. Where large weights fall on tails they are fewer than :math:`1 / \sum w^2`.
     """
     pool = max(draws, _POOL)
     theta, log_ratio = proposal.draw(pool, rng)
@@ -217,5 +225,10 @@ def weighted_draws(proposal: Proposal, draws: int, rng: np.random.Generator) -> 
     edge = np.cumsum(expected)
     chosen = order[np.minimum(np.searchsorted(edge, points, side="right"), pool - 1)]
     fraction = expected - np.floor(expected)
-    rounding = float((fraction * (1 - fraction)).sum()) / draws**2
-    return WeightedDraws(theta[rng.permutation(chosen)], 1.0 / (float(weight @ weight) + rounding))
+    squared = weight[order] ** 2 + fraction * (1 - fraction) / draws**2
+    shown = proposal.reported(theta[order])
+    distance = (shown - weight[order] @ shown) ** 2
+    spread, error = weight[order] @ distance, squared @ distance
+    varies = error > 0
+    ess = float((spread[varies] / error[varies]).min(initial=draws))
+    return WeightedDraws(theta[rng.permutation(chosen)], ess)
