@@ -28,6 +28,7 @@ from bayesfair.readers.headers import column_names
 
 __all__ = ["Part", "Source", "no_rows", "open_source"]
 
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _TEXT_SUFFIXES = {".csv", ".tsv", ".txt"}
 
 
@@ -179,6 +180,13 @@ def open_source(source: Any, *, delimiter: str | None = None, wanted: Sequence[s
     if not isinstance(source, (str, os.PathLike)):
         frame = open_frame(source)
         if frame is None:
+            if hasattr(source, "read"):
+                raise OptionError(
+                    f"source is {type(source).__name__}, an open file or buffer, which is not "
+                    "read. Pass the path of the file, or a data frame: pandas.read_csv(...) or "
+                    "pandas.read_parquet(...) reads buffers.",
+                    kind="not_a_file",
+                )
             raise OptionError(
                 f"source must be a path or a data frame (pandas, Polars, Arrow, DuckDB), got "
                 f"{type(source).__name__}."
@@ -258,10 +266,30 @@ def _readable(folder: Path, *, deep: bool) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 
 
+def _refuse_streams(text: str, path: Path) -> None:
+    """Refuse what is no file on this machine: a log is read more than once, from its beginning."""
+    if _ADDRESS.match(text):
+        raise DataError(
+            f"{text!r} is an address; only files on this machine are read. Download the log first, "
+            "or read it with pandas, Polars or DuckDB and pass the frame.",
+            kind="not_local",
+            value=text,
+        )
+    if text == "-" or (path.exists() and not path.is_dir()):
+        what = "standard input" if text in ("-", "/dev/stdin") else f"{text!r}, a pipe or device,"
+        raise DataError(
+            f"{what} cannot be read: a log is read more than once, from its beginning. Write it to "
+            "a file first, for example cat ... > log.csv.",
+            kind="not_a_file",
+            value=text,
+        )
+
+
 def _found(text: str) -> tuple[list[Path], Path | None]:
     path = Path(text).expanduser()
     if path.is_file():
         return [path], None
+    _refuse_streams(text, path)
     if path.is_dir():
         _readable(path, deep=True)
         inside = [p for p in path.rglob("*") if _is_log(p, path) and _kind(p)]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -412,3 +414,29 @@ def test_rows_are_records_and_their_line_is_named_where_it_differs(tmp_path, pac
     path.write_bytes(pack(b'arm,reward\n"a\nb",1\nb,x\n'))
     with pytest.raises(DataError, match=r"row 3 of log\.csv \[line 4\], column 'reward'"):
         read_history(path)
+
+
+@pytest.mark.parametrize("read", [read_history, scan_history])
+@pytest.mark.parametrize(
+    "address", ["s3://bucket/log.csv", "https://example.org/log.csv", "gs://b/*.parquet"]
+)
+def test_addresses_are_said_to_be_no_local_files(read, address):
+    with pytest.raises(DataError, match="is an address; only files on this machine") as caught:
+        read(address)
+    assert caught.value.kind == "not_local" and "Did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize("read", [read_history, scan_history])
+def test_pipes_and_buffers_are_named_for_what_they_are(read, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for source, what in (
+        ("-", "standard input"),
+        (pipe, "pipe or device"),
+        ("/dev/null", "device"),
+    ):
+        with pytest.raises(DataError, match=f"{what}.* cannot be read.*to a file first") as caught:
+            read(source)
+        assert caught.value.kind == "not_a_file"
+    with pytest.raises(OptionError, match="BytesIO, an open file or buffer"):
+        read(io.BytesIO(b"arm,reward\na,1\n"))
