@@ -418,6 +418,10 @@ def _accepted(
             )
             notices.append(Notice(text, kind="sampled_by_nuts", value=certificate.khat))
     reason = str(attrs.pop("refusal", ""))
+    if reason:
+        from bayesfair.inference.nuts import unconverged
+
+        notices.append(unconverged(reason))
     attrs["n_comparisons"] = comparisons.n_comparisons
     if attrs["method"] == "nuts":
         attrs["certified"] = int(not reason)
@@ -425,5 +429,5 @@ def _accepted(
     if "posterior" in groups:
         add_worth(tree)
     if reason and not allow:
-        raise ConvergenceError(f"{attrs['model']}: {reason}", tree)
+        raise ConvergenceError(f"{attrs['model']}: {reason}", tree, kind="unconverged")
     return tree
