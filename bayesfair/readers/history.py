@@ -74,11 +74,15 @@ def read_history(
         Column of :math:`\pi_t(a_t)`, in (0, 1].
     probabilities : str, optional
         Pattern of the columns of :math:`\pi_t(i)`, with ``{arm}`` in the place of the label; rows
-        sum to 1, an empty field says that the arm was not on offer.
+        sum to 1, an empty field says that the arm was not on offer. Or the parts of one column of
+        records, maps, or text of these (``probs.{arm}``), or its name alone, for lists too (in the
+        order of `arms`). Probabilities under other names are taken up with a notice where nothing
+        else can be meant, else refused by name; False = not to be looked for.
     order : str, optional
         Column that orders the rounds: numbers, or times (all with a zone or all without; text in
         ISO 8601). Rounds are sorted stably, with a notice. Without it rows are in order as they
-        stand.
+        stand; a log that some time-like column shows to run backwards is refused, unless False or
+        "" says that this is right.
     by : str, optional
         Column that splits the log into histories of their own.
     arms : sequence or "by_group", optional
@@ -87,7 +91,8 @@ def read_history(
         all histories share the arms, unless "by_group".
     offered : str, optional
         Arms on offer: a pattern with ``{arm}`` for columns of 0/1, or one column that lists labels
-        in each row, as an Arrow list or separated by `offered_delimiter`.
+        in each row (an Arrow list, text of a list, or separated by `offered_delimiter`), or marks
+        the arms by true and false or 1 and 0 in their order.
     offered_delimiter : str
         Separates the labels in such a list.
     known_at : str, optional
