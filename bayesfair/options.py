@@ -12,7 +12,15 @@ from typing import Any, NamedTuple
 
 from bayesfair.errors import OptionError
 
-__all__ = ["COMPARISON_OPTIONS", "KINDS", "LOG_OPTIONS", "Effect", "given", "refuse_without_effect"]
+__all__ = [
+    "AUDIT_OPTIONS",
+    "COMPARISON_OPTIONS",
+    "KINDS",
+    "LOG_OPTIONS",
+    "Effect",
+    "given",
+    "refuse_without_effect",
+]
 
 
 class Effect(NamedTuple):
@@ -24,13 +32,13 @@ class Effect(NamedTuple):
 
 #: What data and questions are called in messages.
 KINDS = {
-    "duels": "duels with one row each",
-    "winner_loser": "duels given as winner and loser",
-    "counts": "duels given as counts",
-    "ranked_rows": "rankings with one row per item",
-    "orderings": "rankings with one column per place",
-    "ranks": "rankings with one column per item",
-    "choices": "choices",
+    "duels": "duels with one row each (winner=)",
+    "winner_loser": "duels given as winner and loser (winner=, loser=)",
+    "counts": "duels given as counts (wins=)",
+    "ranked_rows": "rankings with one row per item (ranking=, item=, rank=)",
+    "orderings": "rankings with one column per place (orderings=)",
+    "ranks": "rankings with one column per item (ranks=)",
+    "choices": "choices (chosen=, offered=)",
     "preflib": "PrefLib ballots",
 }
 
@@ -100,6 +108,13 @@ LOG_OPTIONS: dict[str, Effect] = {
     ),
 }
 
+#: Options of `audit` and of resumed audits.
+AUDIT_OPTIONS: dict[str, Effect] = {
+    "tolerance": Effect(frozenset({"full"}), "it needs the probabilities of all arms in the log"),
+    "model": Effect(frozenset({"objective"}), "it is a model of the true rewards"),
+    "draws": Effect(frozenset({"drawn"}), "it counts draws of the true rewards"),
+}
+
 
 def given(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that differ from the defaults of `function`.
@@ -150,8 +165,8 @@ def refuse_without_effect(
     >>> refuse_without_effect({"tied": "t"}, {"counts"}, COMPARISON_OPTIONS, "counts")
     >>> refuse_without_effect({"tied": "t"}, {"duels"}, COMPARISON_OPTIONS, KINDS["duels"])
     Traceback (most recent call last):
-    bayesfair.errors.OptionError: tied='t' has no effect on duels with one row each: it needs
-    wins=, the columns of counts beside it. Leave tied= out, or give what it needs.
+    bayesfair.errors.OptionError: tied='t' has no effect on duels with one row each (winner=): it
+    needs wins=, the columns of counts beside it. Leave tied= out, or give what it needs.
     """
     for name, value in options.items():
         effect = effects.get(name)

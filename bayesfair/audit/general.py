@@ -231,9 +231,7 @@ def audit_with_beliefs_model(data: Any, question: Any) -> tuple[Summary, list[st
         If the log was scanned, or no seed was given.
     """
     if not isinstance(data, History):
-        raise OptionError(
-            "beliefs_model= needs the whole log; read it with read_history instead of scanning it."
-        )
+        raise OptionError("beliefs_model= needs the whole log; read it whole (read_history).")
     if question.seed is None:
         raise OptionError("seed= is required with beliefs_model=: its beliefs are drawn.")
     options = model_options(question)["beliefs_model"]
@@ -332,8 +330,8 @@ def parts_under_model(
     """
     if not isinstance(data, History):
         raise OptionError(
-            "model= needs the whole log for its posterior; read it with read_history instead of "
-            "scanning it, or use the conjugate posterior."
+            "model= needs the whole log for its posterior; read it whole (read_history), or "
+            "use the conjugate posterior."
         )
     from bayesfair.inference import fit
 

@@ -12,6 +12,7 @@ from bayesfair.audit.criterion import check_judge
 from bayesfair.audit.group import AuditGroup
 from bayesfair.audit.result import Audit
 from bayesfair.errors import DataError, OptionError
+from bayesfair.options import AUDIT_OPTIONS, refuse_without_effect
 
 __all__ = ["join", "merge", "next_part", "resume"]
 
@@ -182,6 +183,9 @@ def next_part[T: (Audit, AuditGroup)](
         arm_groups = dict(zip(first.summary.arms, first.arm_groups.member, strict=True))
     seed = settings.seed if seed is None else seed
     objective = first.objective is not None if objective is None else objective
+    drawn: dict[str, Any] = {"objective": objective}
+    if objective:
+        drawn["draws"] = settings.draws if draws is None else draws
     found = audit(
         data,
         eps1=kept.eps1,
@@ -191,10 +195,9 @@ def next_part[T: (Audit, AuditGroup)](
         reward_divergence=kept.reward_divergence,
         tolerance=kept.tolerance if kept.tolerance_given else None,
         prior=earlier,
-        objective=objective,
+        **drawn,
         from_round=kept.from_round,
         judge=kept.judge if objective else "both",  # the part alone; joined, the first one's counts
-        draws=settings.draws if draws is None else draws,
         seed=seed,
         arm_groups=arm_groups,
         progress=progress,
@@ -216,6 +219,10 @@ def resume[T: (Audit, AuditGroup)](
     if objective is None:
         objective = first.objective is not None
     check_judge(first.criterion.judge, objective)
+    asked = {} if draws is None else {"draws": draws}
+    refuse_without_effect(
+        asked, {"drawn"} if objective else (), AUDIT_OPTIONS, "an audit without objective part"
+    )
     if objective and first.settings.model not in (None, "conjugate"):
         raise OptionError(
             f"the objective part of the earlier audit used model={first.settings.model!r}, which "

@@ -26,8 +26,8 @@ POWERS = (0.5, 0.8, 1.0, 1.25, 2.0)
 """0.8 and 1.25 are those of the method's authors; half and twice show what a bolder change does."""
 
 _NEEDS_WHOLE_LOG = (
-    "prior_sensitivity needs the whole log: audit a History, not a scan, a merged or a loaded "
-    "audit (on the command line: --no-scan)."
+    "prior_sensitivity needs the whole log: audit a History (read_history), not a scan, a merged "
+    "or a loaded audit."
 )
 _TRUSTED = 0.7
 _THRESHOLD = 0.05  # the authors' suggestion

@@ -112,7 +112,7 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         probabilities=probabilities,
         order=order,
         by=by,
-        arms=labels(arms) or arms_of(earlier),
+        arms=arms if arms == "by_group" else labels(arms, "--arms") or arms_of(earlier),
         offered=offered,
         offered_delimiter=offered_delimiter,
         known_at=known_at,
@@ -159,7 +159,7 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
     if save is not None:
         result.save(save)
     _write_report(result, report)
-    write(numbers, str(result), json_file)
+    write(numbers, str(result), json_file, context)
     if fail_on is not None:
         _check_verdict(numbers, fail_on)
     if max_regret_per_round is not None:

@@ -35,12 +35,15 @@ _EXIT = {
 
 
 def audit_comparisons_command(  # noqa: D103, PLR0917 - typer: the help is above, options are arguments
+    context: typer.Context,
     file: opt.DuelFile,
     left: opt.Left = None,
     right: opt.Right = None,
     winner: opt.Winner = None,
     loser: opt.Loser = None,
     outcomes: opt.Outcomes = None,
+    winner_is: opt.WinnerIs = None,
+    first: opt.First = None,
     unknown: opt.Unknown = "error",
     both_bad: opt.BothBad = "tie",
     missing: opt.MissingRows = "error",
@@ -68,8 +71,7 @@ def audit_comparisons_command(  # noqa: D103, PLR0917 - typer: the help is above
 ) -> None:
     from bayesfair.audit.duels import audit_comparisons
     from bayesfair.checks import check_choice
-    from bayesfair.cli.fit import outcome_words
-    from bayesfair.cli.tools import check_targets, labels, reading, write
+    from bayesfair.cli.tools import check_targets, labels, meanings, reading, write
     from bayesfair.errors import BayesfairWarning
     from bayesfair.readers.comparison_probabilities import header_of, read_duel_probabilities
     from bayesfair.readers.comparisons import read_comparisons
@@ -85,8 +87,9 @@ def audit_comparisons_command(  # noqa: D103, PLR0917 - typer: the help is above
     with warnings.catch_warnings(), reading(file):
         warnings.simplefilter("ignore", BayesfairWarning)  # they are among the notices
         duels = read_comparisons(
-            file, left=left, right=right, winner=winner, loser=loser, items=labels(items),
-            outcomes=outcome_words(outcomes), unknown=unknown, both_bad=both_bad, missing=missing,
+            file, left=left, right=right, winner=winner, loser=loser,
+            items=labels(items, "--items"), outcomes=meanings(outcomes, "--outcomes"),
+            winner_is=winner_is, first=first, unknown=unknown, both_bad=both_bad, missing=missing,
             order=order, keep_rows=True, delimiter=delimiter,
         )  # fmt: skip
         logged = read_duel_probabilities(
@@ -109,7 +112,7 @@ def audit_comparisons_command(  # noqa: D103, PLR0917 - typer: the help is above
         draws=draws,
         seed=seed,
     )
-    write(audit.to_dict(), str(audit), json_file)
+    write(audit.to_dict(), str(audit), json_file, context)
     if fail_on is not None:
         _check_verdict(audit.to_dict(), fail_on)
 

@@ -6,11 +6,15 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from bayesfair.cli import options as opt
-from bayesfair.cli.tools import check_suffix, check_targets, write
+from bayesfair.cli.tools import check_suffix, check_targets, meanings, write
+from bayesfair.cli.tools import labels as csv_labels
+from bayesfair.options import Effect
 from bayesfair.writing import replacing, write_tree
 
-__all__ = ["FIT_HELP", "fit_command", "outcome_words", "render_fit"]
+__all__ = ["FIT_HELP", "fit_command", "render_fit"]
 
 FIT_HELP = """Fit duels, choices or rankings: worths and ranks with their uncertainty.
 
@@ -42,7 +46,14 @@ _EXAMPLES: dict[str, dict[str, Any]] = {
 }
 
 
+_WITH_EXAMPLE = {
+    name: Effect(frozenset(), "bundled comparisons are read in one way")
+    for name in ("left", "right", "wins", "first")
+}
+
+
 def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options are arguments
+    context: typer.Context,
     file: opt.File = None,
     example: opt.ExampleComparisons = None,
     format: opt.Format = "auto",
@@ -91,6 +102,7 @@ def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options a
     from bayesfair.checks import check_choice
     from bayesfair.errors import BayesfairWarning, DataError, OptionError
     from bayesfair.inference import fit
+    from bayesfair.options import refuse_without_effect
     from bayesfair.ranking.summary import fit_summary
     from bayesfair.readers.comparisons import read_comparisons
 
@@ -102,8 +114,9 @@ def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options a
     check_suffix(plot, "--plot", (".png", ".svg", ".pdf"))
     named: dict[str, Any] = {
         "format": format, "left": left, "right": right, "winner": winner, "loser": loser,
-        "wins": _pair(wins), "tied": tied, "outcomes": outcome_words(outcomes), "ranking": ranking,
-        "item": item, "rank": rank, "orderings": _names(orderings), "ranks": _names(ranks),
+        "wins": _pair(wins), "tied": tied, "outcomes": meanings(outcomes, "--outcomes"),
+        "ranking": ranking, "item": item, "rank": rank,
+        "orderings": csv_labels(orderings, "--orderings"), "ranks": csv_labels(ranks, "--ranks"),
         "lowest_is_best": lowest_is_best, "tie_tolerance": tie_tolerance, "unranked": unranked,
         "last_tie": last_tie, "separator": separator, "winner_is": winner_is, "chosen": chosen,
         "offered": offered, "first": first, "weight": weight, "delimiter": delimiter,
@@ -112,7 +125,10 @@ def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options a
     if example is not None:
         from bayesfair import examples
 
-        named |= _EXAMPLES[check_choice(example, "--example", tuple(_EXAMPLES))]
+        fixed = _EXAMPLES[check_choice(example, "--example", tuple(_EXAMPLES))]
+        asked = {name: named[name] for name in fixed if named[name] is not None}
+        refuse_without_effect(asked, (), _WITH_EXAMPLE, f"--example {example}")
+        named |= fixed
         source = examples.path(example)
     options: dict[str, Any] = {"ties": ties} if ties is not None else {}
     if order_effect is not None:
@@ -121,8 +137,8 @@ def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options a
         # what these warnings say is among the notices of the report
         warnings.simplefilter("ignore", BayesfairWarning)
         comparisons = read_comparisons(
-            source, **named, items=_names(items), partial=partial, missing=missing, labels=labels,
-            unknown=unknown, both_bad=both_bad,
+            source, **named, items=csv_labels(items, "--items"), partial=partial, missing=missing,
+            labels=labels, unknown=unknown, both_bad=both_bad,
         )  # fmt: skip
         if not comparisons.n_comparisons:
             raise DataError(
@@ -142,7 +158,7 @@ def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options a
     if plot is not None:
         _draw(tree, plot, anchor)
     text = render_fit(tree, comparisons, numbers, width=_terminal_width())
-    write(numbers, text, json_file)
+    write(numbers, text, json_file, context)
 
 
 def _checks(tree: Any, comparisons: Any, seed: int) -> list[str]:
@@ -192,38 +208,20 @@ def _checks(tree: Any, comparisons: Any, seed: int) -> list[str]:
     ]
 
 
-def _names(text: str | None) -> list[str] | None:
-    return None if text is None else [name.strip() for name in text.split(",")]
-
-
 def _pair(text: str | None) -> tuple[str, str] | None:
-    names = _names(text)
+    names = csv_labels(text, "--wins")
     if names is None:
         return None
     if len(names) != 2:
         from bayesfair.errors import OptionError
 
         raise OptionError(
-            f"--wins {text!r} must name two columns: wins of left, wins of right, with a comma."
+            f"--wins {text!r} must name two columns: wins of left, wins of right, with a comma.",
+            kind="bad_value",
+            column="wins",
+            value=text,
         )
     return names[0], names[1]
-
-
-def outcome_words(text: str | None) -> dict[object, str] | None:
-    """Return what outcome words mean, from ``1=left,0=right,.5=tie``."""
-    if text is None:
-        return None
-    from bayesfair.errors import OptionError
-
-    words: dict[object, str] = {}
-    for part in text.split(","):
-        word, found, meaning = part.rpartition("=")
-        if not found:
-            raise OptionError(
-                f"--outcomes {text!r} must look like 1=left,0=right,.5=tie; {part!r} has no '='."
-            )
-        words[word.strip()] = meaning.strip()
-    return words
 
 
 def _on_terminal() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from bayesfair.cli.duels import AUDIT_COMPARISONS_HELP, audit_comparisons_comman
 from bayesfair.cli.fit import FIT_HELP, fit_command
 from bayesfair.cli.simulate import simulate_command
 from bayesfair.cli.tools import complain, forget_reader, say
+from bayesfair.cli.wording import flags_of, in_shell_words
 
 __all__ = ["app", "main"]
 
@@ -59,7 +61,7 @@ def main(run: Callable[[], Any] = app) -> None:
 
         if not isinstance(error, BayesfairError):
             raise
-        complain(f"{type(error).__name__}: {error}")
+        complain(f"{type(error).__name__}: {_in_shell_words(str(error))}")
         raise SystemExit(2) from None
     except SystemExit as stop:
         if not isinstance(stop.__context__, BrokenPipeError):
@@ -69,3 +71,10 @@ def main(run: Callable[[], Any] = app) -> None:
         name = "" if error.filename is None else f" {str(error.filename)[:200]!r}"
         complain(f"cannot read or write{name}: {error.strerror or error}.")
         raise SystemExit(2) from None
+
+
+def _in_shell_words(message: str) -> str:
+    """Return a message in the words of the command that was run."""
+    commands: dict[str, Any] = getattr(typer.main.get_command(app), "commands", {})
+    name = next((word for word in sys.argv[1:] if word in commands), None)
+    return in_shell_words(message, flags_of(commands[name]) if name else {})

@@ -12,6 +12,7 @@ import typer
 
 from bayesfair.cli.tools import labels
 from bayesfair.errors import OptionError
+from bayesfair.options import AUDIT_OPTIONS, refuse_without_effect
 
 if TYPE_CHECKING:
     from bayesfair.audit import Audit, AuditGroup
@@ -80,7 +81,7 @@ def earlier_audit(path: Path, context: typer.Context) -> Audit | AuditGroup:
                 "the whole log again."
             )
     arms = arms_of(earlier)
-    if arms and _is_given(context, "arms") and labels(context.params["arms"]) != arms:
+    if arms and _is_given(context, "arms") and labels(context.params["arms"], "--arms") != arms:
         raise OptionError(
             f"--arms {context.params['arms']} cannot go on from {path.name}, which was made with "
             f"--arms {_as_labels(arms)}; give these, or leave the option out."
@@ -128,6 +129,9 @@ def go_on(
         if _is_given(context, name)
     }
     options.setdefault("objective", first.objective is not None)
+    asked = {"draws": options["draws"]} if "draws" in options else {}
+    drawn = {"drawn"} if options["objective"] else set()
+    refuse_without_effect(asked, drawn, AUDIT_OPTIONS, "an audit without objective part")
     options.setdefault("draws", first.settings.draws)
     options.setdefault("seed", first.settings.seed)
     if options["objective"] and first.settings.model not in (None, "conjugate"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import typer
+
 from bayesfair.cli import options as opt
 from bayesfair.cli.tools import check_targets, write
 
@@ -9,6 +11,7 @@ __all__ = ["simulate_command"]
 
 
 def simulate_command(  # noqa: PLR0917 - typer: options are arguments
+    context: typer.Context,
     policy: opt.Policy,
     arms: opt.TrueArms,
     rounds: opt.SimulatedRounds = 10_000,
@@ -37,4 +40,4 @@ def simulate_command(  # noqa: PLR0917 - typer: options are arguments
     if out is not None:
         write_runs(logs, out)
         text += f"\n\n{next_step(logs, out)}"
-    write(numbers, text, json_file)
+    write(numbers, text, json_file, context)

@@ -12,6 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import typer
+
+from bayesfair.cli.wording import flags_of, in_shell_words
 from bayesfair.errors import OptionError
 from bayesfair.shown import visible
 from bayesfair.writing import write_text
@@ -21,6 +24,7 @@ __all__ = [
     "check_suffix",
     "check_targets",
     "labels",
+    "meanings",
     "numbers",
     "reading",
     "say",
@@ -107,14 +111,28 @@ def check_suffix(target: str | Path | None, option: str, suffixes: tuple[str, ..
         )
 
 
-def labels(text: str | None) -> list[str] | str | None:
-    """Return labels from one line of CSV, so that a label may hold a comma in quotes."""
-    if text is None or text == "by_group":
-        return text
-    found = [label.strip() for label in next(csv.reader([text], skipinitialspace=True), [])]
+def labels(text: str | None, option: str) -> list[str] | None:
+    """Return labels or names of columns from one line of CSV: one may hold a comma in quotes.
+
+    Raises
+    ------
+    OptionError
+        Naming the option, where a label is empty.
+    """
+    if text is None:
+        return None
+    found = [label.strip() for label in _csv_line(text)]
     if not found or not all(found):
-        raise OptionError(f'--arms {text!r} must be labels separated by commas, as in a,b,"c, d".')
+        raise OptionError(
+            f'{option} {text!r} must be labels separated by commas, as in a,b,"c, d".',
+            kind="bad_value",
+            value=text,
+        )
     return found
+
+
+def _csv_line(text: str) -> list[str]:
+    return next(csv.reader([text], skipinitialspace=True), [])
 
 
 def numbers(text: str | None, option: str) -> tuple[float, ...] | None:
@@ -132,15 +150,36 @@ def words(text: str | None, option: str) -> dict[str, float] | None:
     if text is None:
         return None
     found = {}
-    for part in next(csv.reader([text], skipinitialspace=True), []):
-        word, equal, value = part.rpartition("=")
+    for word, value, part in _pairs(text, option, "yes=1,no=0"):
         try:
-            found[word.strip()] = float(value)
+            found[word] = float(value)
         except ValueError:
-            equal = ""
-        if not equal or not word.strip():
-            raise OptionError(f"{option} {text!r} must look like yes=1,no=0; {part!r} does not.")
+            raise OptionError(
+                f"{option} {text!r} must look like yes=1,no=0; {part!r} does not.",
+                kind="bad_value",
+                value=part,
+            ) from None
     return found
+
+
+def meanings(text: str | None, option: str) -> dict[object, str] | None:
+    """Return what outcome words mean, from ``1=left,0=right,.5=tie``."""
+    if text is None:
+        return None
+    return {word: value for word, value, _ in _pairs(text, option, "1=left,0=right,.5=tie")}
+
+
+def _pairs(text: str, option: str, example: str) -> Iterator[tuple[str, str, str]]:
+    """Yield each word, what it stands for, and both as they were written."""
+    for part in _csv_line(text):
+        word, equal, value = part.rpartition("=")
+        if not equal or not word.strip() or not value.strip():
+            raise OptionError(
+                f"{option} {text!r} must look like {example}; {part!r} does not.",
+                kind="bad_value",
+                value=part,
+            )
+        yield word.strip(), value.strip(), part
 
 
 def say(text: str) -> None:
@@ -176,15 +215,18 @@ def _json_text(found: dict[str, Any]) -> str:
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in whole)
 
 
-def write(found: dict[str, Any], text: str, json_file: str | None) -> None:
-    """Print the report, and write JSON where asked; ``-`` replaces the report on stdout."""
+def write(found: dict[str, Any], text: str, json_file: str | None, context: typer.Context) -> None:
+    """Print the report, and write JSON where asked; ``-`` replaces the report on stdout.
+
+    The report speaks of options as the command does; JSON says what Python's ``to_dict`` says.
+    """
     as_json = _json_text(found)
     if json_file == "-":
         say(as_json)
         return
     if json_file is not None:
         write_text(json_file, as_json + "\n")
-    say(text)
+    say(in_shell_words(text, flags_of(context.command)))
 
 
 @contextmanager

@@ -149,8 +149,8 @@ class ComparisonCells:
         check_choice(ties, "ties", ("keep", "half", "drop", "refuse"))
         if self.kind != "duels":
             raise OptionError(
-                f"these are {self.kind}, not duels. Use a model for rankings "
-                "(plackett_luce), or break them into pairs with to_duels()."
+                f"these are {self.kind}, not duels. Use a model for rankings, "
+                "model='plackett_luce', or break them into pairs with to_duels()."
             )
         if ties == "refuse" and self.n_ties:
             raise OptionError(

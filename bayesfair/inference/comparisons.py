@@ -141,7 +141,12 @@ def problem_of(
     options: dict[str, Any] = {"prior_sd": prior_sd}
     if model == "plackett_luce":
         if order_effect:
-            raise OptionError("plackett_luce has no order effect; use bradley_terry or davidson.")
+            raise OptionError(
+                "order_effect=True: plackett_luce has no order effect; use bradley_terry or "
+                "davidson.",
+                kind="unused_option",
+                column="order_effect",
+            )
         likelihood: Likelihood = ChainLikelihood(comparisons.chains(ties=counted), Layout(z))
         used = {"coefficient_sd"}
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,9 +14,11 @@ from bayesfair.checks import check_choice, check_in_range, counted
 from bayesfair.errors import DataError, OptionError, ProbabilityError
 from bayesfair.history import History
 from bayesfair.notices import Notice
+from bayesfair.options import LOG_OPTIONS, given, refuse_without_effect
 from bayesfair.probabilities import Resolution
 from bayesfair.readers.columns import Layout
 from bayesfair.readers.rounds import Rounds
+from bayesfair.readers.tables import Source
 from bayesfair.readers.tally import Tally
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "in_order",
     "parse_missing",
     "tied",
+    "refuse_unused",
 ]
 
 
@@ -398,6 +401,38 @@ def check_decimal(decimal: str) -> str:
     if decimal not in (".", ","):
         raise OptionError(f"decimal={decimal!r} is not known. Options: '.', ','.")
     return decimal
+
+
+def refuse_unused(
+    function: Callable[..., Any], values: Mapping[str, Any], opened: Source, layout: Layout
+) -> None:
+    """Refuse options of a reader of logs that have no effect on the log at hand.
+
+    Parameters
+    ----------
+    function : callable
+        The reader, whose defaults tell what was given.
+    values : mapping of str to value
+        Its arguments.
+    opened, layout
+        The source, and which column plays which part.
+
+    Raises
+    ------
+    OptionError
+        Naming the option, and what it needs.
+    """
+    kinds = {"full"} if layout.probabilities else set()
+    listing = [] if layout.offered_list is None else [layout.offered_list]
+    if opened.holds_text(listing):
+        kinds |= {"offered_text"}
+    numbers = [layout.reward, layout.propensity, layout.order, layout.known_at, layout.known_until]
+    named = [column for column in numbers if column is not None]
+    if opened.holds_text([*named, *layout.probabilities.values()]):
+        kinds |= {"text"}
+    asked = given(function, values)
+    asked.pop("delimiter", None)  # asked about when the source was opened
+    refuse_without_effect(asked, kinds, LOG_OPTIONS, opened.name)
 
 
 def check_reading(tolerance: Any, offered_delimiter: Any) -> None:

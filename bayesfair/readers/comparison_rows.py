@@ -147,7 +147,7 @@ def roles_of(used: Mapping[str, str]) -> dict[str, str]:
     """Return the columns by the parameters of the constructors of `Comparisons`."""
     roles = dict(used)
     if "loser" in used and "left" not in used:
-        roles |= {"left": used["winner"], "right": used["loser"]}
+        roles |= {"left": used.get("winner", "winner"), "right": used["loser"]}
     others = {"wins[0]": "wins_left", "wins[1]": "wins_right", "tied": "ties"}
     return {others.get(option, option): column for option, column in roles.items()}
 
@@ -168,8 +168,12 @@ def pairs_of_rankings(used: Mapping[str, str], header: Sequence[str]) -> dict[st
 def _require(used: Mapping[str, str], options: Sequence[str]) -> None:
     lacking = [option for option in options if option not in used]
     if lacking:
-        given = listed(used)
-        raise OptionError(f"{listed(lacking)} must be given too (given: {given}).")
+        found = ", ".join(f"{option}=" for option in used)
+        raise OptionError(
+            f"{', '.join(f'{option}=' for option in lacking)} must be given too (given: {found}).",
+            kind="option_lacks",
+            column=lacking[0],
+        )
 
 
 def load(source: Any, used: Mapping[str, str], order: str | None) -> Rows:
@@ -280,7 +284,7 @@ def duels(
     **options: Any,
 ) -> Comparisons:
     """Return one duel per row; (winner, loser) columns need no outcome."""
-    pair = ("winner", "loser") if "loser" in used else ("left", "right")
+    pair = ("winner", "loser") if kind_of(used) == "winner_loser" else ("left", "right")
     _require(used, pair)
     if pair[0] == "left" and "winner" not in used:
         counts = "" if keep_rows else ", or wins=(.., ..), the columns of counts"

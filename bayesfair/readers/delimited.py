@@ -87,6 +87,10 @@ class Delimited:
     delimiter: str
     n_rows: int | None = None  # not known before the file has been read
 
+    def holds_text(self, column: str) -> bool:
+        """Whether a column is text: here every one is."""
+        return column in self.header
+
     def batches(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Iterator[Any]:
         """Yield record batches of the columns as text (`labels` encoded), in constant memory."""
         for table in self._tables(columns, labels):
@@ -337,8 +341,8 @@ def open_delimited(
     if len(header) < 2:
         raise DataError(
             f"row 1 of {name} has one column only, {header[0][:200]!r}, with delimiter "
-            f"{_DELIMITERS.get(delimiter, repr(delimiter))}. Pass the delimiter that separates its "
-            "columns."
+            f"{_DELIMITERS.get(delimiter, repr(delimiter))}. Name the one that separates its "
+            "columns with delimiter=..."
         )
     return Delimited(path, name, column_names(header, f"row 1 of {name}"), delimiter)
 

@@ -37,6 +37,13 @@ class Frame:
     n_rows: int | None
     name: str = "data frame"
 
+    def holds_text(self, column: str) -> bool:
+        """Whether a column is text, or holds objects of any kind."""
+        import narwhals as nw
+
+        kind = self.native.collect_schema()[self.raw[column]]
+        return kind in (nw.String, nw.Object, nw.Categorical, nw.Enum, nw.Binary, nw.Unknown)
+
     def batches(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Iterator[Any]:
         """Yield record batches of the columns."""
         yield from self.table(columns, labels).to_batches(max_chunksize=1 << 16)

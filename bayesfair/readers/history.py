@@ -20,6 +20,7 @@ from bayesfair.readers.building import (
     grouped_by_arm,
     in_order,
     parse_missing,
+    refuse_unused,
 )
 from bayesfair.readers.columns import Layout, Option
 from bayesfair.readers.label_book import text_of
@@ -146,6 +147,7 @@ def read_history(
     >>> history.selection_probability[11].tolist()
     [0.9230769230769231, 0.07692307692307693]
     """
+    values = locals()
     check_decimal(decimal)
     check_reading(probability_tolerance, offered_delimiter)
     missing = parse_missing(missing)
@@ -163,6 +165,7 @@ def read_history(
         probabilities=probabilities, order=order, by=by, offered=offered, known_at=known_at,
         known_until=known_until, unique=unique, arms=given,
     )  # fmt: skip
+    refuse_unused(read_history, values, opened, layout)
     fixed = given if given is not None else layout.arms_from_columns
     converter = Converter(
         layout, opened.name, fixed, decimal=decimal, mapping=rewards,

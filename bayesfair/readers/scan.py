@@ -22,6 +22,7 @@ from bayesfair.readers.building import (
     check_reading,
     parse_missing,
     tied,
+    refuse_unused,
 )
 from bayesfair.readers.columns import Option
 from bayesfair.readers.history import discovery_notice, group_priors, known_arms
@@ -118,8 +119,8 @@ class HistoryScan:
                 raise DataError(
                     f"{converter.where(str(plan.layout.known_at), row)(0)}: holds a "
                     f"{converter.known_kind}, which only the rounds still to come could place. A "
-                    "scan needs round numbers there; read the log whole (read_history, or "
-                    "--no-scan), or pass known_at=False to use each reward in the next round."
+                    "scan needs round numbers there; read the log whole (read_history), "
+                    "or pass known_at=False to use each reward in the next round."
                 )
             row += len(rounds)
             progress.look_at(rounds)
@@ -207,8 +208,8 @@ class _Progress:
             raise DataError(
                 f"row {row} of {plan.source.name}, column {column!r}: {joined[at]} comes after "
                 f"{joined[at - 1]}. A scan needs the rows in order: sort the source, read it whole "
-                "(read_history sorts; --no-scan on the command line), or pass order=False if its "
-                "own order is the right one."
+                "(read_history) to have it sorted, or pass order=False if its own order is "
+                "right."
             )
         self.n_ties += int(np.count_nonzero(joined[1:] == joined[:-1]))
         self._last = order[-1:]
@@ -297,6 +298,7 @@ def scan_history(
     >>> scan_history(examples.path("ecmo")).arms
     ('ECMO', 'conventional')
     """
+    values = locals()
     check_decimal(decimal)
     check_reading(probability_tolerance, offered_delimiter)
     asked = None if chunk_rounds is None else _positive(chunk_rounds)
@@ -309,6 +311,7 @@ def scan_history(
         probabilities=probabilities, order=order, by=by, offered=offered, known_at=known_at,
         unique=unique, arms=given,
     )  # fmt: skip
+    refuse_unused(scan_history, values, opened, layout)
     if layout.known_at and action == "drop":
         raise OptionError(
             "a scan cannot both leave rows out (missing='drop') and use known_at, whose numbers "
@@ -361,12 +364,12 @@ def _check_scannable(by: str | None, arms: Any, known_until: str | None, prior: 
         raise OptionError(
             f"known_until={known_until!r} needs the rounds still to come, which a scan has not "
             "read. Give the first round that may use each reward (known_at=), or read the log "
-            "whole: read_history, --no-scan on the command line."
+            "whole (read_history)."
         )
     if isinstance(arms, str) and arms == "by_group":
         raise OptionError(
             'arms="by_group" needs all rows of a group, which a scan has not read. Name the arms, '
-            "or read the log whole: read_history, --no-scan on the command line."
+            "or read the log whole (read_history)."
         )
     if by and prior is not None and not isinstance(prior, Mapping):
         raise OptionError("prior together with by= must be a mapping of group to prior.")

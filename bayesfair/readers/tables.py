@@ -41,6 +41,7 @@ class Part(Protocol):
     def header(self) -> tuple[str, ...]: ...  # noqa: D102
     @property
     def n_rows(self) -> int | None: ...  # noqa: D102
+    def holds_text(self, column: str) -> bool: ...  # noqa: D102
     def batches(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Iterator[Any]: ...  # noqa: D102
     def table(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Any: ...  # noqa: D102
     def sample(self, columns: Sequence[str], n: int) -> Any: ...  # noqa: D102
@@ -107,6 +108,10 @@ class Source:
             return None
         found = part.sample(columns, n)
         return None if found is None else found.slice(0, n)
+
+    def holds_text(self, columns: Sequence[str]) -> bool:
+        """Whether one of the columns is text, or may be, before a row is read."""
+        return any(part.holds_text(column) for part in self.parts for column in columns)
 
     def _begins(self, i: int, row: int) -> None:
         """Remember the row at which a part begins; every pass over the source finds the same."""
@@ -354,6 +359,11 @@ class _Parquet:
     constants: dict[str, str | None]
     n_rows: int
     nested: frozenset[str] = frozenset()  # lists and records, which have no column of their name
+    text: frozenset[str] = frozenset()
+
+    def holds_text(self, column: str) -> bool:
+        """Whether a column is stored as text."""
+        return column in self.text or column in self.constants
 
     def batches(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Iterator[Any]:
         import pyarrow as pa
@@ -440,4 +450,15 @@ def _open_parquet(path: Path, base: Path | None) -> _Parquet:
     raw = dict(zip(header, names, strict=False))
     typed = zip(header, kinds, strict=False)
     nested = frozenset(column for column, kind in typed if pa.types.is_nested(kind))
-    return _Parquet(path, path.name, header, raw, constants, n_rows, nested)
+    typed = zip(header, kinds, strict=False)
+    text = frozenset(column for column, kind in typed if _is_text(kind))
+    return _Parquet(path, path.name, header, raw, constants, n_rows, nested, text)
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return not (
+        pa.types.is_nested(inner) or pa.types.is_primitive(inner) or pa.types.is_decimal(inner)
+    )

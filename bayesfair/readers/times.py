@@ -84,7 +84,7 @@ def order_values(column: Any, where: Where, *, decimal: str = ".") -> tuple[NDAr
 def _missing(where: Where, at: int) -> DataError:
     return DataError(
         f"{where(at)}: the order is missing. Every round needs its place; fill it in, remove the "
-        "row, or take the rows as they stand (order=False or None; --order '')."
+        "row, or take the rows as they stand (order=False)."
     )
 
 

@@ -155,6 +155,8 @@ def _number(text: str, decimal: str) -> float | None:
 def _not_a_number(value: str) -> str:
     if _number(value, ",") is not None:
         return f'{value!r} is not a number. If the comma is the decimal sign, pass decimal=",".'
+    if _number(value, ".") is not None:
+        return f"{value!r} is not a number with decimal=','. Leave decimal= out, or correct it."
     return (
         f"{value!r} is not a number{why_no_number(value.strip())}. Correct it, or leave the field "
         "empty if it is missing."
