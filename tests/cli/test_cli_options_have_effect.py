@@ -71,7 +71,7 @@ TRY = {
     "order": {"audit": ["back"], "": ["o"]}, "by": ["site"],
     "arms": {"audit": ["b,a"], "": ["a=.9,b=.2"]},
     "offered": {"audit": ["could_{arm}"], "": ["p1"]}, "offered_delimiter": ["/"],
-    "known_at": ["late"], "known_until": ["until"], "rewards": ["1=0,0=1"],
+    "known_at": ["late"], "unique": ["site"], "known_until": ["until"], "rewards": ["1=0,0=1"],
     "missing": ["drop"], "probability_tolerance": ["0.4"],
     "left": ["f"], "right": ["who"], "winner": ["who"], "loser": ["f"], "wins": ["o,t"],
     "tied": ["t"], "outcomes": ["left=right,right=left"], "winner_is": ["side"],

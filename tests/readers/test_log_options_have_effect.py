@@ -38,6 +38,7 @@ TRY = {
     "offered_delimiter": ({"offered_delimiter": "/"}, {}),
     "known_at": ({"known_at": "late"}, {}),
     "known_until": ({"known_until": "until"}, {}),
+    "unique": ({"unique": "site"}, {}),
     "prior": ({"prior": {"a": (1, 2)}}, {}),
     "missing": ({"missing": "drop"}, {"\na,1,0.6": "\na,,0.6", "\na,1,,": "\na,,,"}),
     "rewards": ({"rewards": {"1": 0.0}}, {}),
@@ -70,11 +71,12 @@ def seen(data):
     if isinstance(data, dict):
         return {label: seen(log) for label, log in data.items()}
     parts = list(data.chunks()) if hasattr(data, "chunks") else [data]
-    names = ("arm", "reward", "selection_probability", "propensity", "known_at", "known_until",
-             "offered", "prior_counts", "row", "n_skipped", "notices", "arms",
-             "selection")  # fmt: skip
-    return repr([[np.asarray(v).tolist() if (v := getattr(p, n)) is not None else None
-                  for n in names] for p in parts])  # fmt: skip
+    return repr(
+        [
+            [v.tolist() if isinstance(v, np.ndarray) else v for v in vars(part).values()]
+            for part in parts
+        ]
+    )
 
 
 def outcome(call):
