@@ -26,7 +26,7 @@ def refuse_unused(asked: Mapping[str, Any], data: Any, *, drawn: bool) -> None:
     OptionError
         Naming the option and what it needs.
     """
-    objective = asked.get("objective", True) is not False
+    objective = bool(asked.get("objective", True))
     logs = data.values() if isinstance(data, Mapping) else [data]
     kinds = {str(getattr(log, "selection", "")) for log in logs}
     kinds |= {"objective"} if objective else set()
