@@ -22,10 +22,12 @@ from bayesfair.audit.running import (
 )
 from bayesfair.audit.state import AuditState
 from bayesfair.audit.summary import Summary, summarise
+from bayesfair.audit.unused import refuse_unused
 from bayesfair.checks import check_in_range, did_you_mean
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.inference.contract import family_of_models
+from bayesfair.options import given
 from bayesfair.rewards import Rewards
 from bayesfair.sufficient import check_support, choose_family, seen_levels
 
@@ -164,6 +166,8 @@ def audit(
         )
     if truth is not None and model is not None:
         raise OptionError("give truth= (known rewards) or model= (a posterior of them), not both.")
+    drawn = (objective and truth is None) or beliefs_model is not None
+    refuse_unused(given(audit, locals()), data, drawn=drawn)
     if objective and truth is None and seed is None:
         raise OptionError(
             "seed= is required: the objective part draws from a posterior, and a result that "

@@ -81,6 +81,7 @@ TRY = {
     "separator": ["/"], "first": ["left"], "weight": ["o"],
     "items": {"fit": ["a,b,c,zed"], "": ["c,b,a"]},
     "partial": ["top"], "labels": ["ids"], "slot": ["mean"], "window": ["7"],
+    "from_round": ["8"], "judge": ["subjective"],
     "eps1": ["0"], "eps2": ["0.7"], "delta": ["0.3"], "divergence": ["hellinger"],
     "reward_divergence": ["hellinger"], "family": ["finite"], "prior": ["5,5"],
     "support": ["0,1,2"], "model": {"audit": ["bernoulli_independent"], "fit": ["davidson"],
