@@ -28,8 +28,8 @@ __all__ = [
     "grouped_by_arm",
     "in_order",
     "parse_missing",
-    "tied",
     "refuse_unused",
+    "tied",
 ]
 
 

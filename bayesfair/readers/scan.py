@@ -21,8 +21,8 @@ from bayesfair.readers.building import (
     check_decimal,
     check_reading,
     parse_missing,
-    tied,
     refuse_unused,
+    tied,
 )
 from bayesfair.readers.columns import Option
 from bayesfair.readers.history import discovery_notice, group_priors, known_arms
