@@ -116,7 +116,7 @@ def find_probabilities(
         column = chosen[0]
         text = (
             f"column {column!r} was read as the probability of the chosen arm. Pass "
-            "propensity=False (--propensity '') if it is something else."
+            "propensity=False if it is something else."
         )
         notice = Notice(text, kind="probabilities_found", column=column)
         return FoundProbabilities({}, propensity=column, notices=(notice,))
@@ -130,7 +130,7 @@ def find_probabilities(
         raise DataError(
             f"{source} has no column 'p_{{arm}}' or 'propensity', but columns that look like "
             f"selection probabilities: {'; '.join(maybe[:4])}. Pass the option that is right, or "
-            "probabilities=False and propensity=False (--probabilities '' --propensity '') to "
+            "probabilities=False and propensity=False to "
             "audit without them.",
             kind="probabilities_unread",
             source=source,
@@ -146,7 +146,7 @@ def _said(pattern: str, columns: Any) -> Notice:
     return Notice(
         f"columns {listed(columns, 4)} were read as the probabilities of the arms "
         f"(probabilities={pattern!r}): they sum to 1 in the first rows. Pass probabilities=False "
-        "(--probabilities '') if they are something else.",
+        "if they are something else.",
         kind="probabilities_found",
         column=pattern,
     )
@@ -227,7 +227,7 @@ def nested_layout(name: str, labels: Sequence[str]) -> FoundProbabilities:
     parts = {label: f"{name}.{label}" for label in labels}
     notice = Notice(
         f"column {name!r} was read as the probabilities of the arms {listed(labels, 4)}. Pass "
-        "probabilities=False (--probabilities '') if it is something else.",
+        "probabilities=False if it is something else.",
         kind="probabilities_found",
         column=name,
     )

@@ -158,7 +158,7 @@ def check_trends(trends: Sequence[Trend], columns: Mapping[str, str], source: st
         raise DataError(
             f"{source} runs backwards: {column!r} falls from its first row to its last, and no "
             "option says how the rounds are ordered. Beliefs before a round must rest on earlier "
-            f"rounds only. Pass order={column!r} to sort by it, or order=False (--order '') if the "
+            f"rounds only. Pass order={column!r} to sort by it, or order=False if the "
             "rows are in the order of the decisions as they stand.",
             kind="order",
             column=column,
@@ -190,7 +190,7 @@ def check_trends(trends: Sequence[Trend], columns: Mapping[str, str], source: st
             f"rows were taken as they stand, so the order of the rounds is not certain: {column!r} "
             f"looks like a time{more}, was not used, and {counted(found[column].down, 'row')} of "
             f"{found[column].n} lie before the row above. Pass order={column!r} to sort by it, or "
-            "order=False (--order '') if the order of the rows is that of the decisions.",
+            "order=False if the order of the rows is that of the decisions.",
             kind="order",
             column=column,
             n=found[column].down,

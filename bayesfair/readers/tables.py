@@ -110,8 +110,16 @@ class Source:
         return None if found is None else found.slice(0, n)
 
     def holds_text(self, columns: Sequence[str]) -> bool:
-        """Whether one of the columns is text, or may be, before a row is read."""
-        return any(part.holds_text(column) for part in self.parts for column in columns)
+        """Whether one of the columns is text, or may be, before a row is read.
+
+        A name that is no column is that of a field within one, which holds numbers.
+        """
+        return any(
+            part.holds_text(column)
+            for part in self.parts
+            for column in columns
+            if column in part.header
+        )
 
     def _begins(self, i: int, row: int) -> None:
         """Remember the row at which a part begins; every pass over the source finds the same."""

@@ -44,7 +44,10 @@ KINDS = {
     "audit": {
         "full": (without(LOG, "propensity"), []),
         "chosen": (without(LOG, "p_a", "p_b"), []),
-        "none": (without(LOG, "p_a", "p_b", "propensity"), []),
+        "none": (
+            without(LOG, "p_a", "p_b", "propensity"),
+            ["--probabilities", "", "--propensity", ""],  # the file has other such columns
+        ),
         "grouped": (without(LOG, "propensity"), ["--by", "site"]),
         "resumed": (without(LOG, "propensity"), ["--resume", "EARLIER"]),
     },
@@ -91,7 +94,7 @@ TRY = {
     "order_effect": {"": ["--order-effect"]}, "method": ["conjugate"], "prior_sd": ["0.1"],
     "anchor": ["b"], "check": {"": ["--check"]}, "draws": ["500"], "seed": ["7"],
     "param": ["rounds=1"], "runs": ["2"], "batch": ["5"], "delay": ["5"], "rounds": {
-        "audit": ["NEW.parquet"], "": ["40"]},
+        "audit": ["NEW.parquet"], "": ["250"]},
     "json_file": ["NEW.json"], "save": ["NEW.nc"], "resume": ["EARLIER"], "report": ["NEW.html"],
     "plot": ["NEW.svg"], "out": ["NEW.csv"], "fail_on": ["undetermined"],
     "max_regret_per_round": ["0"],
