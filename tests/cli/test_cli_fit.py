@@ -76,7 +76,8 @@ def test_json_has_the_fixed_keys(capsys, tmp_path):
     assert found["graph"]["never_win"] == ["d"]
     assert found["graph"]["weak_components"] == [["a", "b", "c", "d"]]
     assert found["graph"]["strong_components"] == [["a", "b", "c"], ["d"]]
-    assert list(found["diagnostics"]) == ["khat", "ess", "rhat_max", "ess_min", "divergences"]
+    assert list(found["diagnostics"]) == ["certified", "khat", "efficiency", "ess", "rhat_max",
+                                          "ess_min", "divergences"]  # fmt: skip
     assert found["diagnostics"]["khat"] < 0.7
     assert found["diagnostics"]["rhat_max"] is None
     for item in found["items"]:

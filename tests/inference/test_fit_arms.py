@@ -100,7 +100,7 @@ def test_families_are_chosen_and_said():
     stars = History(["a", "b", "a"], [5, 3, 4])
     tree = fit(stars, seed=1)
     assert tree.attrs["family"] == "finite"
-    assert "3 distinct values" in json.loads(tree.attrs["notices"])[0]
+    assert "3 distinct values" in json.loads(tree.attrs["notices"])[0]["text"]
     assert tree["posterior"]["level"].values.tolist() == [3.0, 4.0, 5.0]
     assert np.allclose(tree["posterior"]["probability"].sum("level"), 1)
     counts = History(["a"] * 30, np.arange(30))
