@@ -89,7 +89,7 @@ def test_rules_without_a_guarantee_are_found_out():
         {"drift": 0.05},
         {"batch": 4, "drift": 0.02, "offered": {"south": (100, 900)}},
     ],
-    ids=str,
+    ids=["batch", "delay", "random delay", "offered", "drift", "all"],
 )
 def test_sd_ts_stays_subjectively_fair_whatever_the_world_does(options):
     run = simulate(SDTS(), TRUTH, 1000, seed=3, **options)

@@ -183,7 +183,7 @@ def test_fair_sd_ts_bounds_by_hand():
 def test_unfair_rounds_of_plain_sd_ts():
     n = 39  # smallest with y = 1/4 - 1/(2(n+1)) > 0 and 4 exp(-2 n y^2) <= .05, by hand
     assert theory.unfair_rounds_end(2, 0.5, 0.1) == 4 * n * (n + 1)
-    assert theory.unfair_rounds_bound(3, 1, 0.5) == pytest.approx(240)
+    assert theory.unfair_rounds_bound(3, 10**6, 0.5) == pytest.approx(240 * (1 + math.log(10**6)))
     with pytest.raises(OptionError, match=r"excess=0\.6"):
         theory.unfair_rounds_bound(2, 10, 0.6)
 
@@ -213,6 +213,7 @@ def test_exponential_races_by_integration():
         assert theory.exponential_race_tv(1 / b) == pytest.approx(gap / 2, rel=1e-6)
     assert theory.exponential_race_tv(1.0) == 0
     assert theory.exponential_race_tv(1e300) == pytest.approx(1, abs=1e-12)
+    assert theory.exponential_race_tv([math.inf, 2.0]).tolist() == [1.0, 0.25]
     with pytest.raises(DataError, match="must be positive"):
         theory.exponential_race_tv([1.0, 0.0])
 
@@ -390,3 +391,20 @@ def test_the_last_unfair_round_by_trying_every_count():
                 break
             n += 1
         assert theory.unfair_rounds_end(k, e, delta) == 2 * k * n * (n + 1)
+
+
+@pytest.mark.parametrize("n_rounds", [0, 1, 10, 1000])
+def test_no_bound_exceeds_what_the_rounds_can_hold(n_rounds):
+    bounds = [
+        theory.sd_ts_regret_bound(5, n_rounds),
+        theory.sd_ts_regret_bound(2, n_rounds, [0.9, 0.1]),
+        theory.sd_ts_average_regret_bound(5, n_rounds),
+        *theory.fair_sd_ts_regret_bounds([0.1, 0.9], 1000, n_rounds),
+        theory.unfair_rounds_bound(3, n_rounds, 0.1),
+    ]
+    assert all(0 <= bound <= n_rounds for bound in bounds)
+
+
+def test_bounds_of_fewer_than_no_rounds_are_refused():
+    with pytest.raises(OptionError, match="n_rounds"):
+        theory.sd_ts_regret_bound(2, -1)

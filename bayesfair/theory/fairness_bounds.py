@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.errors import DataError
+from bayesfair.kernels.races import race_total_variation
 
 __all__ = [
     "exponential_race_tv",
@@ -104,7 +105,7 @@ def exponential_race_tv(ratio: ArrayLike) -> FloatArray:
     Parameters
     ----------
     ratio : array_like
-        b > 0, ratio of the worths; b and 1/b give the same.
+        b > 0, ratio of the worths; b and 1/b give the same; infinity gives 1.
 
     Notes
     -----
@@ -119,8 +120,4 @@ def exponential_race_tv(ratio: ArrayLike) -> FloatArray:
     b = np.asarray(ratio, dtype=np.float64)
     if np.any(~(b > 0)):
         raise DataError(f"ratio={ratio!r} must be positive.")
-    log_b = np.abs(np.log(b))
-    safe = np.where(log_b > 0, log_b, 1.0)
-    # log b / (b - 1), which tends to 1 at b = 1; TV = exp(-that) (1 - 1/b)
-    power = safe / np.expm1(np.minimum(safe, 700.0))
-    return np.asarray(np.where(log_b > 0, np.exp(-power) * -np.expm1(-safe), 0.0))
+    return race_total_variation(np.log(b))

@@ -97,12 +97,12 @@ def sum_of_tie_weights(theta: ArrayLike) -> float:
 def sd_ts_regret_bound(n_arms: int, n_rounds: int, theta: ArrayLike | None = None) -> float:
     r"""Return an upper bound on the expected fairness regret of SD_TS.
 
-    .. math:: R_T \le 2.06 \sqrt{H(\theta)\, k\, T\, (1 + \log T)}
+    .. math:: R_T \le \min(T,\; 2.06 \sqrt{H(\theta)\, k\, T\, (1 + \log T)})
 
     Parameters
     ----------
     n_arms, n_rounds : int
-        k, and T >= 1.
+        k, and T >= 0; the regret of a round is at most 1.
     theta : (k,) array, optional
         True means; without them H = k, the worst case.
 
@@ -116,13 +116,14 @@ def sd_ts_regret_bound(n_arms: int, n_rounds: int, theta: ArrayLike | None = Non
     39646
     """
     top = float(n_arms) if theta is None else sum_of_tie_weights(theta)
-    return 2.06 * math.sqrt(top * n_arms * n_rounds * (1 + math.log(n_rounds)))
+    rounds = _rounds(n_rounds)
+    return min(rounds, 2.06 * math.sqrt(top * n_arms * rounds * (1 + math.log(max(rounds, 1)))))
 
 
 def sd_ts_average_regret_bound(n_arms: int, n_rounds: int) -> float:
     r"""Return a bound on SD_TS's fairness regret averaged over theta ~ Beta(1/2, 1/2)^k.
 
-    .. math:: \sqrt{(1 - 2^{1-k})\, k\, T \log(1 + T/k)}
+    .. math:: \min(T,\; \sqrt{(1 - 2^{1-k})\, k\, T \log(1 + T/k)})
 
     Proved.
 
@@ -132,7 +133,8 @@ def sd_ts_average_regret_bound(n_arms: int, n_rounds: int) -> float:
     7564
     """
     share = 1 - 2.0 ** (1 - n_arms)
-    return math.sqrt(share * n_arms * n_rounds * math.log1p(n_rounds / n_arms))
+    rounds = _rounds(n_rounds)
+    return min(rounds, math.sqrt(share * n_arms * rounds * math.log1p(rounds / n_arms)))
 
 
 def regret_lower_bound(n_arms: int, n_rounds: int, *, sparse: bool = False) -> float:
@@ -249,12 +251,12 @@ def unfair_rounds_bound(n_arms: int, n_rounds: int, excess: float) -> float:
     r"""Return a bound on the expected number of rounds in which plain SD_TS is objectively unfair.
 
     Rounds up to T in which some :math:`|\pi_i-\pi_j| > |\theta_i-\theta_j| + e`: at most
-    :math:`20 k (1+\log T)/e^2`.
+    :math:`\min(T,\; 20 k (1+\log T)/e^2)`.
 
     Parameters
     ----------
     n_arms, n_rounds : int
-        k and T.
+        k, and T >= 0.
     excess : float
         e in (0, 1/2].
 
@@ -265,11 +267,12 @@ def unfair_rounds_bound(n_arms: int, n_rounds: int, excess: float) -> float:
 
     Examples
     --------
-    >>> round(unfair_rounds_bound(2, 10_000, 0.1))
-    40841
+    >>> round(unfair_rounds_bound(2, 100_000, 0.1))
+    50052
     """
     excess = check_in_range(excess, "excess", 0, 0.5, low_open=True)
-    return 20 * n_arms * (1 + math.log(n_rounds)) / excess**2
+    rounds = _rounds(n_rounds)
+    return min(rounds, 20 * n_arms * (1 + math.log(max(rounds, 1))) / excess**2)
 
 
 def unfair_rounds_end(n_arms: int, excess: float, delta: float) -> int:
@@ -299,6 +302,10 @@ def unfair_rounds_end(n_arms: int, excess: float, delta: float) -> int:
     excess = check_in_range(excess, "excess", 0, 0.5, low_open=True)
     n = round(union_with_prior_C(excess / 2, delta / 2, n_arms=n_arms)) + 1
     return 2 * n_arms * n * (n + 1)
+
+
+def _rounds(n_rounds: float) -> float:
+    return check_in_range(n_rounds, "n_rounds", 0, math.inf, high_open=True)
 
 
 def _means(theta: ArrayLike) -> FloatArray:
