@@ -41,7 +41,7 @@ def test_the_newest_first_log_is_refused_and_right_once_it_is_sorted(tmp_path):
         with pytest.raises(DataError, match=r"newest.csv runs backwards: 'created_at'") as caught:
             read(path)
         assert (caught.value.kind, caught.value.column) == ("order", "created_at")
-        assert "order='created_at'" in str(caught.value) and "--order" in str(caught.value)
+        assert "order='created_at'" in str(caught.value)
     audit = bf.audit(read_history(path, order="created_at"), eps1=1, seed=0)
     assert audit.regret.value == pytest.approx(0, abs=1e-15)
     wrong = bf.audit(read_history(path, order=False), seed=0)
