@@ -159,7 +159,7 @@ def test_json_keys_are_fixed_and_plain():
     ]  # fmt: skip
     ends = ["n_violating_rounds", "first_violating_round", "last_violating_round", "smallest_eps2"]
     assert list(out["subjective"]) == ["verdict", "question", *ends, "worst"]
-    assert list(out["objective"]) == ["verdict", "question", "probability_fair", *ends]
+    assert list(out["objective"]) == ["verdict", "question", "probability_fair", "converged", *ends]
     assert list(out["calibration"]) == [
         "subjective", "objective", "effective_sample_size", "max_weight", "mean_weight",
     ]  # fmt: skip
