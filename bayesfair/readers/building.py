@@ -446,7 +446,4 @@ def check_reading(tolerance: Any, offered_delimiter: Any) -> None:
     if tolerance is not None:
         check_in_range(tolerance, "probability_tolerance", 0.0, 0.5)
     if not isinstance(offered_delimiter, str) or not offered_delimiter:
-        raise OptionError(
-            f"offered_delimiter={offered_delimiter!r} must be text of one character or more, for "
-            "example '|'."
-        )
+        raise OptionError(f"offered_delimiter={offered_delimiter!r} must be text, such as '|'.")
