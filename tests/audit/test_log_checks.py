@@ -261,7 +261,8 @@ def test_keys_that_were_said_to_be_unique():
 @pytest.mark.parametrize("read", ["read_history", "scan_history"])
 @pytest.mark.parametrize("kind", ["text", "number", "time"])
 def test_keys_are_read_from_a_column(read, kind):
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
+
     log = in_leaves(11, n=120)
     ids = np.arange(120)
     ids[100] = 3

@@ -91,7 +91,8 @@ def test_z_is_the_same_from_parts_scans_resumed_and_saved_audits(tmp_path):
         table = {"arm": np.array(["a", "b"])[log["arm"]], "reward": log["reward"]}
         p = log["pi"][np.arange(2000), log["arm"]]
         table |= {"propensity": p} if chosen else {"p_a": log["pi"][:, 0], "p_b": log["pi"][:, 1]}
-        pd = pytest.importorskip("pandas")
+        import pandas as pd
+
         scan = bf.scan_history(pd.DataFrame(table), chunk_rounds=300)
         for other in (merged, bf.audit(scan, objective=False)):
             for name, check in expected.items():
@@ -181,7 +182,8 @@ def test_movement_of_p_best_is_traced_for_other_families(family):
 
 
 def test_a_rule_blind_to_a_context_gets_the_line_about_unused_columns():
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
+
     log = in_leaves(5, us=0.8, blind=True)
     table = pd.DataFrame({
         "ctx": np.array(["X", "Y"])[log["leaf"]], "arm": np.array(["a", "b"])[log["arm"]],
