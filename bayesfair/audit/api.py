@@ -307,8 +307,8 @@ def _summarise_log(data: Any, question: Question) -> tuple[Summary, list[str]]:
         notes += _same_log_again(question.prior.summary, first)
     if first.prior_counts is not None and start.n_rounds == 0:
         notes.append(
-            f"The log starts mid-run: {first.prior_counts.sum():g} outcomes from before it count "
-            "in the beliefs, not in its rounds."
+            f"The log starts mid-run: {first.prior_counts.sum():.12g} outcomes from before it "
+            "count in the beliefs, not in its rounds."
         )
     threads = n_threads()
     total: Summary | None = None

@@ -120,18 +120,20 @@ def _propensities(summary: Summary, check: Check) -> str:
 
 def _sticky(summary: Summary, check: Check) -> str:
     if (check.statistic or 0.0) > 0:
+        width = "narrow"
         what = "the arm of the round before is chosen again more often"
         cause = (
             "users keep the arm once drawn and their rounds stand together (sticky assignment), "
             "rows stand there twice, or rows are sorted by arm"
         )
     else:
+        width = "wide"
         what = "the arm of the round before is chosen again less often"
         cause = "arms are dealt out in turn, or in blocks that balance them"
     return (
         f"A choice depends on the one before: {what} than the logged probabilities say "
         f"({_number(check)}). Usual causes: {cause}. Such rounds are no separate draws, and "
-        "intervals and tests that take them for it are too narrow."
+        f"intervals that take them for it are too {width}."
     )
 
 

@@ -21,7 +21,7 @@ from bayesfair.checks import as_generator, listed
 from bayesfair.errors import OptionError
 from bayesfair.inference.contract import label_of
 from bayesfair.kernels.stream_state import ROUNDING
-from bayesfair.notices import unique
+from bayesfair.notices import Notice, unique
 from bayesfair.priors import describe_prior
 from bayesfair.rewards import Bernoulli, Rewards
 
@@ -55,10 +55,11 @@ def conclude(summary: Summary, question: Question, notes: list[str], data: Any) 
         unit = summary.resolution.unit
         if unit > tolerance:
             tolerance = unit + ROUNDING
-            notices.append(
+            notices.append(Notice(
                 f"The selection probabilities were logged to about {unit:.1g}; excesses up to that "
-                "are not counted as violations (tolerance= changes this)."
-            )
+                "are not counted as violations (tolerance= changes this).",
+                kind="resolution", column="tolerance", value=unit,
+            ))  # fmt: skip
     criterion = replace(question.criterion, tolerance=tolerance)
     question = replace(question, criterion=criterion)
     regret = objective = fitted = None
@@ -75,19 +76,28 @@ def conclude(summary: Summary, question: Question, notes: list[str], data: Any) 
         notices += more
         regret = objective.regret_estimate(rng, exact=question.truth is not None)
     else:
-        notices.append("The objective part was left out on request (objective=False).")
+        notices.append(Notice(
+            "The objective part was left out on request (objective=False).",
+            kind="no_objective", column="objective", value=False,
+        ))  # fmt: skip
     notices += verdict_findings(summary, criterion, objective)
     if objective is not None and objective.error > 1e-12:
-        notices.append(
+        notices.append(Notice(
             f"Objective regret per round comes from a histogram of the logged probabilities; its "
-            f"binning error is at most {objective.error:.1e}."
-        )
+            f"binning error is at most {objective.error:.1e}.",
+            kind="binning", value=objective.error,
+        ))  # fmt: skip
     if len(summary.arms) == 1:
-        notices.append("There is one arm only: no pair to compare, and P* is 1.")
+        notices.append(Notice(
+            "There is one arm only: no pair to compare, and P* is 1.", kind="one_arm", n=1
+        ))  # fmt: skip
     if not criterion.is_total_variation:
         from bayesfair.fairness import guarantee_note
 
-        notices.append(guarantee_note(criterion.divergence, criterion.reward_divergence))
+        notices.append(Notice(
+            guarantee_note(criterion.divergence, criterion.reward_divergence), kind="guarantee",
+            column="divergence", value=criterion.divergence,
+        ))  # fmt: skip
     model = question.model
     model_name = "truth" if question.truth is not None else (
         "conjugate" if model is None else label_of(model)
@@ -141,7 +151,14 @@ def _objective(
             raise OptionError(
                 f"truth has {rewards.n_arms} arms, the log has {k}: {listed(summary.arms)}."
             )
-        notices.append("The objective part is exact: it uses the known true rewards given.")
+        exact = {
+            "full": "is exact: it uses the known true rewards given.",
+            "chosen": "uses the known true rewards given; its regret is estimated, since only the "
+            "chosen arm's probability was logged.",
+            "none": "uses the known true rewards given; without probabilities there is a lower "
+            "limit of its regret alone.",
+        }[summary.selection]
+        notices.append(Notice(f"The objective part {exact}", kind="known_truth"))
         if question.truth.batch_shape:
             from bayesfair.audit.moving_truth import objective_by_round
 
@@ -152,10 +169,11 @@ def _objective(
         from bayesfair.audit.general import posterior_of_log
 
         rewards = posterior_of_log(data, summary.start, question.draws, rng, question.support)
-        notices.append(
+        notices.append(Notice(
             "The true rewards are drawn from the conjugate posterior of the whole log, not from "
-            "the model of the beliefs; model= chooses another."
-        )
+            "the model of the beliefs; model= chooses another.",
+            kind="posterior", column="model",
+        ))  # fmt: skip
     elif summary.start.family == "bernoulli":
         table = summary.end.posterior
         draws = rng.beta(table[:, 0], table[:, 1], size=(question.draws, k))

@@ -29,7 +29,9 @@ def believed_numbers(
         "verdict": verdict,
         "smallest_eps2": low,
         "smallest_eps2_upper": high,
-        "worst": {"round": t, "item": items[i], "item_other": items[j]} if excess > 0 else None,
+        "worst": {"round": t, "item": items[i], "item_other": items[j]}
+        if excess > criterion.tolerance
+        else None,
         "first_violating_round": int(law.start[over[0]]) if over.size else None,
         "last_violating_round": int(law.stop[over[-1]]) - 1 if over.size else None,
         "n_violating_rounds": int(law.length[over].sum()),

@@ -40,7 +40,7 @@ def render(audit: dict[str, Any]) -> str:
         "chosen": "only the left item's probability logged",
     }[log["selection"]]
     some = "" if log["n_judged"] == log["n_rounds"] else f" ({log['n_judged']} of them judged)"
-    skipped = f", {log['n_skipped']} rows left out" if log["n_skipped"] else ""
+    skipped = f", {counted(log['n_skipped'], 'row')} left out" if log["n_skipped"] else ""
     lines = [
         f"Audit of who is compared, {log['source']}",
         f"  {counted(log['n_rounds'], 'duel')}{some} of {log['n_items']} items, {logged}{skipped}",
@@ -60,7 +60,7 @@ def render(audit: dict[str, Any]) -> str:
         *_items(audit),
         "",
         _worths(criterion),
-        "Rewards behind worths: exponential races. Intervals are equal-tailed 95 % intervals.",
+        " ".join(["Rewards behind worths: exponential races.", *_interval_words(audit)]),
     ]
     if audit["notices"]:
         lines += ["", "Notices"]
@@ -156,13 +156,25 @@ def _smooth(audit: dict[str, Any]) -> list[str]:
             f"{worst['item_other']!r}"
         )
     eps2, pair = objective["smallest_eps2"], objective["worst"]
+    exact = logged and audit["criterion"]["model"] == "truth"
+    limits = "" if exact else f" [{number(eps2['lower'])}, {number(eps2['upper'])}]"
     lines += [
-        f"  {QUESTIONS['objective']:<32} it needs eps2 = {number(eps2['mean'])} "
-        f"[{number(eps2['lower'])}, {number(eps2['upper'])}]",
+        f"  {QUESTIONS['objective']:<32} it needs eps2 = {number(eps2['mean'])}{limits}",
         f"  {'pair furthest from its bound':<32} {pair['item']!r} and {pair['item_other']!r}: "
         f"{'chances' if logged else 'shares'} up to {number(pair['gap'])} apart",
     ]
     return lines
+
+
+def _interval_words(audit: dict[str, Any]) -> list[str]:
+    """Return what the intervals of the report are; nothing where there are none."""
+    selection, known = audit["log"]["selection"], audit["criterion"]["model"] == "truth"
+    found = [] if known else ["equal-tailed over the draws of the worths"]
+    if selection == "chosen":
+        found.append("normal ones of a mean for the estimated regret")
+    if selection != "full":
+        found.append("simultaneous ones (Clopper-Pearson) for shares in windows")
+    return [f"Intervals hold 95 %: {', '.join(found)}."] if found else []
 
 
 def _calibration(audit: dict[str, Any]) -> list[str]:

@@ -170,7 +170,7 @@ def _check_ties(rounds: DuelRounds, model: str | None) -> None:
     n = rounds.comparisons.n_ties
     if n and model in ("bradley_terry", "plackett_luce"):
         raise OptionError(
-            f"{n:g} of {rounds.comparisons.n_comparisons:g} duels are ties, for which model="
+            f"{n:.12g} of {rounds.comparisons.n_comparisons:.12g} duels are ties, for which model="
             f"{model!r} has no term: leave model= out or take 'davidson'. In Python, "
             "fit=bayesfair.fit(duels, ties='drop') leaves ties out of the worths.",
             kind="ties",

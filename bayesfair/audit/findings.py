@@ -21,28 +21,33 @@ _ENOUGH_ROUNDS = 100
 _MOSTLY = 0.5  # of the regret
 
 
-def log_findings(summary: Summary) -> list[str]:
+def log_findings(summary: Summary) -> list[Notice]:
     """Return the notices that follow from an audited log, most important first."""
     found = [*_selection_findings(summary), *check_findings(summary), *_belief_findings(summary)]
     tie = _tie_sentence(summary)
     return [*found, *([tie] if tie else []), *_gaps(summary), *unused_findings(summary)]
 
 
-def _gaps(summary: Summary) -> list[str]:
+def _gaps(summary: Summary) -> list[Notice]:
     """Give the reason of values that cannot be had."""
     sums, arms, found = summary.sums, summary.arms, []
     if summary.selection == "full" and len(arms) > 1 and sums.n_rounds and _no_pair(summary):
-        found.append(
+        found.append(Notice(
             "In no round were two arms on offer: there is no pair to compare, and smooth fairness "
-            "holds for want of one."
-        )
+            "holds for want of one.",
+            kind="no_pair", n=sums.n_rounds,
+        ))  # fmt: skip
     unseen = np.flatnonzero(sums.plays - sums.n_unobserved == 0)
     if unseen.size:
-        found.append(
-            f"No reward was observed of {counted(unseen.size, 'arm')} "
-            f"({listed([arms[i] for i in unseen], 3)}): the mean reward is not known, and P* rests "
-            "on the prior."
-        )
+        what = f"{counted(unseen.size, 'arm')} ({listed([arms[i] for i in unseen], 3)})"
+        found.append(Notice(
+            f"No reward was observed of {what}: the mean reward is not known, and P* rests on the "
+            "prior."
+            if summary.n_rounds == sums.n_rounds else
+            f"In the rounds that are judged no reward was observed of {what}: the mean reward "
+            "there is not known.",
+            kind="no_reward", n=int(unseen.size),
+        ))  # fmt: skip
     return found
 
 
@@ -53,50 +58,60 @@ def _no_pair(summary: Summary) -> bool:
     )
 
 
-def _selection_findings(summary: Summary) -> list[str]:
+def _selection_findings(summary: Summary) -> list[Notice]:
     sums = summary.sums
     if summary.selection == "chosen":
-        return [
+        return [Notice(
             "Only the chosen arm's probability was logged: smooth fairness compares pairs of arms "
-            "within a round and cannot be audited; fairness regret is estimated, without bias."
-        ]
+            "within a round and cannot be audited; fairness regret is estimated, without bias if "
+            "the choices were drawn with these probabilities.",
+            kind="chosen_only",
+        )]  # fmt: skip
     if summary.selection == "none":
         distance, noise = share_distance(sums.p_best / max(sums.n_rounds, 1), sums.plays)
         if not sums.n_rounds:
             return []
         return [
-            "No selection probabilities were logged. What follows tests the frequencies of the "
-            "choices, not the rule that made them; no inverse-probability estimate is possible.",
-            f"The shares of the choices lie at total variation {distance:.4f} from mean P*. By "
-            "convexity this bounds the mean fairness regret from below, up to sampling noise; at "
-            f"95 % confidence the bound is {max(distance - noise, 0.0):.4f}.",
+            Notice(
+                "No selection probabilities were logged, or none were read. What follows tests the "
+                "frequencies of the choices, not the rule that made them; no inverse-probability "
+                "estimate is possible.",
+                kind="no_probabilities",
+            ),
+            Notice(
+                f"The shares of the choices lie at total variation {distance:.4f} from mean P*. By "
+                "convexity this bounds the mean fairness regret from below, up to sampling noise; "
+                f"at 95 % confidence the bound is {max(distance - noise, 0.0):.4f}.",
+                kind="share_distance",
+                value=distance,
+            ),
         ]
     return []
 
 
-def _belief_findings(summary: Summary) -> list[str]:
+def _belief_findings(summary: Summary) -> list[Notice]:
     sums = summary.sums
-    found: list[str] = []
+    found: list[Notice] = []
     if summary.selection == "full" and sums.n_moved:
         found.append(Notice(
             f"In {sums.n_moved} of {sums.n_still} rounds without new information the selection "
-            "probabilities changed all the same: the rule uses a context or the time, or learns "
-            "from something else. Each round is still held against the beliefs from the logged "
-            "rewards; fairness given the context is not tested.",
+            "probabilities changed all the same: the rule uses a context or the time, learns from "
+            "something else, or computes them with noise. Each round is still held against the "
+            "beliefs from the logged rewards; fairness given the context is not tested.",
             kind="context", n=sums.n_moved,
         ))  # fmt: skip
     several = len(summary.arms) > 1 and sums.n_rounds > 1 and not _no_pair(summary)
     if summary.selection == "full" and several and summary.resolution.values:
         if is_steady(summary).all() and len(summary.resolution.values) <= len(summary.arms):
             found.append(Notice(
-                "The selection probabilities never change: the rule does not learn from rewards. "
-                "Its smooth fairness is tested against beliefs that it does not use.",
+                "The selection probabilities never change: in this log the rule does not learn "
+                "from rewards. Its smooth fairness is tested against beliefs that it does not use.",
                 kind="constant_rule",
             ))  # fmt: skip
     return found
 
 
-def _tie_sentence(summary: Summary) -> str | None:
+def _tie_sentence(summary: Summary) -> Notice | None:
     """Say that most rounds are ties where that is why the regret is large, and how far.
 
     Whether it is why is asked of the log: the regret of the same rule, were the observed mean
@@ -128,11 +143,14 @@ def _tie_sentence(summary: Summary) -> str | None:
         if rest >= 0.005
         else ""
     )
-    return (
+    return Notice(
         f"Most rounds are ties: at the observed mean rewards all arms would pay 0 in "
         f"{100 * ties:.0f} % of the rounds ({100 * believed:.0f} % under the beliefs, on average). "
         f"A tie is split evenly, which keeps P* spread over all {k} arms, while the rule "
         f"concentrates (the chosen arm's mean probability is {focus:.3f}, as with {1 / focus:.1f} "
         f"equal arms). Were the observed means the true ones, the same choices would have a "
-        f"fairness regret of {found[0]:.2f} per round (under the beliefs {regret:.2f}){beliefs}."
+        f"fairness regret of {found[0]:.2f} per round (under the beliefs {regret:.2f}){beliefs}.",
+        kind="ties",
+        value=ties,
+        n=n,
     )

@@ -59,6 +59,7 @@ def audit_numbers(audit: Audit) -> dict[str, Any]:
             "family": settings.family,
             "model": settings.model,
             "prior": settings.prior,
+            "beliefs_model": settings.beliefs_model or "conjugate",
             "missing": summary.missing,
             "seed": settings.seed,
             "draws": settings.draws,

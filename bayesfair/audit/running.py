@@ -238,7 +238,7 @@ def _with_earlier_outcomes(
     start: AuditState = state if state is prior else prior.summary.start
     if start.n_rounds:
         return state, (
-            f"{part.source} has outcomes from before the log ({counts.sum():g} of them); they "
+            f"{part.source} has outcomes from before the log ({counts.sum():.12g} of them); they "
             "belong to its first part and were not counted again."
         )
     began = start.counts
@@ -248,8 +248,8 @@ def _with_earlier_outcomes(
     if not np.allclose(counts, began, rtol=1e-9, atol=1e-9):
         raise DataError(
             "outcomes before the log belong to its first part; the audit that this one continues "
-            f"began with {began.sum():g} of them, {part.source} has {counts.sum():g} others. Read "
-            "it without prior=, or audit the whole log again."
+            f"began with {began.sum():.12g} of them, {part.source} has {counts.sum():.12g} others. "
+            "Read it without prior=, or audit the whole log again."
         )
     return state, None
 

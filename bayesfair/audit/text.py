@@ -21,8 +21,10 @@ __all__ = [
     "divergence_words",
     "group_columns",
     "hangs_words",
+    "interval_words",
     "log_words",
     "number",
+    "prior_title",
     "render",
     "render_group",
     "sensitivity_lines",
@@ -40,8 +42,9 @@ _MEANINGS = (
     "divergence of two arms' probabilities in a round, less eps1 times that of their rewards."
 )
 _GROUP_MEANINGS = (
-    "regret/round: subjective fairness regret; ESS: effective size of its weights, where only the "
-    "chosen arm's probability was logged."
+    "regret/round: subjective fairness regret; ESS: effective size of the weights P*_a/pi_a, a "
+    "check of the logged probabilities that the regret does not use, where only the chosen arm's "
+    "probability was logged."
 )
 
 
@@ -113,7 +116,7 @@ def render(audit: dict[str, Any]) -> str:
     tested = check_line(audit["checks"])
     foot = [
         *([tested] if tested else []),
-        f"Prior: {criterion['prior']}. Intervals are equal-tailed 95 % intervals.",
+        " ".join([f"{prior_title(criterion)}: {criterion['prior']}.", *interval_words(audit)]),
         *textwrap.wrap(_MEANINGS, min(_columns(), 90)),
     ]
     lines = [
@@ -140,8 +143,12 @@ def log_words(log: dict[str, Any]) -> str:
             "chosen": "only the chosen arm's probability logged",
             "none": "no probabilities logged",
         }[log["selection"]]
-        + (f", {log['n_unobserved']} rewards not observed" if log["n_unobserved"] else "")
-        + (f", {log['n_skipped']} rows left out" if log["n_skipped"] else "")
+        + (
+            f", {counted(log['n_unobserved'], 'reward')} not observed"
+            if log["n_unobserved"]
+            else ""
+        )
+        + (f", {counted(log['n_skipped'], 'row')} left out" if log["n_skipped"] else "")
     )
 
 
@@ -157,6 +164,24 @@ def asked(criterion: dict[str, Any]) -> str:
         f"(eps1 = {criterion['eps1']:g}, eps2 = {criterion['eps2']:g}, "
         f"delta = {criterion['delta']:g}, {divergence_words(criterion)})"
     )
+
+
+def prior_title(criterion: dict[str, Any]) -> str:
+    """Return whose prior is printed: with a model of the true rewards that of the beliefs alone."""
+    shared = criterion["model"] in (None, "truth", "conjugate")
+    return "Prior" if shared else "Prior of the beliefs"
+
+
+def interval_words(audit: dict[str, Any]) -> list[str]:
+    """Return what the intervals of a report are; nothing where there are none."""
+    model, selection = audit["criterion"]["model"], audit["log"]["selection"]
+    drawn = audit["objective"] is not None and model != "truth"
+    found = ["equal-tailed over the draws of the true rewards"] if drawn else []
+    if selection == "chosen":
+        found.append("normal ones of a mean for the estimated regret")
+    elif selection == "none":
+        found.append("Wilson's for shares")
+    return [f"Intervals hold 95 %: {', '.join(found)}."] if found else []
 
 
 def divergence_words(criterion: dict[str, Any]) -> str:
@@ -204,9 +229,11 @@ def _smooth_lines(audit: dict[str, Any]) -> list[str]:
         )
     if objective is not None and objective["smallest_eps2"] is not None:
         eps2 = objective["smallest_eps2"]
+        known = audit["criterion"]["model"] == "truth"
+        limits = "" if known else f" [{number(eps2['lower'])}, {number(eps2['upper'])}]"
         lines.append(
             f"  {QUESTIONS['objective'] + _posterior(audit):<36} it needs eps2 = "
-            f"{number(eps2['mean'])} [{number(eps2['lower'])}, {number(eps2['upper'])}]"
+            f"{number(eps2['mean'])}{limits}"
         )
     shown = [f for f in audit["frontier"] if f["eps1"] in (0, 0.5, 1, 2) or f["eps1"] == eps1]
     if shown and shown[0]["subjective"] is not None:
@@ -227,7 +254,7 @@ def _calibration_lines(audit: dict[str, Any]) -> list[str]:
         part = calibration[name]
         if part["regret_per_round"] is None:
             if part["lower"] is not None:
-                lines.append(f"  {title:<36} at least {number(part['lower'])} per round")
+                lines.append(f"  {title:<36} at least {number(part['lower'])} per round (95 %)")
             continue
         text = f"  {title:<36} {number(part['regret_per_round'])} per round"
         if not part["exact"]:
@@ -235,7 +262,7 @@ def _calibration_lines(audit: dict[str, Any]) -> list[str]:
         lines.append(f"{text}, {number(part['regret_total'])} in total")
     if calibration["effective_sample_size"] is not None and audit["log"]["selection"] == "chosen":
         lines.append(
-            f"  weights P*_a/pi_a: effective sample size "
+            f"  check of the probabilities, weights P*_a/pi_a: effective sample size "
             f"{number(calibration['effective_sample_size'], 1)}, mean "
             f"{number(calibration['mean_weight'])}, largest {number(calibration['max_weight'], 1)}"
         )
@@ -409,13 +436,15 @@ def render_group(group: dict[str, Any]) -> str:
         ),
         *table(["group", *(name for name, _ in columns)], rows),
         "",
-        *_fitted([f"Prior: {criterion['prior']}."]),
+        *_fitted([f"{prior_title(criterion)}: {criterion['prior']}."]),
         *textwrap.wrap(_GROUP_MEANINGS, min(_columns(), 90)),
     ]
     if runs["n"]:
         share, lower, upper = (number(runs[name]) for name in ("share", "lower", "upper"))
-        unfair = f"{runs['n_violating']} of {runs['n']} runs are unfair"
-        lines += _fitted([f"{unfair}: share {share} [{lower}, {upper}]"])
+        unfair = f"{runs['n_violating']} of {runs['n']} logs that can be audited are unfair"
+        lines += _fitted(
+            [f"{unfair}: share {share} [{lower}, {upper}] if they are runs of one rule"]
+        )
     asked_prior = {g: a for g, a in group["groups"].items() if "prior_sensitivity" in a}
     if asked_prior:
         lines += ["", "Sensitivity to the prior (numbers: --json)"]

@@ -81,10 +81,12 @@ def _cannot_fail(summary: Summary, criterion: Criterion) -> list[Notice]:
     if not several or largest > criterion.allowed:
         return []
     regret = summary.regret.total / summary.sums.n_rounds
+    differences = ("total_variation", "wasserstein")  # of two-outcome laws: of their probabilities
+    unit = "" if criterion.divergence in differences else f" ({criterion.divergence})"
     return [
         Notice(
             "This criterion cannot fail here: in no round do the selection probabilities of two "
-            f"arms on offer differ by more than {largest:.4g}, and eps2 = {criterion.eps2:g} "
+            f"arms on offer differ by more than {largest:.4g}{unit}, and eps2 = {criterion.eps2:g} "
             "allows that even to arms with the same rewards. The verdict does not tell how the "
             f"chances follow the rewards; the fairness regret, {regret:.4f} per round, does.",
             kind="cannot_fail",

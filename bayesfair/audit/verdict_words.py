@@ -62,24 +62,33 @@ def regret_words(audit: dict[str, Any]) -> str:
     Under the beliefs, or under the true rewards where these alone are judged.
     """
     if "groups" in audit:
-        parts = [_regret(one) for one in audit["groups"].values()]
-        lowest = [p["lower"] if p["regret_per_round"] is None else p["regret_per_round"]
-                  for p in parts]  # fmt: skip
-        known = [value for value in lowest if value is not None]
-        if not known:
-            return "fairness regret not known"
-        span = number(min(known))
-        if len(parts) > 1 and number(max(known)) != span:
-            span += f" to {number(max(known))}"
-        return f"fairness regret {span} per round"
+        return _regret_of_groups([_regret(one) for one in audit["groups"].values()])
     part = _regret(audit)
     if part["regret_per_round"] is None:
         if part["lower"] is None:
             return "fairness regret not known"
-        return f"fairness regret at least {number(part['lower'])} per round"
+        return f"fairness regret at least {number(part['lower'])} per round (95 %)"
     upper = 1 if part["upper"] is None else part["upper"]  # it is a probability
     interval = "" if part["exact"] else f" [{number(part['lower'])}, {number(upper)}]"
     return f"fairness regret {number(part['regret_per_round'])}{interval} per round"
+
+
+def _regret_of_groups(parts: list[dict[str, Any]]) -> str:
+    """Return from where to where the regret goes; lower limits are told apart from values."""
+    values = [p["regret_per_round"] for p in parts if p["regret_per_round"] is not None]
+    limits = [p["lower"] for p in parts if p["regret_per_round"] is None and p["lower"] is not None]
+    if not values + limits:
+        return "fairness regret not known"
+
+    def span(found: list[float]) -> str:
+        low, high = number(min(found)), number(max(found))
+        return low if low == high else f"{low} to {high}"
+
+    said = [f"{span(values)} per round"] if values else []
+    said += [f"at least {span(limits)} per round (95 %)"] if limits else []
+    lacking = len(parts) - len(values) - len(limits)
+    said += [f"not known of {counted(lacking, 'log')}"] if lacking else []
+    return f"fairness regret {'; '.join(said)}"
 
 
 def _regret(audit: dict[str, Any]) -> dict[str, Any]:
@@ -134,21 +143,23 @@ def question_words(audit: dict[str, Any], name: str, unit: str = "round") -> str
     probability = f"probability fair {number(part['probability_fair'])}"
     if not part.get("converged", True):
         return f"{verdict}: the draws did not converge ({probability} among them); see the notices"
-    if first is None:
+    if not found["mean"]:
         return f"{verdict} {_exactly(0, None, None, n, begin, unit)}: {probability}"
     return f"{verdict}: {probability}; {_about(found, first, last, n, begin, unit)}"
 
 
 def _about(
-    found: dict[str, Any], first: dict[str, float], last: dict[str, float], n: int, begin: int,
-    unit: str,
+    found: dict[str, Any], first: dict[str, float] | None, last: dict[str, float] | None, n: int,
+    begin: int, unit: str,
 ) -> str:  # fmt: skip
     """Say in about how many of ``n`` rounds, with 95 % intervals, and whether they have ended."""
     about = f"{_whole(found['mean'])}{_range(found)}"
     said = "violate" if found["exact"] else "violate (estimated)"
+    if first is None or last is None:  # none of the rounds that were looked at
+        return f"{about} of {counted(n, unit)} {said}"
     until = int(last["upper"]) + 1 - begin
     if until <= _NOT_SINCE * n:
-        return f"{about} of the first {counted(until, unit)} {said}, not once since"
+        return f"{about} of the first {counted(until, unit)} {said}, not once since (97.5 %)"
     return (
         f"{about} of {counted(n, unit)} {said}, the first in {unit} "
         f"{first['mean']:.0f}{_range(first)}, the last in {unit} "

@@ -198,11 +198,11 @@ def _checks(tree: Any, comparisons: Any, seed: int) -> list[str]:
     for name, count in zip(hangs["comparison"].values, hangs["flip_removed"].values, strict=True):
         if count:
             removed[str(name)] = removed.get(str(name), 0.0) + float(count)
-    few = [f"{count:g} x {name}" for name, count in removed.items()]
+    few = [f"{count:.12g} x {name}" for name, count in removed.items()]
     more = f" and {len(few) - 4} more kinds" if len(few) > 4 else ""
     return [
         *sentences,
-        f"Check: without {n:g} of {tree.attrs['n_comparisons']:g} comparisons "
+        f"Check: without {n:.12g} of {tree.attrs['n_comparisons']:.12g} comparisons "
         f"({100 * float(hangs['flip_share']):.2g} %) {hangs.attrs['flip_to']!r} would have the "
         f"highest worth instead of {leader!r}: {'; '.join(few[:4])}{more}.",
     ]
@@ -296,7 +296,7 @@ def render_fit(
             "no data" if none else f"{at['rank_shared']:.0f}",
             "-" if none else f"{at['tier']}",
             number(row["n"], 1),
-            f"{at['n_wins']:g}",
+            f"{at['n_wins']:.12g}",
             number(row["worth"]["mean"]),
             f"[{number(row['worth']['lower'])}, {number(row['worth']['upper'])}]",
             f"{row['log_worth']['mean']:.3f}",
@@ -322,13 +322,13 @@ def render_fit(
             f"{found['ess_min']:.0f}, {found['divergences']} divergences)"
         )
     ties = {"none": "", "model": ", ties modelled", "half": ", ties as half a win each",
-            "drop": f", {numbers['n_ties_left_out'] or 0:g} ties left out",
+            "drop": f", {numbers['n_ties_left_out'] or 0:.12g} ties left out",
             "average": ", ties averaged over their orders"}  # fmt: skip
     partial = {"subset": ", unranked items were not on offer",
                "top": ", unranked items rank below"}  # fmt: skip
     lines = [
         f"{numbers['model']} fit of {comparisons.source}",
-        f"  {numbers['n_comparisons']:g} {comparisons.kind} of {comparisons.n_items} items"
+        f"  {numbers['n_comparisons']:.12g} {comparisons.kind} of {comparisons.n_items} items"
         f"{ties.get(numbers['ties'], '')}{partial.get(comparisons.partial or '', '')}",
         f"  method: {method}",
         f"  prior: {numbers['prior']}",
@@ -365,7 +365,10 @@ def _extras(tree: Any, posterior: bool) -> list[str]:
 
     group = tree["posterior" if posterior else "mode"].to_dataset()
     lines = []
-    names = {"order_effect": "order effect (log-odds)", "log_tie": "log tie parameter"}
+    scale = (
+        "on the scale of log-worths, probit" if tree.attrs["model"] == "thurstone" else "log-odds"
+    )
+    names = {"order_effect": f"order effect ({scale})", "log_tie": "log tie parameter"}
     for name, title in names.items():
         if name not in group:
             continue

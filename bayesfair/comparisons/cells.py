@@ -154,8 +154,8 @@ class ComparisonCells:
             )
         if ties == "refuse" and self.n_ties:
             raise OptionError(
-                f"{self.n_ties:g} of {self.n_comparisons:g} duels are ties, for which this model "
-                'has no term. Use model="davidson", or say ties="half" (half a win each) or '
+                f"{self.n_ties:.12g} of {self.n_comparisons:.12g} duels are ties, for which this "
+                'model has no term. Use model="davidson", or say ties="half" (half a win each) or '
                 'ties="drop".'
             )
         used = self.used
@@ -298,8 +298,8 @@ class ComparisonCells:
 
     def __repr__(self) -> str:
         n = self.n_comparisons
-        parts = [f"{n:g} {self.kind} of {self.n_items} items {listed(self.items, 5)}"]
-        parts += [f"{self.n_ties:g} ties"] if self.n_ties else []
+        parts = [f"{n:.12g} {self.kind} of {self.n_items} items {listed(self.items, 5)}"]
+        parts += [f"{self.n_ties:.12g} ties"] if self.n_ties else []
         parts += [f"partial={self.partial!r}"] if self.partial else []
         parts.append(f"{len(self.count)} unique")
         parts += [f"{len(self.notices)} notices"] if self.notices else []

@@ -26,7 +26,7 @@ class Connectivity:
     never_lose, never_win, no_data : tuple of str
         Compared items without a loss, without a win (ties apart), and items never compared.
     tie_links : tuple of tuples of str
-        The weak components that would be left without ties, if these are more.
+        What weak components that hang together by ties alone would fall into without them.
     island : (k,) array of int
         Weak component of each item, -1 = no data. Items on different islands are compared by the
         prior alone.
@@ -60,23 +60,33 @@ class Connectivity:
                 f"{parts}{rest}. Between islands only the prior speaks."
             )
         if self.tie_links:
+            more = len(self.tie_links) - 4
+            rest = f"; and {more} more" if more > 0 else ""
             found.append(
                 f"Ties are the only link between {len(self.tie_links)} groups: "
-                f"{'; '.join(listed(part, 4) for part in self.tie_links[:4])}."
+                f"{'; '.join(listed(part, 4) for part in self.tie_links[:4])}{rest}."
             )
         if self.never_lose:
             found.append(f"Never lost: {listed(self.never_lose)}.")
         if self.never_win:
             found.append(f"Never won: {listed(self.never_win)}.")
-        if len(self.strong_components) > 1:
+        one_way = self._linked_one_way()
+        if one_way:
+            within = "" if len(self.weak_components) == 1 else " within islands"
             found.append(
-                f"Wins and losses link the items in {len(self.strong_components)} groups one way "
-                "only, so the worths between groups have no maximum-likelihood estimate."
+                f"Wins and losses link {one_way} groups of items{within} one way only, so the "
+                "worths between them have no maximum-likelihood estimate."
             )
         return tuple(found) or (
-            "Every item is linked to every other by wins in both directions: all worths can be "
-            "estimated.",
+            "Every item is linked to every other by wins in both directions (a tie counts as "
+            "both): all worths can be estimated.",
         )
+
+    def _linked_one_way(self) -> int:
+        """Return how many groups are linked to another of their island, all of them one way."""
+        island = {item: i for i, part in enumerate(self.weak_components) for item in part}
+        groups = [island[part[0]] for part in self.strong_components]
+        return sum(groups.count(i) for i in set(groups) if groups.count(i) > 1)
 
 
 def _named(
@@ -108,6 +118,7 @@ def connectivity_of(
     seen = ~parts.no_data
     weak = _named(parts.weak, items, seen)
     without = _named(parts.weak_without_ties, items, seen)
+    whole = set(weak)
 
     def where(flags: NDArray[np.bool_]) -> tuple[str, ...]:
         return tuple(items[i] for i in np.flatnonzero(flags).tolist())
@@ -118,6 +129,6 @@ def connectivity_of(
         never_lose=where(parts.never_lose),
         never_win=where(parts.never_win),
         no_data=where(parts.no_data),
-        tie_links=without if len(without) > len(weak) else (),
+        tie_links=tuple(part for part in without if part not in whole),
         island=np.where(seen, parts.weak, np.int32(-1)),
     )

@@ -190,8 +190,8 @@ class ComparisonCopies(ComparisonCells):
         if self.kind != "duels" or not n:
             return self
         note = Notice(
-            f"{n:g} of {self.n_comparisons:g} duels {'is a tie' if n == 1 else 'are ties'}; left "
-            "out on request, they count nowhere.",
+            f"{n:.12g} of {self.n_comparisons:.12g} duels {'is a tie' if n == 1 else 'are ties'}; "
+            "left out on request, they count nowhere.",
             kind="ties_left_out",
             n=n,
         )

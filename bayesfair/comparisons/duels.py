@@ -127,7 +127,7 @@ def drop_self(n: float, example: str) -> list[str]:
     if not n:
         return []
     note = (
-        f"{n:g} comparisons of an item with itself (such as {example!r}) were dropped: they say "
+        f"{n:.12g} comparisons of an item with itself (such as {example!r}) were dropped: they say "
         "nothing about worths."
     )
     warnings.warn(note, BayesfairWarning, stacklevel=5)

@@ -151,7 +151,7 @@ def checked_weight(
     if values.sum() > _EXACT:
         i = int(np.argmax(values))
         raise DataError(
-            f"{source.called(name)} sums to {values.sum():g}, more than can be counted exactly "
+            f"{source.called(name)} sums to {values.sum():.12g}, more than can be counted exactly "
             f"(2^53); the largest is {values[i]:g} in {source.where(i)}. Give smaller ones.",
             kind="bad_number",
             row=source.line(i),

@@ -56,7 +56,9 @@ def require_maximum(
         for text, names in apart.items():
             if names:
                 reasons.append(f"{listed(names)} {text}")
-        left_out = f"{ties_left_out:g} {'tie was' if ties_left_out == 1 else 'ties were'} left out"
+        left_out = (
+            f"{ties_left_out:.12g} {'tie was' if ties_left_out == 1 else 'ties were'} left out"
+        )
         without = f" ({left_out} on request)" if ties_left_out else ""
         raise DataError(
             f"no maximum-likelihood estimate exists{without}: {'; '.join(reasons)}. {_REMEDY}",

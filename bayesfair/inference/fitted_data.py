@@ -41,8 +41,8 @@ def fitted_data(tree: xr.DataTree, comparisons: Comparisons) -> Comparisons:
     n = float(attrs["n_comparisons"])
     if items != set(used.items) or n != float(used.n_comparisons):
         raise OptionError(
-            f"the fit saw {n:g} comparisons of {counted(len(items), 'item')}, these are "
-            f"{used.n_comparisons:g} of {used.n_items}. Give the fitted data.",
+            f"the fit saw {n:.12g} comparisons of {counted(len(items), 'item')}, these are "
+            f"{used.n_comparisons:.12g} of {used.n_items}. Give the fitted data.",
             kind="other_data",
             column="comparisons",
         )

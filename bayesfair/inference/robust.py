@@ -218,8 +218,8 @@ def robust_of(comparisons: Comparisons, problem: Problem, theta: FloatArray) -> 
     if power > _LARGEST:
         raise DataError(
             f"there is no posterior here: {_said(reasons)}, which is no likelihood, and the "
-            f"{total:g} comparisons leave too little to judge its uncertainty by. Use a model of "
-            "ties (davidson) or weights that count comparisons.",
+            f"{total:.12g} comparisons leave too little to judge its uncertainty by. Use a model "
+            "of ties (davidson) or weights that count comparisons.",
             kind="no_likelihood",
             value=None if not np.isfinite(power) else power,
             source=comparisons.source,

@@ -58,7 +58,7 @@ def replicated_wins(
         size = float(comparisons.count @ np.diff(comparisons.start))
         if size > _MOST:
             raise DataError(
-                f"{comparisons.n_comparisons:g} {comparisons.kind} hold {size:.3g} places, too "
+                f"{comparisons.n_comparisons:.12g} {comparisons.kind} hold {size:.3g} places, too "
                 f"many to draw again (up to {_MOST:g}). Check a part of them.",
                 kind="too_large",
                 value=size,

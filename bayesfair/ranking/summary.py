@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesfair.comparisons import Comparisons
 from bayesfair.inference.fitted_data import fitted_data
-from bayesfair.notices import notices_from_json, unique
+from bayesfair.notices import Notice, notices_from_json, unique
 from bayesfair.ranking.table import Z95, rank_table
 
 if TYPE_CHECKING:
@@ -139,17 +139,22 @@ def _notices(tree: xr.DataTree, comparisons: Comparisons, anchor: str | None) ->
     known = set(notices)
     notices += [text for text in links.sentences() if text not in known and not links.mle_exists]
     if links.no_data:
-        notices.append("Items without data have no rank: their worth is the prior's.")
+        notices.append(Notice(
+            "Items without data have no rank: their worth is the prior's.",
+            kind="no_data", n=len(links.no_data),
+        ))  # fmt: skip
     if "posterior" not in tree.children:
-        notices.append(
+        notices.append(Notice(
             "Maximum likelihood: mean is the estimate, sd its standard error, intervals are normal "
-            "approximations. There is no posterior, so p_rank1 and ranks have no value."
-        )
+            "approximations. There is no posterior, so p_rank1 and ranks have no value.",
+            kind="maximum_likelihood",
+        ))  # fmt: skip
     if anchor is not None:
-        notices.append(
+        notices.append(Notice(
             f"Log-worths are shown relative to {anchor!r} at 0; gaps and widths of intervals are "
-            "those of the sum-to-zero scale."
-        )
+            "those of the sum-to-zero scale.",
+            kind="anchor", column="anchor", value=anchor,
+        ))  # fmt: skip
     return notices
 
 

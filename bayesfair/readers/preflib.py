@@ -127,8 +127,8 @@ def read_preflib(
         )
     if ballots.n_voters is not None and ballots.n_voters != total:
         notices.append(
-            f"the header announces {ballots.n_voters:g} voters, the ballots sum to {total:g}; the "
-            "ballots are used."
+            f"the header announces {ballots.n_voters:.12g} voters, the ballots sum to "
+            f"{total:.12g}; the ballots are used."
         )
     announced = (
         (ballots.n_alternatives, len(known), "alternatives", "names"),

@@ -97,7 +97,10 @@ def group_figures(numbers: dict[str, Any]) -> list[Figure]:
         "point where it is exact)."
     )
     if left_out:
-        caption += f" {counted(left_out, 'group')} without a value: no probabilities were logged."
+        caption += (
+            f" {counted(left_out, 'group')} without a value (no probabilities, or no round that is "
+            "judged)."
+        )
     alt = (
         f"Fairness regret per round of {counted(len(values), 'group')}, from "
         f"{number(middle.min())} to {number(middle.max())}."

@@ -14,11 +14,12 @@ from bayesfair.report.labels import clean
 
 __all__ = [
     "HEADLINE",
-    "LIMITS",
     "Unchecked",
     "call",
     "criterion_rows",
+    "exactness",
     "group_sentences",
+    "limits",
     "unchecked",
     "verdict_sentences",
 ]
@@ -56,12 +57,12 @@ MISSING = {
     "drop": "Rounds without a reward are left out.",
 }
 
-LIMITS = (
+_LIMITS = (
     "The question under the beliefs supposes that the rule knew this log and nothing else. A rule "
     "that knew more, or that had to start somehow, may look unfair in its first rounds without "
     "being so: see when the violations ended, and what the true rewards say.",
-    "The verdict under the beliefs is exact for the logged probabilities and the stated prior: it "
-    "asks what could be expected before each round. Delta plays no part in it.",
+    "The verdict under the beliefs is {exact} for the logged probabilities and the stated prior: "
+    "it asks what could be expected before each round. Delta plays no part in it.",
     "The verdict under the true rewards depends on rewards that nobody knows exactly. The "
     "probability is that all rounds and all pairs satisfy the inequality at once, so a rule that "
     "is exactly at its bound for many pairs looks unfair. With few plays per arm, undetermined is "
@@ -77,6 +78,18 @@ LIMITS = (
     "should, and whether the options on offer were the right ones, it cannot say. It is no legal "
     "opinion.",
 )
+
+
+def limits(criterion: dict[str, Any]) -> list[str]:
+    """Return what a verdict can and cannot carry."""
+    return [sentence.format(exact=exactness(criterion)) for sentence in _LIMITS]
+
+
+def exactness(criterion: dict[str, Any]) -> str:
+    """Say how exact the numbers under the beliefs are."""
+    if criterion["beliefs_model"] == "conjugate":
+        return "exact"
+    return "exact up to the Monte-Carlo error of the beliefs"
 
 
 _ENDS = ("first_violating_round", "last_violating_round")
@@ -131,6 +144,8 @@ def _objective_sentence(objective: dict[str, Any], criterion: dict[str, Any]) ->
         "Judged by the true rewards, as far as the whole log reveals them, all rounds keep within "
         f"what is allowed with probability {p}: "
     )
+    if not objective["converged"]:
+        return f"{start}among draws that did not converge, so this stays open."
     return (
         start
         + {
@@ -147,8 +162,9 @@ def _regret_sentence(numbers: dict[str, Any]) -> str:
         if part["lower"] is None:
             return "How well chances match each arm's probability of being best is not known."
         return (
-            f"On average at least {number(part['lower'])} of a round's probability would have to "
-            "move between arms to match each arm's probability of being best."
+            f"With 95 % confidence at least {number(part['lower'])} of a round's probability, on "
+            "average, would have to move between arms to match each arm's probability of being "
+            "best."
         )
     interval = (
         ""
@@ -211,7 +227,8 @@ def criterion_rows(criterion: dict[str, Any]) -> list[tuple[str, str, str]]:
         (
             "eps1", f"{criterion['eps1']:g}",
             "How much a difference of rewards counts: arms whose rewards differ by D may differ in "
-            "probability by eps1 times D. At 0 all arms need equal chances; larger is laxer.",
+            "probability by eps1 times D. At 0 all arms need equal chances, up to eps2; larger is "
+            "laxer.",
         ),
         (
             "eps2", f"{criterion['eps2']:g}",

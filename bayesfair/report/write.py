@@ -193,7 +193,7 @@ def _render(template: str, context: dict[str, Any], numbers: dict[str, Any], com
         "regret_words": regret_words,
         "log_words": log_words,
         "criterion_rows": words.criterion_rows,
-        "limits": words.LIMITS,
+        "exactness": words.exactness,
         "counted": counted,
         "longest": LONGEST,
         "most_quantities": _MOST_QUANTITIES,
@@ -201,7 +201,11 @@ def _render(template: str, context: dict[str, Any], numbers: dict[str, Any], com
         "prior_sentence": hangs_words,
     }
     return environment.get_template(template).render(
-        **context, command=command, call=words.call(numbers), json_text=_script_safe(numbers)
+        **context,
+        limits=words.limits(context["audit"]["criterion"]),
+        command=command,
+        call=words.call(numbers),
+        json_text=_script_safe(numbers),
     )
 
 

@@ -132,7 +132,7 @@ def test_groups_report_the_share_of_violating_runs():
     assert out["runs"]["n"] == 2
     assert out["runs"]["n_violating"] == 1
     assert out["runs"]["lower"] < 0.5 < out["runs"]["upper"]
-    assert "1 of 2 runs are unfair" in str(group)
+    assert "1 of 2 logs that can be audited are unfair" in str(group)
 
 
 def test_one_arm_has_nothing_to_compare():
@@ -155,7 +155,8 @@ def test_json_keys_are_fixed_and_plain():
     ]  # fmt: skip
     assert list(out["criterion"]) == [
         "eps1", "eps2", "eps2_reason", "delta", "divergence", "reward_divergence", "family",
-        "model", "prior", "missing", "seed", "draws", "tolerance", "from_round", "judge",
+        "model", "prior", "beliefs_model", "missing", "seed", "draws", "tolerance", "from_round",
+        "judge",
     ]  # fmt: skip
     ends = ["n_violating_rounds", "first_violating_round", "last_violating_round", "smallest_eps2"]
     assert list(out["subjective"]) == ["verdict", "question", *ends, "worst"]

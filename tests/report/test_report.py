@@ -246,7 +246,7 @@ def test_every_null_has_its_reason_on_the_page(audit, tmp_path):
 
 def test_lower_bound_and_estimate_are_named_as_such(tmp_path):
     page = page_of(bf.audit(log(3, 60, "none"), seed=1), tmp_path)
-    assert "On average at least" in page.text
+    assert "With 95 % confidence at least" in page.text
     assert page.table("judged")[0][-1] == "lower bound only"
     assert "NOT AUDITABLE" in page.text
     assert len(page.all("svg")) == 1  # P* against the shares of the choices
@@ -254,7 +254,7 @@ def test_lower_bound_and_estimate_are_named_as_such(tmp_path):
     page = page_of(result, tmp_path)
     assert page.table("judged")[0][-1] == "estimated"
     size = result.to_dict()["calibration"]["effective_sample_size"]
-    assert f"effective sample size is {size:.1f} of 60 rounds" in page.text
+    assert f"effective sample size {size:.1f} of 60 rounds" in page.text
     plays = [arm["n"] for arm in result.to_dict()["arms"]]
     assert [row[-1] for row in page.table("arm", "n")] == [f"{n / 60:.4f}" for n in plays]
 
