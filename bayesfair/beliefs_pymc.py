@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bayesfair.checks import as_generator, check_in_range
 from bayesfair.errors import ConvergenceError, OptionError
 from bayesfair.history import History
-from bayesfair.inference.arms import total_draws
+from bayesfair.inference.arms import options_in_label_order, total_draws
 from bayesfair.inference.carry import Pool
 from bayesfair.inference.contract import contract_of
 from bayesfair.inference.likelihood import cell_log_likelihood
@@ -151,6 +151,10 @@ def sequential_beliefs(
     options = contract.checked(options)
     if not history.n_rounds:
         raise OptionError(f"{history.source} has no rounds, so there are no beliefs before them.")
+    arms = history.arms
+    if isinstance(model, str):  # a model of one's own may count on the arms as they stand
+        history, options = history.in_label_order(), options_in_label_order(options, arms)
+    at = [history.arms.index(arm) for arm in arms]
     check_in_range(min_ess, "min_ess", 1, draws)
     check_family(history, contract)
     refitter = Refitter(
@@ -161,9 +165,9 @@ def sequential_beliefs(
     run.carry()
     notices = run.law.notices
     return SequentialBeliefs(
-        rewards=run.law.rewards(),
-        mean=run.mean, mean_mcse=run.mean_mcse,
-        best_arm_probability=run.best, best_arm_mcse=run.best_mcse,
+        rewards=run.law.rewards().for_arms(arms, "beliefs_model"),
+        mean=run.mean[:, at], mean_mcse=run.mean_mcse[:, at],
+        best_arm_probability=run.best[:, at], best_arm_mcse=run.best_mcse[:, at],
         khat=run.khat, ess=run.ess,
         fit_rounds=tuple(sorted(run.first_round[m] for m in run.fits)),
         n_compiled=refitter.n_compiled,

@@ -13,6 +13,7 @@ from bayesfair.checks import as_generator
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError
 from bayesfair.kernels.simulate import choose
+from bayesfair.labels import by_label
 from bayesfair.policies.duels import FairSDDTS
 from bayesfair.simulate import check_whole
 
@@ -195,7 +196,8 @@ def _one_run(
 
 def _worths(worth: Any) -> tuple[tuple[str, ...], FloatArray]:
     if isinstance(worth, Mapping):
-        items, given = tuple(str(a) for a in worth), list(worth.values())
+        named = by_label(worth, "item", "worth")
+        items, given = tuple(named), list(named.values())
     else:
         given = worth
         items = tuple(str(i) for i in range(len(given)))

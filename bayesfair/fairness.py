@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bayesfair.checks import check_choice, check_in_range, listed
 from bayesfair.errors import ArmError, DataError, ProbabilityError
 from bayesfair.kernels.divergences import DIVERGENCES, worst_pair_general
+from bayesfair.labels import labels_of
 from bayesfair.rewards import Empirical, Rewards
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ def _decisions(given: Any, arms: Sequence[str] | None) -> tuple[NDArray[np.float
     if hasattr(given, "dims") and "arm" in given.dims:
         given = given.transpose(..., "arm")
         if "arm" in given.coords:
-            own = [str(a) for a in given.coords["arm"].values]
+            own = list(labels_of(given.coords["arm"].values, "arm", "selection_probability"))
             if arms is None:
                 arms = own
             elif set(own) != set(arms):

@@ -23,6 +23,7 @@ from bayesfair.history_input import (
     resolve_arms,
 )
 from bayesfair.kernels.rows import largest_row_error
+from bayesfair.labels import label_order
 from bayesfair.notices import unique
 from bayesfair.probabilities import (
     Repairs,
@@ -274,6 +275,22 @@ class History:
             object.__setattr__(new, name, part(getattr(self, name)))
         if start and new.known_at is not None:
             object.__setattr__(new, "known_at", _frozen(new.known_at - start))
+        return new
+
+    def in_label_order(self) -> History:
+        """Return the same log with its arms in the order of their labels."""
+        order = label_order(self.arms)
+        if np.array_equal(order, np.arange(self.n_arms)):
+            return self
+        new = self.rounds(0, self.n_rounds)
+        put = object.__setattr__
+        put(new, "arms", tuple(self.arms[i] for i in order))
+        put(new, "arm", _frozen(np.argsort(order).astype(np.int32)[self.arm]))
+        for name in ("selection_probability", "offered"):
+            if (table := getattr(self, name)) is not None:
+                put(new, name, _frozen(np.ascontiguousarray(table[:, order])))
+        if self.prior_counts is not None:
+            put(new, "prior_counts", _frozen(self.prior_counts[order]))
         return new
 
     def with_notices(self, *notices: str) -> History:

@@ -5,7 +5,6 @@ Nothing is guessed: what could be read in two ways, or would be cut off by a con
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -15,7 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 from bayesfair.checks import counted, did_you_mean, listed
 from bayesfair.errors import ArmError, DataError
 from bayesfair.kernels.guards import text_prints
-from bayesfair.labels import clean_label, in_order, look_alike, merged_spellings, text_of
+from bayesfair.labels import (
+    by_label,
+    clean_label,
+    in_order,
+    labels_of,
+    look_alike,
+    merged_spellings,
+    text_of,
+)
 
 __all__ = [
     "by_name",
@@ -40,7 +47,7 @@ def column_labels(values: Any) -> tuple[str, ...] | None:
     return (
         None
         if names == list(range(len(names)))
-        else tuple(clean_label(str(name)) for name in names)
+        else labels_of(names, "arm", "the columns of a data frame")
     )
 
 
@@ -58,8 +65,8 @@ def fingerprints(name: str, values: Any, n_rounds: int) -> NDArray[np.uint64]:
             f"{name} has {size}, expected one for each of the {n_rounds} rounds of `arm`.",
             kind="length", column=name,
         )  # fmt: skip
-    gone = [v is None or (isinstance(v, float) and math.isnan(v)) for v in values]
-    texts = [None if no else str(text_of(v)) for v, no in zip(values, gone, strict=True)]
+    texts = [text_of(v) for v in values]
+    gone = [text is None for text in texts]
     encoded = [b"" if text is None else text.encode() for text in texts]
     offsets = np.concatenate([[0], np.cumsum([len(part) for part in encoded])]).astype(np.int64)
     prints = text_prints(np.frombuffer(b"".join(encoded), np.uint8), offsets)
@@ -147,13 +154,11 @@ def prior_pairs(given: Any, arms: tuple[str, ...]) -> NDArray[np.float64] | None
     if hasattr(given, "counts") and hasattr(given, "arms"):
         given = dict(zip(given.arms, given.counts, strict=True))
     if isinstance(given, Mapping):
-        by_label = {clean_label(str(text_of(a))): pair for a, pair in given.items()}
-        if len(by_label) < len(given):
-            raise ArmError(f"prior names an arm twice among {listed(given)}.")
-        unknown = [a for a in by_label if a not in arms]
+        pairs_of = by_label(given, "arm", "prior")
+        unknown = [a for a in pairs_of if a not in arms]
         if unknown:
             raise ArmError(f"prior names {listed(unknown)}, not among the arms {listed(arms)}.")
-        given = [by_label.get(a, (0.0, 0.0)) for a in arms]
+        given = [pairs_of.get(a, (0.0, 0.0)) for a in arms]
     wanted = (
         f"prior must give (successes, failures) for each of the arms {listed(arms)}, both numbers "
         "finite and >= 0"
@@ -179,14 +184,6 @@ def prior_pairs(given: Any, arms: tuple[str, ...]) -> NDArray[np.float64] | None
     return counts
 
 
-def _is_missing(value: Any) -> bool:
-    return (
-        value is None
-        or (isinstance(value, (float, np.floating)) and bool(np.isnan(value)))
-        or type(value).__name__ in ("NAType", "NaTType")
-    )
-
-
 def _labels_or_numbers(arm: Any, where: Where) -> NDArray[Any]:
     """Return the chosen arms as integers or text; a missing arm is no label.
 
@@ -200,7 +197,7 @@ def _labels_or_numbers(arm: Any, where: Where) -> NDArray[Any]:
         gone = np.flatnonzero(np.isnan(raw)).tolist()
     elif raw.dtype.kind == "O" or (raw.dtype.kind == "U" and not isinstance(arm, np.ndarray)):
         values = arm.to_pylist() if hasattr(arm, "to_pylist") else arm
-        gone = [t for t, value in enumerate(values) if _is_missing(value)]
+        gone = [t for t, value in enumerate(values) if text_of(value) is None]
     elif raw.dtype.kind == "S":
         for t, value in enumerate(raw.tolist()):
             try:
@@ -254,7 +251,7 @@ def resolve_arms(
     arms: tuple[str, ...] | None = None
     if given is not None and not isinstance(given, (str, bytes)) and len(given):
         positions = integer and all(isinstance(a, str) for a in given)
-        arms = tuple(clean_label(str(text_of(a))) for a in given)
+        arms = labels_of(given)
         if positions and raw.dtype != np.int32:  # what a History itself holds are positions
             _check_one_meaning(raw, arms, where)
     elif integer and names is None:

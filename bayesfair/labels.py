@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -17,11 +19,15 @@ from bayesfair.errors import ArmError, DataError
 __all__ = [
     "Encoded",
     "Vocabulary",
+    "by_label",
     "clean_label",
     "encode",
     "in_order",
+    "label_order",
+    "labels_of",
     "look_alike",
     "merged_spellings",
+    "one_label",
     "text_of",
     "vocabulary",
 ]
@@ -139,10 +145,26 @@ def in_order(labels: Iterable[str]) -> list[str]:
     return ordered
 
 
+def label_order(labels: Sequence[str]) -> NDArray[np.int64]:
+    """Return the positions of the labels in their order (`in_order`), ``(k,)``.
+
+    Whatever is drawn for several labels is drawn in this order and put back, so that a seed gives
+    each label the same numbers however the columns of a log or the items of a fit are arranged.
+
+    Examples
+    --------
+    >>> label_order(["10", "2", "1"])
+    array([2, 1, 0])
+    """
+    place = {label: i for i, label in enumerate(labels)}
+    return np.array([place[label] for label in in_order(place)], dtype=np.int64)
+
+
 def text_of(value: Any) -> str | None:
     """Return the text of a stored value, None where it is missing.
 
-    Whole floats lose their ".0": a frame's integer column with a gap arrives as floats.
+    Whole floats lose their ".0": a frame's integer column with a gap arrives as floats. So do
+    decimals of a database, whose other zeros at the end go as well.
 
     Examples
     --------
@@ -150,15 +172,137 @@ def text_of(value: Any) -> str | None:
     ['001', '7', '7', '0.5', 'True', None, None]
     """
     if isinstance(value, str):
-        return value
-    real = isinstance(value, (float, np.floating))
-    if value is None or (real and np.isnan(value)):
+        return str(value)
+    if getattr(value, "shape", None) == () and not isinstance(value, np.generic):
+        value = np.asarray(value)[()]  # an entry of a labelled array
+    if isinstance(value, np.floating):
+        value = float(value)
+    if _is_missing(value):
         return None
-    if real and float(value).is_integer() and abs(value) < 2**53:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
+    if isinstance(value, Decimal) and value.is_finite():
+        whole = value == value.to_integral_value()
+        return str(int(value)) if whole else f"{value.normalize():f}"
     if isinstance(value, bytes):
         return value.decode("utf-8")
     return str(value)
+
+
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isnan(value)
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return bool(np.isnat(value))
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def one_label(value: Any, what: str = "arm", option: str | None = None) -> str:
+    """Return the one label of an arm, item or group, in whatever form it was given.
+
+    1, 1.0, ``numpy.int64(1)`` and ``"1"`` are one label, and so are texts that differ in blanks at
+    their ends or in the encoding of their letters.
+
+    Parameters
+    ----------
+    value : object
+        The label.
+    what : str
+        What messages call it.
+    option : str, optional
+        Name of the argument that holds it; default `what` in the plural.
+
+    Raises
+    ------
+    ArmError
+        If it is missing (None, NaN, NaT, NA, an empty text), or no single value.
+
+    Examples
+    --------
+    >>> [one_label(v) for v in (1, 1.0, "1", " 1 ", np.float32(1))]
+    ['1', '1', '1', '1', '1']
+    """
+    option = f"{what}s" if option is None else option
+    try:
+        text = text_of(value)
+    except UnicodeDecodeError:
+        raise ArmError(
+            f"{option}: the {what} {value!r} is not UTF-8 text. Write {what}s as text.",
+            kind="not_text",
+            column=option,
+            value=repr(value),
+        ) from None
+    label = "" if text is None else clean_label(text)
+    if not label:
+        raise ArmError(
+            f"{option} holds {value!r}, a missing label; each {what} needs a label that can be "
+            "read. Give it one, or leave it out.",
+            kind="missing_label",
+            column=option,
+            value=repr(value),
+        )
+    return label
+
+
+def labels_of(
+    values: Iterable[Any], what: str = "arm", option: str | None = None
+) -> tuple[str, ...]:
+    """Return the labels of arms, items or groups, each by `one_label`, none of them twice.
+
+    Raises
+    ------
+    ArmError
+        If one is missing, or two of them are one label.
+
+    Examples
+    --------
+    >>> labels_of([1.0, "b"])
+    ('1', 'b')
+    """
+    values = tuple(values)
+    plain = (type(v) is str and v and v.isascii() and v == v.strip() for v in values)
+    if all(plain) and len(set(values)) == len(values):  # nearly always
+        return values
+    return tuple(by_label(((value, None) for value in values), what, option))
+
+
+def by_label(
+    given: Mapping[Any, Any] | Iterable[tuple[Any, Any]],
+    what: str = "arm",
+    option: str | None = None,
+) -> dict[str, Any]:
+    """Return a mapping by label (`one_label`), in its order.
+
+    Raises
+    ------
+    ArmError
+        If a label is missing, or two keys are one label.
+
+    Examples
+    --------
+    >>> by_label({1.0: "x", "b ": "y"})
+    {'1': 'x', 'b': 'y'}
+    """
+    option = f"{what}s" if option is None else option
+    pairs = given.items() if isinstance(given, Mapping) else given
+    found: dict[str, Any] = {}
+    forms: dict[str, Any] = {}
+    for key, value in pairs:
+        label = one_label(key, what, option)
+        if label in found:
+            same = repr(key) == repr(forms[label])
+            raise ArmError(
+                f"{option} names {label!r} more than once"
+                f"{'' if same else f', as {forms[label]!r} and as {key!r}, which are one label'}; "
+                f"each {what} needs its own.",
+                kind="label_twice",
+                column=option,
+                value=label,
+            )
+        found[label], forms[label] = value, key
+    return found
 
 
 def _arrow(values: Any) -> Any:
@@ -283,10 +427,7 @@ def vocabulary(
     for label in {label for column in columns for label in column}:
         merged.setdefault(clean_label(label), set()).add(label)
     if declared is not None:
-        items = tuple(clean_label(str(text_of(item))) for item in as_sequence(declared, "items"))
-        if len(set(items)) != len(items):
-            twice = sorted({item for item in items if items.count(item) > 1})
-            raise ArmError(f"items names {listed(twice)} more than once; each item needs its own.")
+        items = labels_of(as_sequence(declared, "items"), "item")
         known = set(items)
         unknown = sorted(label for label in merged if label not in known)
         if unknown:

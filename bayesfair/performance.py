@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.checks import check_choice, listed
-from bayesfair.errors import ArmError, DataError, OptionError
+from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
+from bayesfair.labels import by_label
 from bayesfair.rewards import Rewards
 from bayesfair.simulate import as_rewards
 
@@ -90,7 +91,8 @@ def utility(history: History | Mapping[str, History], rewards: Any) -> Any:
     (5.0, 0.05)
     """
     if isinstance(history, Mapping):
-        return {str(label): utility(run, rewards) for label, run in history.items()}
+        runs = by_label(history, "run", "history")
+        return {label: utility(run, rewards) for label, run in runs.items()}
     truth = _fitting(history, rewards)
     n_rounds = history.n_rounds
     mean = np.broadcast_to(_means(truth), (n_rounds, history.n_arms))
@@ -236,18 +238,7 @@ def _means(truth: Any) -> FloatArray:
 
 
 def _fitting(history: History, rewards: Any) -> Rewards:
-    truth = as_rewards(rewards)
-    if truth.n_arms != history.n_arms:
-        raise ArmError(
-            f"the truth has {truth.n_arms} arms {listed(truth.arms)}, the log {history.n_arms}: "
-            f"{listed(history.arms)}."
-        )
-    default = tuple(str(i) for i in range(truth.n_arms))
-    if truth.arms not in (history.arms, default):
-        raise ArmError(
-            f"the truth names arms {listed(truth.arms)}, the log {listed(history.arms)}; give them "
-            "the same labels in the same order."
-        )
+    truth = as_rewards(rewards).for_arms(history.arms, "rewards")
     if truth.batch_shape not in ((), (history.n_rounds,)):
         raise DataError(
             f"the truth holds a batch of shape {truth.batch_shape}; the log has "

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import check_choice, listed
+from bayesfair.checks import check_choice, did_you_mean, listed
 from bayesfair.errors import ArmError, OptionError
+from bayesfair.labels import by_label
 
 __all__ = ["DEFAULT_PRIOR", "PRIOR_PARAMETERS", "describe_prior", "prior_table"]
 
@@ -75,10 +76,16 @@ def prior_table(
     names = PRIOR_PARAMETERS[family]
     width = len(names) if family != "finite" else int(n_levels or 1)
     if isinstance(prior, Mapping):
-        unknown = [str(arm) for arm in prior if str(arm) not in arms]
+        given = by_label(prior, "arm", "prior")
+        unknown = [arm for arm in given if arm not in arms]
         if unknown:
-            raise ArmError(f"prior names {listed(unknown)}, not among the arms {listed(arms)}.")
-        given = {str(arm): row for arm, row in prior.items()}
+            raise ArmError(
+                f"prior names {listed(unknown)}, not among the arms {listed(arms)}."
+                f"{did_you_mean(unknown[0], arms)}",
+                kind="unknown_arm",
+                column="prior",
+                value=unknown[0],
+            )
         rows = [_row(given.get(arm, DEFAULT_PRIOR[family]), width, names, arm) for arm in arms]
         table = np.array(rows, dtype=np.float64).reshape(k, width)
     elif np.ndim(DEFAULT_PRIOR[family] if prior is None else prior) < 2:

@@ -15,6 +15,7 @@ from bayesfair.history import History
 from bayesfair.kernels.simulate import choose, run_fixed, run_mixture
 from bayesfair.kernels.simulate_counts import run_counts
 from bayesfair.kernels.simulate_thompson import MOST_ARMS, run_thompson
+from bayesfair.labels import by_label
 from bayesfair.policies import FAMILIES, FairSDDTS, Policy, State, policy_from_name
 from bayesfair.policies.calibrated import SDTS, CalibratedOracle, FairSDTS, SDTSMixture
 from bayesfair.policies.classic import (
@@ -160,8 +161,9 @@ def as_rewards(rewards: Any) -> Rewards:
     if isinstance(rewards, Rewards):
         return rewards
     if isinstance(rewards, Mapping):
-        means: Any = list(rewards.values())
-        return Bernoulli(means, arms=tuple(str(a) for a in rewards))
+        named = by_label(rewards, "arm", "rewards")
+        means: Any = list(named.values())
+        return Bernoulli(means, arms=tuple(named))
     return Bernoulli(rewards)
 
 
@@ -234,7 +236,7 @@ def _offered(offered: Any, truth: Rewards, n_rounds: int) -> NDArray[np.bool_] |
     if isinstance(offered, Mapping):
         mask = np.ones((n_rounds, truth.n_arms), dtype=bool)
         rounds = np.arange(n_rounds)
-        for label, span in offered.items():
+        for label, span in by_label(offered, "arm", "offered").items():
             try:
                 first, stop = (check_whole(end, "offered", 0) for end in span)
             except (TypeError, ValueError):
@@ -242,7 +244,7 @@ def _offered(offered: Any, truth: Rewards, n_rounds: int) -> NDArray[np.bool_] |
                     f"offered[{label!r}]={span!r} must be two whole numbers, the first round on "
                     "offer and the first one no longer."
                 ) from None
-            mask[:, check_known(str(label), truth.arms)] = (rounds >= first) & (rounds < stop)
+            mask[:, check_known(label, truth.arms)] = (rounds >= first) & (rounds < stop)
     else:
         mask = np.array(offered, dtype=bool)
         if mask.shape != (n_rounds, truth.n_arms):

@@ -385,10 +385,13 @@ def test_mistakes_are_named(error, arguments, message):
 
 def test_truths_that_do_not_fit_a_log_are_named():
     history = simulate("uniform", {"a": 0.6, "b": 0.5}, 10, seed=1)
-    with pytest.raises(ArmError, match="the truth has 3 arms"):
+    with pytest.raises(ArmError, match=r"rewards= has 3 arms .* the log has 2: 'a', 'b'"):
         utility(history, [0.1, 0.2, 0.3])
-    with pytest.raises(ArmError, match="the truth names arms 'b', 'a'"):
-        utility(history, {"b": 0.5, "a": 0.6})
+    with pytest.raises(ArmError, match="'b', 'c' on one side only") as caught:
+        utility(history, {"c": 0.5, "a": 0.6})
+    assert (caught.value.kind, caught.value.column) == ("other_arms", "rewards")
+    # laws are matched by label, in any order
+    assert utility(history, {"b": 0.5, "a": 0.6}) == utility(history, {"a": 0.6, "b": 0.5})
     with pytest.raises(DataError, match="the log has 10 rounds"):
         utility(history, np.full((4, 2), 0.5))
 

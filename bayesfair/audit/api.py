@@ -27,6 +27,7 @@ from bayesfair.checks import check_in_range, did_you_mean
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.inference.contract import family_of_models
+from bayesfair.labels import by_label
 from bayesfair.options import given
 from bayesfair.rewards import Rewards
 from bayesfair.sufficient import check_support, choose_family, seen_levels
@@ -203,11 +204,12 @@ def audit(
     if isinstance(data, Mapping):
         if not data:
             raise DataError("there is no log to audit: the mapping of groups is empty.")
-        question = _common_rewards(data, question)
+        logs = by_label(data, "group", "data")
+        question = _common_rewards(logs, question)
         return AuditGroup(
             {
                 label: _grouped(_audit_next(label, log, question), arm_groups)
-                for label, log in ((str(name), log) for name, log in data.items())
+                for label, log in logs.items()
             }
         )
     if isinstance(prior, AuditGroup):
@@ -252,6 +254,8 @@ def _common_rewards(data: Mapping[Any, Any], question: Question) -> Question:
 
 def _audit_one(data: Any, question: Question) -> Audit:
     check_log(data)
+    if question.truth is not None:
+        question = replace(question, truth=question.truth.for_arms(data.arms))
     resumed = isinstance(getattr(question.prior, "state", question.prior), AuditState)
     for name in ("model", "beliefs_model"):
         if resumed and getattr(question, name) is not None:

@@ -18,6 +18,7 @@ from bayesfair.audit.running import judged_part, parts_of
 from bayesfair.checks import did_you_mean, listed
 from bayesfair.errors import ArmError, OptionError
 from bayesfair.kernels.stream import TOLERANCES
+from bayesfair.labels import by_label, one_label
 from bayesfair.rewards import Bernoulli
 
 __all__ = ["GroupPairs", "with_arm_groups"]
@@ -106,15 +107,32 @@ def with_arm_groups(audit: Audit, arm_groups: Mapping[str, str]) -> Audit:
         If an arm is unknown or has no group, or the log cannot be audited by pairs.
     """
     arms = audit.summary.arms
-    groups = {str(arm): str(group) for arm, group in arm_groups.items()}
+    if not isinstance(arm_groups, Mapping):
+        raise OptionError(
+            f"arm_groups={arm_groups!r:.60} must map each arm to its group.",
+            kind="option_value",
+            column="arm_groups",
+        )
+    groups = {
+        arm: one_label(group, "group", f"arm_groups[{arm!r}]")
+        for arm, group in by_label(arm_groups, "arm", "arm_groups").items()
+    }
     for arm in groups:
         if arm not in arms:
             raise ArmError(
-                f"arm_groups names {arm!r}. Known arms: {listed(arms)}.{did_you_mean(arm, arms)}"
+                f"arm_groups names {arm!r}. Known arms: {listed(arms)}.{did_you_mean(arm, arms)}",
+                kind="unknown_arm",
+                column="arm_groups",
+                value=arm,
             )
     missing = [arm for arm in arms if arm not in groups]
     if missing:
-        raise ArmError(f"arm_groups has no group for {listed(missing)}; every arm needs one.")
+        raise ArmError(
+            f"arm_groups has no group for {listed(missing)}; every arm needs one.",
+            kind="missing_label",
+            column="arm_groups",
+            value=missing[0],
+        )
     if audit.summary.selection != "full":
         raise OptionError("arm_groups compares pairs of arms and needs the whole decision rule.")
     if audit.summary.start.family != "bernoulli":

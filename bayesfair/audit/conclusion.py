@@ -17,8 +17,8 @@ from bayesfair.audit.running import parts_of
 from bayesfair.audit.summary import Summary
 from bayesfair.audit.verdict_findings import verdict_findings
 from bayesfair.audit.violations import JudgedRounds, exact_rounds
-from bayesfair.checks import as_generator, listed
-from bayesfair.errors import OptionError
+from bayesfair.checks import as_generator
+from bayesfair.inference.conjugate import draw_posterior
 from bayesfair.inference.contract import label_of
 from bayesfair.kernels.stream_state import ROUNDING
 from bayesfair.notices import Notice, unique
@@ -143,14 +143,9 @@ def _objective(
     summary: Summary, question: Question, rng: np.random.Generator, data: Any
 ) -> tuple[Objective, list[str]]:
     """Return the objective part from known rewards or the conjugate posterior."""
-    k = len(summary.arms)
     notices: list[str] = []
     if question.truth is not None:
         rewards = with_draw_axis(question.truth)
-        if rewards.n_arms != k:
-            raise OptionError(
-                f"truth has {rewards.n_arms} arms, the log has {k}: {listed(summary.arms)}."
-            )
         exact = {
             "full": "is exact: it uses the known true rewards given.",
             "chosen": "uses the known true rewards given; its regret is estimated, since only the "
@@ -176,8 +171,8 @@ def _objective(
         ))  # fmt: skip
     elif summary.start.family == "bernoulli":
         table = summary.end.posterior
-        draws = rng.beta(table[:, 0], table[:, 1], size=(question.draws, k))
-        rewards = Bernoulli(draws, arms=summary.arms)
+        drawn = draw_posterior("bernoulli", table, (question.draws,), rng, summary.arms)
+        rewards = Bernoulli(drawn["theta"], arms=summary.arms)
     else:
         from bayesfair.audit.general import posterior_rewards
 

@@ -13,6 +13,7 @@ from bayesfair.audit.duel_log import DuelRounds
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
 from bayesfair.kernels.races import race_total_variation
+from bayesfair.labels import label_order
 from bayesfair.notices import Notice
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def beliefs_at(
     from bayesfair.inference.comparisons import problem_of
     from bayesfair.inference.laplace import find_mode
 
-    data = rounds.comparisons
+    data, order = rounds.comparisons, label_order(rounds.items)
     result = np.zeros((len(ends), rounds.n_items))
     count, done = np.zeros(len(data.count)), 0
     for row in np.argsort(ends, kind="stable").tolist():
@@ -169,8 +170,8 @@ def beliefs_at(
         done = int(ends[row])
         if not count.any():
             continue
-        known = replace(data, count=count, cell=None)
+        known = replace(data, count=count, cell=None).in_label_order()
         problem = problem_of(known, **options)
         theta = find_mode(problem.likelihood, problem.precision).theta
-        result[row] = problem.likelihood.layout.log_worth(theta)
+        result[row, order] = problem.likelihood.layout.log_worth(theta)
     return result

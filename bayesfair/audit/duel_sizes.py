@@ -13,6 +13,7 @@ from bayesfair.audit.duel_law import Windows, share_limits, window_size, window_
 from bayesfair.audit.duel_log import DuelRounds
 from bayesfair.audit.duel_truth import Truth
 from bayesfair.kernels.races import race_total_variation
+from bayesfair.labels import label_order
 
 __all__ = ["Sizes", "sizes_of"]
 
@@ -195,7 +196,8 @@ def sizes_of(
     posterior sharper by the root of the number of duels. Beliefs are those of this log as long as
     it lasts, then the truth.
     """
-    on = np.flatnonzero(~np.isnan(law.share).any(axis=0))
+    order = label_order(rounds.items)
+    on = order[~np.isnan(law.share).any(axis=0)[order]]
     if not 2 <= len(on) <= _MOST_ITEMS:
         return None
     begin = int(law.start[0])

@@ -13,6 +13,7 @@ from bayesfair.audit.duel_beliefs import options_of
 from bayesfair.audit.duel_log import DuelRounds
 from bayesfair.checks import as_numbers, check_choice, check_count, check_in_range
 from bayesfair.errors import ArmError, DataError, OptionError
+from bayesfair.labels import by_label
 from bayesfair.notices import Notice
 
 __all__ = ["KNOWN", "Truth", "truth_of"]
@@ -182,6 +183,7 @@ def _check_ties(rounds: DuelRounds, model: str | None) -> None:
 def _known(rounds: DuelRounds, worth: Any) -> FloatArray:
     """Return the logarithms of known worths, ``(1, k)``."""
     if isinstance(worth, Mapping):
+        worth = by_label(worth, "item", "worth")
         lacking = [item for item in rounds.items if item not in worth]
         if lacking:
             raise ArmError(

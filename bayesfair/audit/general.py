@@ -204,7 +204,7 @@ def posterior_rewards(summary: Summary, draws: int, rng: np.random.Generator) ->
     whole = run_parameters(
         summary.end.family, table, nobody, np.empty(0), None, everything=True
     ).parameters
-    reads = draw_posterior(summary.end.family, whole, (draws,), rng)
+    reads = draw_posterior(summary.end.family, whole, (draws,), rng, summary.arms)
     level = table.support if table.support.size else None
     return rewards_of(summary.end.family, reads, summary.arms, level)
 
@@ -217,9 +217,8 @@ def posterior_of_log(
     from bayesfair.inference.posterior import rewards_of
 
     _, table, levels = posterior_table(data, start.family, prior=start.prior, support=support)
-    return rewards_of(
-        start.family, draw_posterior(start.family, table, (draws,), rng), data.arms, levels
-    )
+    reads = draw_posterior(start.family, table, (draws,), rng, data.arms)
+    return rewards_of(start.family, reads, data.arms, levels)
 
 
 def audit_with_beliefs_model(data: Any, question: Any) -> tuple[Summary, list[str]]:

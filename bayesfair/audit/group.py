@@ -10,6 +10,7 @@ from bayesfair.audit.calibration import beta_interval
 from bayesfair.audit.criterion import QUESTIONS, worst_verdict
 from bayesfair.audit.result import Audit
 from bayesfair.audit.state import AuditState
+from bayesfair.labels import one_label
 from bayesfair.notices import Notice
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class AuditGroup:
     audits: dict[str, Audit]
 
     def __getitem__(self, label: str) -> Audit:
-        return self.audits[label]
+        return self.audits[one_label(label, "group", "label")]
 
     def __len__(self) -> int:
         return len(self.audits)

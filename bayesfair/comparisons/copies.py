@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bayesfair.checks import as_numbers, check_known, listed
 from bayesfair.comparisons.cells import ComparisonCells
 from bayesfair.errors import ArmError, BayesfairWarning, DataError
-from bayesfair.labels import clean_label
+from bayesfair.labels import by_label, label_order, labels_of
 from bayesfair.notices import Notice
 
 __all__ = ["ComparisonCopies"]
@@ -53,7 +53,7 @@ class ComparisonCopies(ComparisonCells):
         columns = []
         for name, given in covariates.items():
             if isinstance(given, Mapping):
-                values = {clean_label(str(item)): value for item, value in given.items()}
+                values = by_label(given, "item", f"covariate {name!r}")
                 lacking = [item for item in self.items if item not in values]
                 if lacking:
                     raise ArmError(f"covariate {name!r} has no value for {listed(lacking)}.")
@@ -70,6 +70,47 @@ class ComparisonCopies(ComparisonCells):
         table = np.stack(columns, axis=1) if columns else None
         return replace(self, covariate_names=tuple(map(str, covariates)), covariates=table)
 
+    def in_label_order(self) -> Self:
+        """Return the same comparisons with their items in the order of their labels.
+
+        Examples
+        --------
+        >>> from bayesfair.comparisons import Comparisons
+        >>> Comparisons.from_win_matrix([[0, 3], [1, 0]], ["b", "a"]).in_label_order().win_matrix()
+        array([[0., 1.],
+               [3., 0.]])
+        """
+        order = label_order(self.items)
+        if np.array_equal(order, np.arange(self.n_items)):
+            return self
+        place = np.argsort(order).astype(np.int32)
+        new = replace(
+            self,
+            items=tuple(self.items[i] for i in order),
+            covariates=None if self.covariates is None else self.covariates[order],
+        )
+        if self.kind != "duels":
+            below = np.where(self.level < 0, np.iinfo(np.int32).max, self.level)
+            by = np.lexsort((place[self.item], below, self._position_cell()))
+            return replace(new, item=place[self.item][by], level=self.level[by])
+        left, right = place[self.left], place[self.right]
+        by = np.lexsort((self.first, self.outcome, right, left))  # as cells are ever sorted
+        cell = None
+        if self.cell is not None:
+            moved = np.append(np.argsort(by), -1).astype(np.int32)
+            cell = moved[self.cell]
+        return replace(
+            new,
+            left=left[by],
+            right=right[by],
+            outcome=self.outcome[by],
+            first=self.first[by],
+            count=self.count[by],
+            square=None if self.square is None else self.square[by],
+            row=self.row[by],
+            cell=cell,
+        )
+
     def without(self, *items: str) -> Self:
         """Return a copy without some items: their duels go, rankings close the gap.
 
@@ -79,6 +120,7 @@ class ComparisonCopies(ComparisonCells):
         >>> Comparisons.from_rankings([["a", "b", "c"]]).without("b").orderings()
         [(('a',), ('c',))]
         """
+        items = labels_of(items, "item")
         gone = [check_known(item, self.items, "item") for item in items]
         keep = np.ones(self.n_items, bool)
         keep[gone] = False
@@ -111,7 +153,8 @@ class ComparisonCopies(ComparisonCells):
         ('b',)
         """
         keep = np.ones(self.n_items, bool)
-        keep[[check_known(item, self.items, "item") for item in items]] = False
+        known = labels_of(items, "item")
+        keep[[check_known(item, self.items, "item") for item in known]] = False
         if self.kind == "duels":
             return self._only_cells(keep[self.left] & keep[self.right])
         at = keep[self.item]

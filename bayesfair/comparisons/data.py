@@ -22,6 +22,7 @@ from bayesfair.comparisons.rankings import (
 )
 from bayesfair.comparisons.sources import Source, checked_weight, lines_of
 from bayesfair.errors import DataError, OptionError
+from bayesfair.labels import labels_of
 from bayesfair.options import COMPARISON_OPTIONS, KINDS, given, refuse_without_effect
 
 __all__ = ["OUTCOMES", "Comparisons", "DuelCounts"]
@@ -236,7 +237,7 @@ class Comparisons(ComparisonCopies):
         array([[0., 3.],
                [1., 0.]])
         """
-        items = as_sequence(items, "items")
+        items = labels_of(as_sequence(items, "items"), "item")
         where, k = Source(source), len(items)
         tables = []
         for name, entries in (("wins", wins), ("ties", ties)):
@@ -251,9 +252,9 @@ class Comparisons(ComparisonCopies):
         elif np.any(np.minimum(tied, tied.T)):
             raise DataError("ties must be symmetric, or one triangle with the other zero.")
         diagonal = np.diag(won) + np.diag(tied)
-        notes = drop_self(diagonal.sum(), str(items[int(diagonal.argmax())]) if k else "")
+        notes = drop_self(diagonal.sum(), items[int(diagonal.argmax())] if k else "")
         i, j = np.nonzero((won + tied) * (1 - np.eye(k)))
-        names = np.array([str(item) for item in items], dtype=object)
+        names = np.array(items, dtype=object)
         made = cls.from_counts(
             names[i], names[j], won[i, j], np.zeros(len(i)), tied[i, j], items=items, source=source
         )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bayesfair.checks import check_choice, counted, did_you_mean, listed
 from bayesfair.errors import DataError, OptionError
-from bayesfair.labels import Encoded, clean_label
+from bayesfair.labels import Encoded, by_label, clean_label
 
 __all__ = ["OUTCOMES", "OUTCOME_WORDS", "Outcomes", "resolve_first", "resolve_outcomes"]
 
@@ -47,10 +47,10 @@ def _checked_words(outcomes: Mapping[object, str] | None) -> dict[str, str]:
             kind="option_value",
             column="outcomes",
         )
-    words = {}
-    for word, meaning in outcomes.items():
-        words[clean_label(str(word))] = check_choice(meaning, f"outcomes[{word!r}]", OUTCOMES)
-    return words
+    return {
+        word: check_choice(meaning, f"outcomes[{word!r}]", OUTCOMES)
+        for word, meaning in by_label(outcomes, "word", "outcomes").items()
+    }
 
 
 def _number(text: str) -> float | None:

@@ -18,7 +18,7 @@ from bayesfair.comparisons.sources import (
     squares,
 )
 from bayesfair.errors import DataError, OptionError
-from bayesfair.labels import encode, vocabulary
+from bayesfair.labels import encode, text_of, vocabulary
 from bayesfair.notices import Notice
 
 __all__ = ["collapse_choices", "collapse_orderings", "collapse_ranked_rows", "collapse_ranks"]
@@ -33,7 +33,7 @@ def _is_group(entry: object) -> bool:
 
 
 def _is_absent(entry: object) -> bool:
-    return entry is None or entry == "" or (isinstance(entry, float) and bool(np.isnan(entry)))
+    return not text_of(entry)
 
 
 def _known_weights(
@@ -123,7 +123,7 @@ def collapse_ranks(
     items = as_sequence(items, "items")
     if len(items) != table.shape[1]:
         raise DataError(f"ranks have {table.shape[1]} columns for {len(items)} items.")
-    words = vocabulary([[str(item) for item in items]], items)
+    words = vocabulary([], items)
     ranking, item = np.nonzero(~np.isnan(table))
     kept, value, notes = ranks_as_places(
         table[ranking, item],
@@ -254,7 +254,7 @@ def collapse_choices(
         picked = encode(np.array([*picked.labels, None], dtype=object)[picked.codes[kept]])
         weight = None if weight is None else weight[kept]
         source = source.taken(kept)
-    column = encode([str(label) for entry in sets for label in entry])
+    column = encode([text_of(label) for entry in sets for label in entry])
     words = vocabulary([picked.labels, column.labels], items)
     won = np.append(words.lookups[0], np.int32(-1))[picked.codes]
     codes = words.lookups[1][column.codes]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,8 @@ from bayesfair.inference.contract import (
     contract_of,
 )
 from bayesfair.inference.posterior import bin_starts
-from bayesfair.inference.tree import N_CHAINS, make_tree, seed_label
+from bayesfair.inference.tree import N_CHAINS, in_order_of, make_tree, seed_label
+from bayesfair.labels import by_label, label_order
 from bayesfair.notices import notices_to_json
 from bayesfair.priors import describe_prior, prior_table
 from bayesfair.sufficient import choose_family, reward_cells
@@ -27,7 +29,7 @@ from bayesfair.sufficient import choose_family, reward_cells
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["fit_history", "resolve_model", "total_draws"]
+__all__ = ["fit_history", "options_in_label_order", "resolve_model", "total_draws"]
 
 # Cells are kept with the fit for `loo` and `prior_sensitivity`; continuous rewards have too many.
 _MAX_CELLS = 20_000
@@ -92,7 +94,8 @@ def fit_history(
             f"for model={model!r} use method='nuts'."
         )
     if prior is not None:
-        options["prior"] = prior
+        named = isinstance(prior, Mapping)
+        options["prior"] = by_label(prior, "arm", "prior") if named else prior
     if closed and method != "nuts":
         assert known is not None
         name, reads, chosen = str(model), FAMILY_READS[known], known
@@ -105,10 +108,15 @@ def fit_history(
                 f"model {contract.name!r} has rewards of family {contract.family!r}, not {known!r}."
             )
         name, reads, chosen = contract.name, contract.reads, contract.family
+        log, taken = history, contract.checked(options)
+        if isinstance(model, str):  # a model of one's own may count on the arms as they stand
+            log, taken = history.in_label_order(), options_in_label_order(taken, history.arms)
         tree, found = _fit_nuts(
-            history, contract, contract.checked(options), draws=n_draws,
+            log, contract, taken, draws=n_draws,
             seed=int(rng.integers(2**31)), cores=cores, progress=progress,
         )  # fmt: skip
+        if log is not history:
+            tree = in_order_of(tree, history.arms, "arm")
         extra = {
             "method": "nuts",
             "rhat_max": found["rhat_max"],
@@ -142,6 +150,14 @@ def fit_history(
         if reason:
             tree.attrs["notices"] = notices_to_json([*notices, unconverged(reason)])
     return tree
+
+
+def options_in_label_order(options: dict[str, Any], arms: Sequence[str]) -> dict[str, Any]:
+    """Return options with a prior that is given arm by arm in the order of the labels."""
+    prior = options.get("prior")
+    if prior is None or isinstance(prior, Mapping) or np.ndim(prior) < 2 or len(prior) != len(arms):
+        return options
+    return options | {"prior": [prior[i] for i in label_order(arms)]}
 
 
 def _fit_nuts(

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.comparisons import Comparisons
 from bayesfair.comparisons.connectivity import Connectivity
-from bayesfair.errors import OptionError
+from bayesfair.errors import ConvergenceError, OptionError
 from bayesfair.inference.laplace import Mode, centred_covariance
-from bayesfair.inference.tree import N_CHAINS, posterior_dataset
+from bayesfair.inference.tree import N_CHAINS, in_order_of, posterior_dataset
 from bayesfair.inference.worth_nuts import sample_worths
 from bayesfair.kernels.gauss_best import gauss_best_probability
 from bayesfair.kernels.team import usable_cores
+from bayesfair.labels import text_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -27,6 +29,7 @@ __all__ = [
     "add_worth",
     "data_group",
     "draws_group",
+    "fitted_in_label_order",
     "mode_group",
     "nuts_groups",
     "worth_nuts_groups",
@@ -224,7 +227,7 @@ def nuts_groups(
 
     model = build(comparisons, **options)
     dims = tuple(getattr(model, "named_vars_to_dims", {}).get("log_worth") or ())
-    if dims != ("item",) or tuple(map(str, model.coords["item"])) != comparisons.items:
+    if dims != ("item",) or tuple(map(text_of, model.coords["item"])) != comparisons.items:
         names = [v.name for v in (*model.free_RVs, *model.deterministics)]
         raise OptionError(
             "a model of comparisons needs a variable 'log_worth' with dims ('item',) and the items "
@@ -255,3 +258,27 @@ def add_worth(tree: xr.DataTree) -> None:
     log_worth = posterior["log_worth"].transpose("chain", "draw", "item")
     worth = worth_of(str(tree.attrs["model"]), log_worth.values)
     tree["posterior"] = posterior.assign(worth=(log_worth.dims, worth))
+
+
+def fitted_in_label_order[F: Callable[..., Any]](fit: F) -> F:
+    """Let a fit take the items in the order of their labels, and give them back as they came.
+
+    So a seed gives the same numbers by label, whatever the order of items or columns. A model of
+    one's own may count on the items as they stand, and is left alone.
+    """
+
+    @wraps(fit)
+    def fitted(comparisons: Comparisons, **asked: Any) -> xr.DataTree:
+        ordered = comparisons.in_label_order()
+        model = asked.get("model")
+        if ordered is comparisons or callable(getattr(model, "build", model)):
+            made: xr.DataTree = fit(comparisons, **asked)
+            return made
+        dims = ("item", "item_other")
+        try:
+            return in_order_of(fit(ordered, **asked), comparisons.items, *dims)
+        except ConvergenceError as error:
+            error.tree = in_order_of(error.tree, comparisons.items, *dims)
+            raise
+
+    return cast("F", fitted)

@@ -25,6 +25,7 @@ from bayesfair.inference.comparison_trees import (
     add_worth,
     data_group,
     draws_group,
+    fitted_in_label_order,
     mode_group,
     nuts_groups,
     worth_nuts_groups,
@@ -33,6 +34,7 @@ from bayesfair.inference.existence import require_maximum
 from bayesfair.inference.laplace import Mode, find_mode
 from bayesfair.inference.robust import Robust, robust_of
 from bayesfair.inference.tree import N_CHAINS, make_tree, seed_label
+from bayesfair.labels import one_label
 from bayesfair.notices import Notice
 
 if TYPE_CHECKING:
@@ -205,6 +207,7 @@ def problem_options(tree: xr.DataTree) -> dict[str, Any] | None:
     return options | {name: float(attrs[name]) for name in ("power", *_SCALES) if name in attrs}
 
 
+@fitted_in_label_order
 def fit_comparisons(
     comparisons: Comparisons,
     *,
@@ -304,6 +307,7 @@ def fit_comparisons(
             "least two are needed."
         )
     if reference is not None:
+        reference = one_label(reference, "item", "reference")
         check_known(reference, comparisons.items, "item")
     shared: dict[str, Any] = {
         "seed": seed_label(seed),

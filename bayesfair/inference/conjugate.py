@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.inference.contract import CLOSED_FORM, FAMILY_READS
 from bayesfair.inference.tree import N_CHAINS, make_tree, posterior_dataset
+from bayesfair.labels import label_order
 from bayesfair.priors import PRIOR_PARAMETERS, describe_prior, prior_table
 from bayesfair.sufficient import (
     count_totals,
@@ -72,9 +74,27 @@ def posterior_table(
 
 
 def draw_posterior(
+    family: str,
+    table: FloatArray,
+    shape: tuple[int, ...],
+    rng: np.random.Generator,
+    arms: Sequence[str],
+) -> dict[str, FloatArray]:
+    """Return independent draws, ``(*shape, k)`` or ``(*shape, k, L)`` each.
+
+    An arm's draws go with its label, not with its place among the arms.
+    """
+    order = label_order(arms)
+    drawn = _draws(family, table[order], shape, rng)
+    back = np.argsort(order)
+    if np.array_equal(order, np.arange(len(order))):
+        return drawn
+    return {name: values.take(back, axis=len(shape)) for name, values in drawn.items()}
+
+
+def _draws(
     family: str, table: FloatArray, shape: tuple[int, ...], rng: np.random.Generator
 ) -> dict[str, FloatArray]:
-    """Return independent draws, ``(*shape, k)`` or ``(*shape, k, L)`` each."""
     k = len(table)
     if family == "bernoulli":
         return {"theta": rng.beta(table[:, 0], table[:, 1], size=(*shape, k))}
@@ -125,7 +145,7 @@ def fit_conjugate(
             f"Options: {listed(known)}."
         )
     before, after, levels = posterior_table(history, family, prior=prior, support=support)
-    values = draw_posterior(family, after, (N_CHAINS, draws // N_CHAINS), rng)
+    values = draw_posterior(family, after, (N_CHAINS, draws // N_CHAINS), rng, history.arms)
     coords: dict[str, Any] = {"arm": list(history.arms)}
     extra: tuple[str, ...] = ()
     parameters = list(PRIOR_PARAMETERS[family])

@@ -11,6 +11,7 @@ from typing import Any
 
 from bayesfair.checks import check_choice, did_you_mean, listed
 from bayesfair.errors import OptionError
+from bayesfair.labels import text_of
 
 __all__ = [
     "ARM_MODELS",
@@ -289,7 +290,7 @@ def check_reads(contract: Contract, model: Any, arms: tuple[str, ...]) -> None:
                 f"model {contract.name!r}: {read!r} has dims {dims}, expected one of "
                 f"{', '.join(map(str, allowed))}. Give it dims=... and coords with these names."
             )
-    labels = tuple(str(arm) for arm in model.coords["arm"])
+    labels = tuple(text_of(arm) for arm in model.coords["arm"])
     if labels != arms:
         raise OptionError(
             f"model {contract.name!r}: coordinate 'arm' is {listed(labels)}, expected the arms of "

@@ -15,7 +15,14 @@ from bayesfair.notices import notices_to_json
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["N_CHAINS", "flat_reads", "make_tree", "posterior_dataset", "seed_label"]
+__all__ = [
+    "N_CHAINS",
+    "flat_reads",
+    "in_order_of",
+    "make_tree",
+    "posterior_dataset",
+    "seed_label",
+]
 
 N_CHAINS = 4  # R-hat needs more than one; exact draws are folded into as many
 
@@ -54,6 +61,22 @@ def make_tree(groups: Mapping[str, Any], attrs: Mapping[str, Any]) -> xr.DataTre
         plain = isinstance(value, (str, int, float)) and not isinstance(value, bool)
         tree.attrs[name] = value if plain else json.dumps(value, default=_plain)
     return tree
+
+
+def in_order_of(tree: xr.DataTree, labels: Sequence[str], *dims: str) -> xr.DataTree:
+    """Return a tree with the labels of some dimensions in the order of `labels`."""
+    import xarray as xr
+
+    groups = {str(name): group.to_dataset() for name, group in tree.children.items()}
+    for name, group in groups.items():
+        at = {}
+        for dim in set(dims) & set(group.dims):
+            place = {label: i for i, label in enumerate(group[dim].values.tolist())}
+            at[dim] = [place[label] for label in labels]
+        groups[name] = group.isel(at)
+    new = xr.DataTree.from_dict({f"/{name}": group for name, group in groups.items()})
+    new.attrs.update(tree.attrs)
+    return new
 
 
 def _plain(value: Any) -> Any:

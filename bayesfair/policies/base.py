@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.checks import check_choice
 from bayesfair.errors import DataError, OptionError
+from bayesfair.labels import labels_of
 from bayesfair.priors import prior_table
 
 __all__ = ["FAMILIES", "Policy", "State"]
@@ -136,7 +137,7 @@ class Policy(ABC):
         >>> rule.selection_probability(state)
         array([0.625, 0.375])
         """
-        labels = [str(i) for i in range(arms)] if isinstance(arms, int) else list(arms)
+        labels = [str(i) for i in range(arms)] if isinstance(arms, int) else labels_of(arms)
         if not labels:
             raise OptionError(f"arms={arms!r} must be at least one.")
         check_choice(family, "family", FAMILIES)

@@ -89,7 +89,8 @@ def pl_consistency(
 
     rng = as_generator(seed)
     count = int(check_in_range(replicates, "replicates", 20, np.inf, high_open=True))
-    comparisons = fitted_data(tree, comparisons)
+    given = fitted_data(tree, comparisons)
+    comparisons = given.in_label_order()  # a seed then draws the same data in any order
     fill = _fitted_probability(tree, comparisons)
     wins = observed_wins(comparisons)
     estimate = _top1(_frequencies(wins, fill))
@@ -103,7 +104,7 @@ def pl_consistency(
     def p_value(row: FloatArray, value: float) -> float:
         return float((1 + (row >= value - 1e-12).sum()) / (count + 1))
 
-    return xr.Dataset(
+    found = xr.Dataset(
         {
             "top1": ("item", estimate),
             "inconsistency": here,
@@ -116,6 +117,7 @@ def pl_consistency(
         coords={"item": np.array(comparisons.items)},
         attrs={"replicates": count, "notice": fitted(tree).island_notice()},
     )
+    return found.sel(item=list(given.items))
 
 
 def _fitted_probability(tree: xr.DataTree, comparisons: Comparisons) -> FloatArray:
@@ -168,7 +170,8 @@ def predicted_wins(
 
     rng = as_generator(seed)
     count = int(check_in_range(replicates, "replicates", 20, np.inf, high_open=True))
-    comparisons = fitted_data(tree, comparisons)
+    given = fitted_data(tree, comparisons)
+    comparisons = given.in_label_order()  # a seed then draws the same data in any order
     k = comparisons.n_items
     if k > 400:
         raise OptionError(f"{k} items give {k * k} pairs, too many to replicate; leave some out.")
@@ -184,7 +187,7 @@ def predicted_wins(
     dims, items = ("item", "item_other"), np.array(comparisons.items)
     fit = fitted(tree)
     at = [fit.items.index(item) for item in comparisons.items]
-    return xr.Dataset(
+    found = xr.Dataset(
         {
             "observed": (dims, wins),
             "expected": (dims, drawn.mean(axis=0, dtype=np.float64)),
@@ -197,3 +200,4 @@ def predicted_wins(
         coords={"item": items, "item_other": items},
         attrs={"replicates": count, "notice": fit.island_notice()},
     )
+    return found.sel(item=list(given.items), item_other=list(given.items))

@@ -10,6 +10,7 @@ from scipy.special import expit, logit, ndtr
 
 from bayesfair.checks import check_in_range, check_known
 from bayesfair.inference.comparison_trees import worth_of
+from bayesfair.labels import one_label
 from bayesfair.ranking.draws import Fitted, better_probability, fitted, ranks_of
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ def rank_table(
         tier_probability, "tier_probability", 0.5, 1.0, low_open=True, high_open=True
     )
     fit = fitted(tree)
+    if anchor is not None:
+        anchor = one_label(anchor, "item", "anchor")
     at = None if anchor is None else check_known(anchor, fit.items, "item")
     columns, better = _from_mode(fit) if fit.log_worth is None else _from_draws(fit)
     if at is not None:

@@ -99,7 +99,7 @@ def open_frame(source: Any) -> Frame | None:
         frame = nw.from_native(_with_index(frame.to_native()))
     lazy = isinstance(frame, nw.LazyFrame)
     names = frame.collect_schema().names() if lazy else frame.columns
-    header = column_names([str(name) for name in names], "data frame")
+    header = column_names([text_of(name) or "" for name in names], "data frame")
     if not all(isinstance(name, str) for name in names):  # numbered columns, as pandas gives them
         frame = nw.from_native(frame.to_native().set_axis(list(header), axis=1))
         names = header

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bayesfair.checks import listed
 from bayesfair.errors import OptionError
 from bayesfair.history import History
-from bayesfair.labels import clean_label
+from bayesfair.labels import by_label, labels_of
 from bayesfair.labels import in_order as in_label_order
 from bayesfair.readers.building import (
     Builder,
@@ -23,7 +22,6 @@ from bayesfair.readers.building import (
     refuse_unused,
 )
 from bayesfair.readers.columns import Layout, Option
-from bayesfair.readers.label_book import text_of
 from bayesfair.readers.looking import layout_of
 from bayesfair.readers.rounds import Converter, Rounds, concatenated
 from bayesfair.readers.stamps import Trend, check_trends
@@ -229,9 +227,7 @@ def group_priors(
     OptionError
         If it names a group that is not there, or one twice.
     """
-    priors = {clean_label(str(text_of(g))): p for g, p in (prior or {}).items()}
-    if len(priors) < len(prior or {}):
-        raise OptionError(f"prior names a group twice among {listed(prior or ())}.")
+    priors = by_label(prior or {}, "group", "prior")
     unknown = [g for g in priors if g not in groups]
     if unknown:
         raise OptionError(
@@ -248,7 +244,7 @@ def known_arms(arms: Sequence[Any] | str | None) -> tuple[str, ...] | None:
         raise OptionError(f"arms={arms!r} must be a list of labels.")
     if isinstance(arms, (Set, bytes)) or not isinstance(arms, Iterable):
         raise OptionError(f"arms={arms!r} must be a list of labels, in the order to be used.")
-    labels = tuple(clean_label(str(text_of(a))) for a in arms)
+    labels = labels_of(arms)
     if not labels:
         raise OptionError("arms is empty; leave it out to use the labels seen.")
     return labels

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bayesfair.checks import listed
 from bayesfair.errors import DataError
-from bayesfair.labels import clean_label, in_order, text_of
+from bayesfair.labels import by_label, clean_label, in_order
 from bayesfair.readers import numerals
 from bayesfair.readers.bridge import plain
 from bayesfair.readers.values import numbers, simple
@@ -83,10 +83,10 @@ def _entry(value: Any) -> Entry:
     if isinstance(value, str):
         value = literal(value)
     if isinstance(value, dict):
-        return {clean_label(str(text_of(k))): v for k, v in value.items()}
+        return by_label(value, "arm", "a record of probabilities")
     if isinstance(value, list):
         if value and all(isinstance(v, tuple) and len(v) == 2 for v in value):  # an Arrow map
-            return {clean_label(str(text_of(k))): v for k, v in value}
+            return by_label(value, "arm", "a record of probabilities")
         return value
     return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesfair.checks import as_generator, check_choice, listed
 from bayesfair.errors import ArmError, DataError, OptionError
 from bayesfair.kernels.divergences import DIVERGENCES
+from bayesfair.labels import labels_of
 
 __all__ = ["FloatArray", "Rewards"]
 
@@ -36,6 +38,7 @@ class Rewards(ABC):
 
     # Names of the fields with shape (..., arm); what `rewards[index]` cuts.
     _parameters: ClassVar[tuple[str, ...]] = ()
+    _arm_axis: ClassVar[int] = -1
 
     # -- shape ---------------------------------------------------------------------------------
 
@@ -68,6 +71,56 @@ class Rewards(ABC):
             if name in self._parameters and value is not None:
                 value = value[index]
             object.__setattr__(new, name, value)
+        return new
+
+    def for_arms(self, arms: Sequence[str], option: str = "truth") -> Self:
+        """Return the same laws under the labels of a log, in its order.
+
+        Parameters
+        ----------
+        arms : sequence of str
+            Labels of the log.
+        option : str
+            What messages call the laws.
+
+        Raises
+        ------
+        ArmError
+            If the laws are of other arms. Laws without labels of their own ("0".."k-1") are taken
+            by their positions where the log has other labels.
+
+        Examples
+        --------
+        >>> from bayesfair.rewards import Bernoulli
+        >>> Bernoulli([0.9, 0.5], arms=["a", "b"]).for_arms(["b", "a"]).mean
+        array([0.5, 0.9])
+        """
+        arms = tuple(arms)
+        if arms == self.arms:
+            return self
+        nameless = self.arms == tuple(str(i) for i in range(self.n_arms))
+        order = list(range(self.n_arms))
+        if set(arms) == set(self.arms):
+            order = [self.arms.index(arm) for arm in arms]
+        elif len(arms) != self.n_arms or not nameless:
+            one_side = sorted(set(arms) ^ set(self.arms))
+            raise ArmError(
+                f"{option}= has {self.n_arms} arms {listed(self.arms)}, the log has {len(arms)}: "
+                f"{listed(arms)}"
+                f"{'' if nameless else f' ({listed(one_side)} on one side only)'}. Give the laws "
+                "of the arms of the log, under their labels.",
+                kind="other_arms",
+                column=option,
+                value=one_side[0],
+            )
+        new = object.__new__(type(self))
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
+            if name in self._parameters and value is not None:
+                value = np.ascontiguousarray(value.take(order, axis=self._arm_axis))
+                value.flags.writeable = False
+            object.__setattr__(new, name, value)
+        object.__setattr__(new, "arms", arms)
         return new
 
     def __repr__(self) -> str:
@@ -163,16 +216,13 @@ class Rewards(ABC):
         given: Any = self.arms
         if isinstance(given, (str, bytes)):
             given = (given,)
-        arms = tuple(str(a) for a in given) if given is not None else ()
+        arms = labels_of(given) if given is not None else ()
         arms = arms or tuple(str(i) for i in range(k))
         if len(arms) != k:
             raise ArmError(
                 f"{type(self).__name__}: {len(arms)} labels {listed(arms)} for {k} arms "
                 "(the last axis of the parameters)."
             )
-        if len(set(arms)) != k:
-            twice = sorted({a for a in arms if arms.count(a) > 1})
-            raise ArmError(f"{type(self).__name__}: arms names {listed(twice)} more than once.")
         object.__setattr__(self, "arms", arms)
 
     def _require(self, name: str, good: NDArray[np.bool_], rule: str) -> None:

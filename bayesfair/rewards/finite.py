@@ -57,6 +57,7 @@ class Finite(Rewards):
     pmf: FloatArray
 
     _parameters: ClassVar[tuple[str, ...]] = ("pmf",)
+    _arm_axis: ClassVar[int] = -2
 
     def __post_init__(self) -> None:
         """Validate once."""

@@ -13,8 +13,8 @@ PACKAGE = ROOT / "bayesfair"
 FLOOR = {
     "errors": 0, "options": 0, "checks": 0, "notices": 0, "writing": 0, "shown": 0,
     "probabilities": 0, "examples": 0,
-    "kernels": 1,
-    "rewards": 2, "history": 2, "history_input": 2, "labels": 2, "comparisons": 2,
+    "kernels": 1, "labels": 1,
+    "rewards": 2, "history": 2, "history_input": 2, "comparisons": 2,
     "sufficient": 3, "priors": 3, "fairness": 3, "readers": 3, "models": 3,
     "inference": 4,
     "beliefs": 5, "beliefs_pymc": 5,
@@ -30,8 +30,7 @@ FLOOR = {
 # One topic split by length: its files may import each other.
 TOPICS = [
     {"errors", "checks", "options", "probabilities", "examples", "writing"},
-    {"comparisons", "labels"},
-    {"history", "history_input", "labels"},
+    {"history", "history_input"},
     {"priors", "sufficient"},
     {"beliefs", "beliefs_pymc"},
     {"simulate", "duelling", "performance"},
