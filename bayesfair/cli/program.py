@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from bayesfair.cli.duels import AUDIT_COMPARISONS_HELP, audit_comparisons_comman
 from bayesfair.cli.fit import FIT_HELP, fit_command
 from bayesfair.cli.simulate import simulate_command
 from bayesfair.cli.tools import complain, forget_reader, say
+from bayesfair.cli.warm_up import warm_up_command
 from bayesfair.cli.wording import flags_of, in_shell_words
 
 __all__ = ["app", "main"]
@@ -50,10 +52,12 @@ app.command(name="audit", help=AUDIT_HELP)(audit_command)
 app.command(name="simulate")(simulate_command)
 app.command(name="fit", help=FIT_HELP)(fit_command)
 app.command(name="audit-comparisons", help=AUDIT_COMPARISONS_HELP)(audit_comparisons_command)
+app.command(name="warm-up")(warm_up_command)
 
 
 def main(run: Callable[[], Any] = app) -> None:
     """Run the command line: bad input ends with one message and status 2, without a traceback."""
+    warnings.showwarning = _say_warning
     try:
         run()
     except ValueError as error:
@@ -71,6 +75,11 @@ def main(run: Callable[[], Any] = app) -> None:
         name = "" if error.filename is None else f" {str(error.filename)[:200]!r}"
         complain(f"cannot read or write{name}: {error.strerror or error}.")
         raise SystemExit(2) from None
+
+
+def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Print a warning as a sentence for people, without a place in our code."""
+    complain(f"note: {_in_shell_words(str(message))}")
 
 
 def _in_shell_words(message: str) -> str:

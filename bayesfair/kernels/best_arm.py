@@ -12,16 +12,16 @@ positive and nothing cancels.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.quadrature import n_tie_nodes, unit_nodes
 
 __all__ = ["bernoulli_best_arm"]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _bernoulli_rows(m, q, nodes, weights, out):  # type: ignore[no-untyped-def]
     n_rows, k = m.shape
     n_nodes = nodes.shape[0]

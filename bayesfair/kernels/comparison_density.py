@@ -14,9 +14,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from bayesfair.kernels.compiled import compiled
 
 __all__ = ["CHAINS", "DAVIDSON", "LOGIT", "PROBIT", "Target", "log_density"]
 
@@ -62,7 +63,7 @@ class Target(NamedTuple):
     counts: NDArray[np.float64]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _chains(target, log_worth, gradient):  # type: ignore[no-untyped-def]
     item, weight, start = target.item, target.weight, target.start
     top = log_worth.max()
@@ -87,7 +88,7 @@ def _chains(target, log_worth, gradient):  # type: ignore[no-untyped-def]
     return value
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _log_phi(x):  # type: ignore[no-untyped-def]
     """Return log Phi(x) and phi(x) / Phi(x)."""
     density = -0.5 * x * x - _HALF_LOG_TWO_PI
@@ -100,7 +101,7 @@ def _log_phi(x):  # type: ignore[no-untyped-def]
     return value, math.exp(density - value)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _duels(target, log_worth, effect, log_tie, gradient, extra):  # type: ignore[no-untyped-def]
     """Fill the gradient in the log-worths, and in (order effect, log tie); return the value."""
     value = 0.0
@@ -142,7 +143,7 @@ def _duels(target, log_worth, effect, log_tie, gradient, extra):  # type: ignore
     return value
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def log_density(target, theta, gradient):  # type: ignore[no-untyped-def]
     """Return the log posterior density of `theta` and fill its gradient; both ``(P,)``.
 

@@ -16,9 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from bayesfair.kernels.compiled import compiled
 
 __all__ = ["BeliefTable", "iter_parameters", "run_parameters"]
 
@@ -55,7 +56,7 @@ class BeliefTable(NamedTuple):
     changed: bool = True
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _learn(row, x, code):  # type: ignore[no-untyped-def]
     if code == 0:
         row[0] += x
@@ -73,7 +74,7 @@ def _learn(row, x, code):  # type: ignore[no-untyped-def]
         row[0] += off / row[1]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _run(table, at, arm, reward, first, done, code, out, changed):  # type: ignore[no-untyped-def]
     n = out.shape[0]
     for t in range(n):

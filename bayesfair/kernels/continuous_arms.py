@@ -17,10 +17,10 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.quadrature import require_sum_of_one, unit_nodes
 
 __all__ = ["LOWEST_DF", "location_scale_best_arm", "student_cdf"]
@@ -52,7 +52,7 @@ def panel_rule() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.f
     return nodes, weights, cumulative
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def log_constant(df):  # type: ignore[no-untyped-def]
     """Return the log of the standard density at 0."""
     if df == np.inf:
@@ -66,7 +66,7 @@ def log_constant(df):  # type: ignore[no-untyped-def]
     return ratio - 0.5 * _LOG_2PI
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def log_shape(z, df):  # type: ignore[no-untyped-def]
     """Return the log of the standard density relative to its value at 0."""
     if df == np.inf:
@@ -74,7 +74,7 @@ def log_shape(z, df):  # type: ignore[no-untyped-def]
     return -0.5 * (df + 1.0) * math.log1p(z * z / df)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _beta_fraction(a, b, x):  # type: ignore[no-untyped-def]
     """Return the continued fraction of the incomplete beta function (modified Lentz)."""
     tiny = 1e-300
@@ -98,7 +98,7 @@ def _beta_fraction(a, b, x):  # type: ignore[no-untyped-def]
     return h
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def student_tail(z, df, log_c, nodes, weights):  # type: ignore[no-untyped-def]
     """Return P(T > z) for z >= 0, to about 1e-15."""
     if df == np.inf:
@@ -124,7 +124,7 @@ def student_tail(z, df, log_c, nodes, weights):  # type: ignore[no-untyped-def]
     return max(0.5 - math.exp(log_c) * width * total, 0.0)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _cdf_rows(z, df, nodes, weights, out):  # type: ignore[no-untyped-def]
     for i in range(z.shape[0]):
         tail = student_tail(abs(z[i]), df[i], log_constant(df[i]), nodes, weights)
@@ -140,7 +140,7 @@ def student_cdf(z: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.f
     return out.reshape(z.shape)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def tail_reach(p, df):  # type: ignore[no-untyped-def]
     """Return z with P(T > z) <= p, from the bound (1 + z^2/df)^(-df/2) / 2; 0 if p >= 1/2."""
     if p >= 0.5:
@@ -152,7 +152,7 @@ def tail_reach(p, df):  # type: ignore[no-untyped-def]
     return math.sqrt(df * math.expm1(power)) if power < 700.0 else np.inf
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def panel_length(x, df, loc, scale, reach, shrink):  # type: ignore[no-untyped-def]
     """Return how far a panel from x may extend so that this arm's density is resolved."""
     far = abs(x - loc)
@@ -171,7 +171,7 @@ def panel_length(x, df, loc, scale, reach, shrink):  # type: ignore[no-untyped-d
     return max(base * shrink, rest)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _first_point(df, loc, scale, order):  # type: ignore[no-untyped-def]
     """Return a point below which all rewards lie with probability at most `_LEFT`."""
     k = df.shape[0]
@@ -189,7 +189,7 @@ def _first_point(df, loc, scale, order):  # type: ignore[no-untyped-def]
         r = min(2 * r, k)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _one_round(df, loc, scale, log_c, shrink, rule, work, out):  # type: ignore[no-untyped-def]
     nodes, weights, integrate = rule
     density, cdf, prefix, reach, below = work
@@ -272,7 +272,7 @@ def _one_round(df, loc, scale, log_c, shrink, rule, work, out):  # type: ignore[
     return off + abs(total)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _rows(df, loc, scale, offered, masked, nodes, weights, integrate, out):  # type: ignore[no-untyped-def]
     n_rows, k_all = loc.shape
     n = nodes.shape[0]

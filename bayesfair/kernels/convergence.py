@@ -7,17 +7,18 @@ thousand variables that mix well it is some twenty times faster.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
+
+from bayesfair.kernels.compiled import compiled
 
 __all__ = ["convergence"]
 
 _BLOCK = 256  # variables at a time; bounds the memory
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _scores(flat, order, table, scores):  # type: ignore[no-untyped-def]
     """Write the normal scores of ranks, tied values sharing their mean rank.
 
@@ -33,7 +34,7 @@ def _scores(flat, order, table, scores):  # type: ignore[no-untyped-def]
         begin = end
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _r_hat(x):  # type: ignore[no-untyped-def]
     m, n = x.shape
     mean, within = np.empty(m), 0.0
@@ -44,7 +45,7 @@ def _r_hat(x):  # type: ignore[no-untyped-def]
     return np.sqrt((between / within + n - 1) / n)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _lag(x, t):  # type: ignore[no-untyped-def]
     """Return the mean over chains of the autocovariance at a lag; chains are centred."""
     m, n = x.shape
@@ -55,7 +56,7 @@ def _lag(x, t):  # type: ignore[no-untyped-def]
     return total / (m * n)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _effective(x):  # type: ignore[no-untyped-def]
     """Return the effective sample size by Geyer's initial monotone sequence."""
     m, n = x.shape
@@ -89,7 +90,7 @@ def _effective(x):  # type: ignore[no-untyped-def]
     return m * n / max(tau, 1.0 / np.log10(m * n))
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _measure(split, order, folded, folded_order, cuts, chains, table, found):  # type: ignore[no-untyped-def]
     """Fill `found`, ``(3, V)``, from split chains, ``(V, 2 m n)``, and what sorts them."""
     scores = np.empty(split.shape[1])

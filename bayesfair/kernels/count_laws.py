@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.finite_arms import levels_best_arm, tie_rules
 from bayesfair.kernels.quadrature import require_sum_of_one
 
@@ -21,7 +21,7 @@ __all__ = ["count_best_arm", "levels_needed"]
 _TAIL = 1e-17
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def ratio_up(v, mean, size):  # type: ignore[no-untyped-def]
     """Return mass(v + 1) / mass(v)."""
     if size == np.inf:
@@ -29,7 +29,7 @@ def ratio_up(v, mean, size):  # type: ignore[no-untyped-def]
     return mean / (mean + size) * ((v + size) / (v + 1.0))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def mode_of(mean, size):  # type: ignore[no-untyped-def]
     """Return a level of largest mass."""
     if size == np.inf:
@@ -37,7 +37,7 @@ def mode_of(mean, size):  # type: ignore[no-untyped-def]
     return int(max((size - 1.0) * (mean / size), 0.0))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def window_of(mean, size, tail):  # type: ignore[no-untyped-def]
     """Return (mode, lowest, highest level that count, sum of masses relative to the mode's)."""
     mode = mode_of(mean, size)
@@ -66,7 +66,7 @@ def window_of(mean, size, tail):  # type: ignore[no-untyped-def]
     return mode, low, high, total
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _fill(mean, size, window, start, mass):  # type: ignore[no-untyped-def]
     """Fill the masses of the levels from `start` on; return P(level < start)."""
     mode, low, high, total = window
@@ -94,7 +94,7 @@ def _fill(mean, size, window, start, mass):  # type: ignore[no-untyped-def]
     return below
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _rows(mean, size, offered, masked, sizes, nodes, weights, out):  # type: ignore[no-untyped-def]
     n_rows, k_all = mean.shape
     mass = np.empty((k_all, 64))
@@ -130,7 +130,7 @@ def _rows(mean, size, offered, masked, sizes, nodes, weights, out):  # type: ign
                 out[t, i] = np.nan
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def log_masses(mean, size, window, start, out):  # type: ignore[no-untyped-def]
     """Fill the logs of the masses of the levels from `start` on, far tails included."""
     mode, _, _, total = window

@@ -21,12 +21,12 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from bayesfair.kernels.best_mean import beta_best_mean, product_of_others
+from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.quadrature import require_sum_of_one, unit_nodes
 
 __all__ = ["dirichlet_best_mean", "dirichlet_mean_cdf"]
@@ -82,7 +82,7 @@ def _cdf(a: FloatArray, x: FloatArray, gap: NDArray[np.int64], y: FloatArray) ->
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _between(a, x, log_gap, gap, y, nodes, weights, out):  # type: ignore[no-untyped-def]
     n_levels = a.shape[0]
     sign, log_c, peak = np.empty(n_levels), np.empty(n_levels), np.empty(n_levels)
@@ -118,7 +118,7 @@ def _between(a, x, log_gap, gap, y, nodes, weights, out):  # type: ignore[no-unt
         out[p] = min(max(1.0 - tail, 0.0), 1.0)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _is_nothing(a, sign, log_c, total):  # type: ignore[no-untyped-def]
     """Whether Chernoff's bound shows the smaller tail to be below 1e-17."""
     square, most = 0.0, 0.0
@@ -139,7 +139,7 @@ def _is_nothing(a, sign, log_c, total):  # type: ignore[no-untyped-def]
     return False
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _log_value(a, sign, log_c, w, cosine, sine):  # type: ignore[no-untyped-def]
     """Return real and imaginary part of the log of the integrand."""
     real, turn = 0.0, 0.0
@@ -156,7 +156,7 @@ def _log_value(a, sign, log_c, w, cosine, sine):  # type: ignore[no-untyped-def]
     return real, turn
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _rate(a, sign, log_c, w, cosine, sine):  # type: ignore[no-untyped-def]
     """Return how fast the log of the integrand changes with w."""
     real, turn = 0.0, 0.0
@@ -170,7 +170,7 @@ def _rate(a, sign, log_c, w, cosine, sine):  # type: ignore[no-untyped-def]
     return math.sqrt(real * real + turn * turn)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _peaks(a, sign, log_c, angle, peak):  # type: ignore[no-untyped-def]
     """Fill the log of the integrand where each factor is largest; return the largest of them.
 
@@ -193,7 +193,7 @@ def _peaks(a, sign, log_c, angle, peak):  # type: ignore[no-untyped-def]
     return most
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _ray(a, sign, log_c, angle, peak, nodes, weights):  # type: ignore[no-untyped-def]
     """Return the integral of the imaginary part over the whole ray."""
     cosine, sine = math.cos(angle), math.sin(angle)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from bayesfair.kernels.compiled import compiled
 
 __all__ = [
     "DIVERGENCES",
@@ -36,7 +37,7 @@ def divergence_code(name: str) -> int:
     return DIVERGENCES.index(name)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def kl_term(p, q):  # type: ignore[no-untyped-def]
     """Return p log(p/q) - p + q >= 0; over two laws these terms sum to KL."""
     if p == 0.0:
@@ -55,7 +56,7 @@ def kl_term(p, q):  # type: ignore[no-untyped-def]
     return p * (np.log(p) - np.log(q)) - p + q
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def js_term(p, q):  # type: ignore[no-untyped-def]
     """Return the contribution of two masses (or densities) to the Jensen-Shannon divergence."""
     s = p + q
@@ -78,7 +79,7 @@ def js_term(p, q):  # type: ignore[no-untyped-def]
     return 0.5 * total
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def mass_term(p, q, code):  # type: ignore[no-untyped-def]
     """Return the summand of a divergence that is a sum over values (all but Wasserstein)."""
     if code == TV:
@@ -95,7 +96,7 @@ def mass_term(p, q, code):  # type: ignore[no-untyped-def]
     return js_term(p, q)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def log_mass_term(l1, l2, code):  # type: ignore[no-untyped-def]  # noqa: PLR0911
     """Return `mass_term` at log masses (or log densities), where either may underflow."""
     p, q = math.exp(l1), math.exp(l2)
@@ -119,7 +120,7 @@ def log_mass_term(l1, l2, code):  # type: ignore[no-untyped-def]  # noqa: PLR091
     return js_term(p, q)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def bernoulli_pair(p, q, code):  # type: ignore[no-untyped-def]
     """Return D(Bernoulli(p) || Bernoulli(q))."""
     if code in (TV, WASSERSTEIN):
@@ -130,7 +131,7 @@ def bernoulli_pair(p, q, code):  # type: ignore[no-untyped-def]
     return np.sqrt(total) if code == HELLINGER else total
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _bernoulli_rows(p, code, out):  # type: ignore[no-untyped-def]
     n_rows, k = p.shape
     for t in range(n_rows):
@@ -139,7 +140,7 @@ def _bernoulli_rows(p, code, out):  # type: ignore[no-untyped-def]
                 out[t, i, j] = 0.0 if i == j else bernoulli_pair(p[t, i], p[t, j], code)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _finite_rows(pmf, gaps, code, out):  # type: ignore[no-untyped-def]
     n_rows, k, n_levels = pmf.shape
     for t in range(n_rows):
@@ -213,7 +214,7 @@ def finite_divergence(
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _maxima(pi, code, out):  # type: ignore[no-untyped-def]
     n_rounds, k = pi.shape
     ordered = code in (KL, CHI2)
@@ -254,7 +255,7 @@ def decision_divergence_maxima(pi: NDArray[np.float64], name: str) -> NDArray[np
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _worst_rows(pi, rewards, step, eps1, code, excess, first, second):  # type: ignore[no-untyped-def]
     n_rows, k = pi.shape
     ordered = code in (KL, CHI2)

@@ -14,10 +14,10 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.continuous_arms import (
     log_constant,
     log_shape,
@@ -54,7 +54,7 @@ def _laguerre() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 # -- normal ------------------------------------------------------------------------------------
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _normal_pair(d, s1, s2, code):  # type: ignore[no-untyped-def]  # noqa: PLR0911
     """Return the closed form for N(0, s1) against N(-d, s2), d = mean 1 - mean 2."""
     if code == TV:
@@ -111,7 +111,7 @@ def _normal_pair(d, s1, s2, code):  # type: ignore[no-untyped-def]  # noqa: PLR0
 # -- quadrature --------------------------------------------------------------------------------
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _step(x, df, loc, scale, reach, power):  # type: ignore[no-untyped-def]
     """Return how far a panel starting at x may extend, for one law and integrands of both."""
     far = abs(x - loc)
@@ -129,7 +129,7 @@ def _step(x, df, loc, scale, reach, power):  # type: ignore[no-untyped-def]
     return max(base, min(limit, 8.0 / (df + 1.0 + power)) * far)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _half_line(law, side, turns, code, nodes, weights, lag_x, lag_w):  # type: ignore[no-untyped-def]
     """Return the integral of the divergence from the first location outwards.
 
@@ -188,7 +188,7 @@ def _half_line(law, side, turns, code, nodes, weights, lag_x, lag_w):  # type: i
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _last_turns(a1, b1, a2, b2, d):  # type: ignore[no-untyped-def]
     """Return how far to the left and to the right the outermost turning points lie."""
     turns = np.empty(4)
@@ -199,7 +199,7 @@ def _last_turns(a1, b1, a2, b2, d):  # type: ignore[no-untyped-def]
     return left, right
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _quadrature_pair(law, nodes, weights, lag_x, lag_w, code):  # type: ignore[no-untyped-def]
     n1, s1, n2, s2, d, _, _ = law
     left, right = (np.inf, np.inf), (np.inf, np.inf)
@@ -217,7 +217,7 @@ def _quadrature_pair(law, nodes, weights, lag_x, lag_w, code):  # type: ignore[n
     return math.sqrt(min(total, 1.0)) if code == HELLINGER else total
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _rows(df, loc, scale, code, nodes, weights, lag_x, lag_w, out):  # type: ignore[no-untyped-def]
     n_rows, k = loc.shape
     log_c = np.empty(k)

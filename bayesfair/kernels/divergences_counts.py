@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.count_laws import log_masses, ratio_up, window_of
 from bayesfair.kernels.divergences import (
     CHI2,
@@ -30,7 +30,7 @@ _TAIL = 1e-19
 _MOST_TERMS = 100_000_000
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _chi2_tail(v, l1, l2, laws, total):  # type: ignore[no-untyped-def]
     """Return the chi2 terms from level v upwards, to the end of p^2/q."""
     mean1, size1, mean2, size2 = laws
@@ -61,7 +61,7 @@ def _chi2_tail(v, l1, l2, laws, total):  # type: ignore[no-untyped-def]
     return added
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _pair(laws, windows, code, scratch1, scratch2):  # type: ignore[no-untyped-def]
     mean1, size1, mean2, size2 = laws
     window1, window2 = windows
@@ -90,7 +90,7 @@ def _pair(laws, windows, code, scratch1, scratch2):  # type: ignore[no-untyped-d
     return math.sqrt(min(total, 1.0)) if code == HELLINGER else total
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _chi2_is_infinite(mean1, size1, mean2, size2):  # type: ignore[no-untyped-def]
     q1, q2 = mean1 / (mean1 + size1), mean2 / (mean2 + size2)
     if q1 * q1 == q2:
@@ -98,7 +98,7 @@ def _chi2_is_infinite(mean1, size1, mean2, size2):  # type: ignore[no-untyped-de
     return q1 * q1 > q2
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _rows(mean, size, code, out):  # type: ignore[no-untyped-def]
     n_rows, k = mean.shape
     same = np.zeros(k, dtype=np.bool_)

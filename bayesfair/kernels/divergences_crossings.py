@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
+from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.continuous_arms import log_shape, student_tail
 from bayesfair.kernels.divergences import TV, WASSERSTEIN
 
@@ -19,7 +19,7 @@ __all__ = ["crossing_pair", "turning_points"]
 _FARTHEST = 1e20  # in widths: where a ratio of equal tails is its limit to double precision
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _cubic_root(c3, c2, c1, c0, low, high):  # type: ignore[no-untyped-def]
     """Return the root in a bracket with a change of sign, by safeguarded Newton."""
     rising = ((c3 * high + c2) * high + c1) * high + c0 > 0
@@ -40,7 +40,7 @@ def _cubic_root(c3, c2, c1, c0, low, high):  # type: ignore[no-untyped-def]
     return x
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def turning_points(a1, b1, a2, b2, d, out):  # type: ignore[no-untyped-def]
     """Fill the real roots of a2 (u-d)(b1+u^2) = a1 u (b2+(u-d)^2), ascending; return their number.
 
@@ -93,14 +93,14 @@ def turning_points(a1, b1, a2, b2, d, out):  # type: ignore[no-untyped-def]
     return n
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _log_ratio(u, law):  # type: ignore[no-untyped-def]
     """Return log f1 - log f2 at distance u from the first location."""
     n1, s1, n2, s2, d, front1, front2 = law
     return front1 - front2 + log_shape(u / s1, n1) - log_shape((u - d) / s2, n2)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _crossings(law, out):  # type: ignore[no-untyped-def]
     """Fill the points where the densities are equal, ascending; return their number."""
     n1, s1, n2, s2, d, _, _ = law
@@ -157,14 +157,14 @@ def _crossings(law, out):  # type: ignore[no-untyped-def]
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _above(z, df, log_c, nodes, weights):  # type: ignore[no-untyped-def]
     """Return P(T > z), any sign."""
     tail = student_tail(abs(z), df, log_c, nodes, weights)
     return tail if z >= 0 else 1.0 - tail
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _cdf_difference(u, law, constants, nodes, weights):  # type: ignore[no-untyped-def]
     """Return F1 - F2 at distance u from the first location, from the smaller tails."""
     n1, s1, n2, s2, d, _, _ = law
@@ -178,7 +178,7 @@ def _cdf_difference(u, law, constants, nodes, weights):  # type: ignore[no-untyp
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _loss(z, df, log_c, nodes, weights):  # type: ignore[no-untyped-def]
     """Return E max(T - z, 0) for z >= 0 and df > 1."""
     density = math.exp(log_c + log_shape(z, df))
@@ -186,7 +186,7 @@ def _loss(z, df, log_c, nodes, weights):  # type: ignore[no-untyped-def]
     return max((df + z * z) / (df - 1.0) * density - z * tail, 0.0)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _integral(u, law, constants, nodes, weights):  # type: ignore[no-untyped-def]
     """Return the integral of F1 - F2 up to distance u from the first location."""
     n1, s1, n2, s2, d, _, _ = law
@@ -200,7 +200,7 @@ def _integral(u, law, constants, nodes, weights):  # type: ignore[no-untyped-def
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def crossing_pair(law, constants, nodes, weights, code):  # type: ignore[no-untyped-def]
     """Return total variation or Wasserstein of two laws (df, scale, df, scale, shift, logs)."""
     n1, s1, n2, s2, d, _, _ = law

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.quadrature import n_tie_nodes, unit_nodes
 
 __all__ = ["finite_best_arm"]
@@ -35,7 +35,7 @@ def tie_rules(k: int) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[n
     return sizes, nodes, weights
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def levels_best_arm(mass, below, n_levels, sizes, nodes, weights, prefix, out):  # type: ignore[no-untyped-def]
     """Add P* of one round to `out`; `below` holds P(r_j < first level) and is updated.
 
@@ -68,7 +68,7 @@ def levels_best_arm(mass, below, n_levels, sizes, nodes, weights, prefix, out): 
                 below[j] += mass[j, v]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _finite_rows(pmf, offered, masked, sizes, nodes, weights, out):  # type: ignore[no-untyped-def]
     n_rows, k, n_levels = pmf.shape
     mass = np.empty((k, n_levels))

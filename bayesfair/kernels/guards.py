@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from bayesfair.kernels.compiled import compiled
 
 __all__ = [
     "WINDOW",
@@ -95,7 +96,7 @@ class RuleSums(NamedTuple):
         return RuleSums(**sums | {"slope_step": max(self.slope_step, other.slope_step)})
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _moments(arm, reward, p, out):  # type: ignore[no-untyped-def]
     for t in range(arm.shape[0]):
         r = reward[t]
@@ -164,7 +165,7 @@ def joined_moments(a: RewardMoments, b: RewardMoments) -> RewardMoments:
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _rule(arm, pi, by_round, by_arm, k, out):  # type: ignore[no-untyped-def]
     slope, variance, step, same, same_variance, moved = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     n_pairs, n_steps = 0, 0
@@ -216,7 +217,7 @@ def rule_sums(arm: NDArray[np.int32], pi: Floats) -> RuleSums:
     )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _mixed(x):  # type: ignore[no-untyped-def]
     """Return x with its bits spread (the finaliser of splitmix64)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -224,7 +225,7 @@ def _mixed(x):  # type: ignore[no-untyped-def]
     return x ^ (x >> np.uint64(31))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _row_prints(arm, reward, p, base, out):  # type: ignore[no-untyped-def]
     for t in range(arm.shape[0]):
         x = _mixed(np.uint64(arm[t]) + base)
@@ -246,7 +247,7 @@ def _bits(values: Floats) -> Prints:
     return _fixed(clean.view(np.uint64))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _windows(rows, width, base, out):  # type: ignore[no-untyped-def]
     """Write the fingerprint of the window that ends with each row; rows before are not known."""
     lead, running = np.uint64(1), np.uint64(0)
@@ -287,7 +288,7 @@ def _fixed(values: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _text_prints(data, offsets, base, out):  # type: ignore[no-untyped-def]
     for t in range(out.shape[0]):
         x = base

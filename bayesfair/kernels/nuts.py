@@ -16,11 +16,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.kernels.comparison_density import log_density
+from bayesfair.kernels.compiled import compiled
 
 __all__ = ["Basis", "run_chain"]
 
@@ -45,7 +45,7 @@ class Basis(NamedTuple):
     scale: NDArray[np.float64]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _place(basis, z, theta):  # type: ignore[no-untyped-def]
     """Write theta = centre + B z. Loops, not BLAS: the same sums whatever the threads."""
     if len(basis.scale):
@@ -59,7 +59,7 @@ def _place(basis, z, theta):  # type: ignore[no-untyped-def]
         theta[i] = total
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _evaluate(target, basis, z, slope, theta, work):  # type: ignore[no-untyped-def]
     """Return the log density at z and write its gradient in z."""
     _place(basis, z, theta)
@@ -76,7 +76,7 @@ def _evaluate(target, basis, z, slope, theta, work):  # type: ignore[no-untyped-
     return value
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _turning(p_one, p_other, total):  # type: ignore[no-untyped-def]
     """Whether the ends of a path with this sum of momenta approach each other."""
     one = 0.0
@@ -89,7 +89,7 @@ def _turning(p_one, p_other, total):  # type: ignore[no-untyped-def]
     return one <= 0.0 or other <= 0.0
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _log_sum(a, b):  # type: ignore[no-untyped-def]
     top = max(a, b)
     if top == -np.inf:
@@ -97,7 +97,7 @@ def _log_sum(a, b):  # type: ignore[no-untyped-def]
     return top + math.log(math.exp(a - top) + math.exp(b - top))
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _transition(target, basis, rng, step, state, slope, value):  # type: ignore[no-untyped-def]
     """Move `state` and its `slope` once, in place.
 
@@ -183,7 +183,7 @@ def _transition(target, basis, rng, step, state, slope, value):  # type: ignore[
     return value, accept / n_steps, n_steps, False
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def run_chain(target, basis, rng, state, step, tune, draws, thin, goal):  # type: ignore[no-untyped-def]
     """Run one chain.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.team import Team
 
 __all__ = ["before_counts", "mean_outcomes"]
@@ -15,7 +15,7 @@ _SMALL = 1e-3  # chances below this are summed on their own
 _FEW = 100  # items below which a second thread costs more than it saves
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _before_counts(ranks):  # type: ignore[no-untyped-def]
     k, n = ranks.shape
     table = np.zeros((k, k), np.int64)
@@ -50,7 +50,7 @@ def before_counts(ranks: NDArray[np.int32]) -> NDArray[np.int64]:
 
 
 # sums may be reordered, so that several draws are added at once; NaN and infinity stay as they are
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@compiled(fastmath={"reassoc", "contract", "nsz"})
 def _add_outcomes(rows, root, edge, nu, level, win, tie):  # type: ignore[no-untyped-def]
     k, n = root.shape
     for begin in range(0, n, _BLOCK):
@@ -100,7 +100,7 @@ def _add_outcomes(rows, root, edge, nu, level, win, tie):  # type: ignore[no-unt
 
 
 # as above without ties, which is most of the work of many items
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@compiled(fastmath={"reassoc", "contract", "nsz"})
 def _add_wins(rows, worth, edge, level, win):  # type: ignore[no-untyped-def]
     k, n = worth.shape
     for begin in range(0, n, _BLOCK):

@@ -11,9 +11,10 @@ The sort cannot be left out: -eps1 |b| is a minimum of two lines, not a maximum.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from bayesfair.kernels.compiled import compiled
 
 __all__ = ["PAIR_TIE", "worst_pair", "worst_pairs"]
 
@@ -21,7 +22,7 @@ PAIR_TIE = 1e-12
 """Excesses that differ by less than this are equal: the first pair in arm order stands for them."""
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _sort_by(key, order, work):  # type: ignore[no-untyped-def]
     """Sort ``order`` by ``key``, in place; fast where it is nearly sorted already."""
     n = order.shape[0]
@@ -45,7 +46,7 @@ def _sort_by(key, order, work):  # type: ignore[no-untyped-def]
         width *= 2
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _best_partners(pi, m, eps1, order, best):  # type: ignore[no-untyped-def]
     """Write each arm's largest excess over all partners to ``best``; return the largest."""
     k = order.shape[0]
@@ -71,7 +72,7 @@ def _best_partners(pi, m, eps1, order, best):  # type: ignore[no-untyped-def]
     return top
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _worst_rows(pi, m, eps1, tie, excess, pair):  # type: ignore[no-untyped-def]
     n_rows, k = pi.shape
     order, work = np.arange(k), np.empty(k, np.int64)

@@ -10,10 +10,10 @@ product with the Hessian; the Hessian itself needs the square of a chain's lengt
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.plackett_luce_stages import Chains
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _value_gradient(item, weight, start, worth, gradient):  # type: ignore[no-untyped-def]
     value = 0.0
     suffix = np.empty(len(item))
@@ -75,7 +75,7 @@ def log_likelihood(chains: Chains, log_worth: NDArray[np.float64]) -> float:
     return value_gradient(chains, log_worth)[0]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _information(item, weight, start, worth, table):  # type: ignore[no-untyped-def]
     n = 0
     for s in range(len(start) - 1):
@@ -117,7 +117,7 @@ def information(chains: Chains, log_worth: NDArray[np.float64]) -> NDArray[np.fl
     return table
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _information_product(item, weight, start, worth, vectors, out):  # type: ignore[no-untyped-def]
     m = vectors.shape[1]
     n = 0
@@ -160,7 +160,7 @@ def information_product(
     return out
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _information_diagonal(item, weight, start, worth, out):  # type: ignore[no-untyped-def]
     suffix = np.empty(len(item))
     for s in range(len(start) - 1):

@@ -14,10 +14,10 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.divergences import decision_divergence_maxima
 
 __all__ = [
@@ -33,7 +33,7 @@ N_BINS = 8192
 _FAST = {"reassoc", "contract", "nsz"}  # never nnan: NaN means "not on offer"
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def _pair_maxima(pi, block, out):  # type: ignore[no-untyped-def]
     n_rounds, k = pi.shape
     column, high, low = np.empty((k, block)), np.empty(k), np.empty(k)
@@ -64,7 +64,7 @@ def _pair_maxima(pi, block, out):  # type: ignore[no-untyped-def]
                 out[i, j] = best
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _fill_histogram(pi, count, total):  # type: ignore[no-untyped-def]
     n_rounds, k = pi.shape
     n_bins = count.shape[1]
@@ -190,7 +190,7 @@ def divergence_maxima(pi: NDArray[np.float64], name: str) -> NDArray[np.float64]
     return decision_divergence_maxima(pi, name)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _raise_to(row, g, r, grid):  # type: ignore[no-untyped-def]
     for e in range(grid.shape[0]):
         if grid[e] == 0.0:  # 0 times infinity is 0: the rewards do not count
@@ -199,7 +199,7 @@ def _raise_to(row, g, r, grid):  # type: ignore[no-untyped-def]
             row[e] = max(row[e], g - grid[e] * r)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _allowances(first, second, g, divergence, grid, out):  # type: ignore[no-untyped-def]
     last = grid.shape[0] - 1
     for d in range(divergence.shape[0]):
@@ -210,7 +210,7 @@ def _allowances(first, second, g, divergence, grid, out):  # type: ignore[no-unt
             _raise_to(out[d], g[p], divergence[d, first[p], second[p]], grid)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _allowances_of_means(first, second, g, mean, grid, out):  # type: ignore[no-untyped-def]
     last = grid.shape[0] - 1
     for d in range(mean.shape[0]):

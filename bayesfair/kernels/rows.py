@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from bayesfair.kernels.compiled import compiled
 
 __all__ = ["largest_row_error"]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _largest_row_error(pi, arm):  # type: ignore[no-untyped-def]
     largest = 0.0
     for t in range(pi.shape[0]):

@@ -13,16 +13,16 @@ All randomness comes in as uniform numbers, so that a slow replay sees the same 
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.quadrature import n_tie_nodes, unit_nodes
 
 __all__ = ["choose", "run_fixed", "run_mixture"]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def choose(pi, u):  # type: ignore[no-untyped-def]
     """Return the arm that the uniform number ``u`` selects; arms with NaN or 0 are never chosen."""
     total = 0.0
@@ -36,7 +36,7 @@ def choose(pi, u):  # type: ignore[no-untyped-def]
     return last  # rounding: u above the sum
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _best_arm_on_offer(m, q, offered, nodes, weights, out):  # type: ignore[no-untyped-def]
     """P* among the arms on offer, from scratch; NaN for the others."""
     k, n_nodes = m.shape[0], nodes.shape[0]
@@ -63,7 +63,7 @@ def _best_arm_on_offer(m, q, offered, nodes, weights, out):  # type: ignore[no-u
     return n_offered
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _run_mixture(  # type: ignore[no-untyped-def]
     weight,
     exploration,
@@ -211,7 +211,7 @@ def run_mixture(
     return arm, reward, pi
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _run_fixed(pi, theta, decide, pay, arm, reward):  # type: ignore[no-untyped-def]
     drifting = theta.shape[0] > 1
     for t in range(decide.shape[0]):

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.simulate import choose
 
 __all__ = ["COUNT_RULES", "run_counts"]
@@ -25,7 +25,7 @@ COUNT_RULES = {
 _GREEDY, _UCB1, _SOFTMAX, _URN = range(4)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _among_best(value, here, row):  # type: ignore[no-untyped-def]
     best = -np.inf
     for i in range(value.shape[0]):
@@ -39,7 +39,7 @@ def _among_best(value, here, row):  # type: ignore[no-untyped-def]
         row[i] = 1.0 / n_best if value[i] == best else 0.0
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _ucb1(c, pulls, total, here, value, row):  # type: ignore[no-untyped-def]
     k = pulls.shape[0]
     n_new = 0
@@ -60,7 +60,7 @@ def _ucb1(c, pulls, total, here, value, row):  # type: ignore[no-untyped-def]
     _among_best(value, here, row)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _softmax(temperature, mean, here, row):  # type: ignore[no-untyped-def]
     k = mean.shape[0]
     top = -np.inf
@@ -76,7 +76,7 @@ def _softmax(temperature, mean, here, row):  # type: ignore[no-untyped-def]
         row[i] /= whole
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _urn(start, added, pulls, total, here, row):  # type: ignore[no-untyped-def]
     k = pulls.shape[0]
     n_here = 0
@@ -95,7 +95,7 @@ def _urn(start, added, pulls, total, here, row):  # type: ignore[no-untyped-def]
         row[i] /= whole
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _run(  # type: ignore[no-untyped-def]
     kind, first, second, alpha, beta, theta, decide, pay, known_at, order, offered, arm, reward, pi
 ):

@@ -21,11 +21,11 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.errors import ConvergenceError
+from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.quadrature import SUM_TOLERANCE, unit_nodes
 from bayesfair.kernels.simulate import choose
 
@@ -60,7 +60,7 @@ def _rule() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float6
     return nodes, weights, ahead
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _stirling(z):  # type: ignore[no-untyped-def]
     """Return what Stirling's formula lacks of log Gamma(z)."""
     if z < 15.0:
@@ -69,7 +69,7 @@ def _stirling(z):  # type: ignore[no-untyped-def]
     return (1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y / 1188)))) / z
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _centre(a, b):  # type: ignore[no-untyped-def]
     """Mode and standard deviation of the arm in the arcsine scale."""
     n = max(a + b - 1.0, 0.25)
@@ -78,13 +78,13 @@ def _centre(a, b):  # type: ignore[no-untyped-def]
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _reach(a, b):  # type: ignore[no-untyped-def]
     """How many standard deviations the arm reaches to either side of its mode."""
     return _FAR_REACH if min(a, b) < _FEW else _REACH
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _lay_edges(a, b, centre, sd, edges):  # type: ignore[no-untyped-def]
     """Fill panel edges over the part where the largest mean can lie; return how many panels."""
     low, high = 0.0, 0.0
@@ -111,7 +111,7 @@ def _lay_edges(a, b, centre, sd, edges):  # type: ignore[no-untyped-def]
     return n
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _fill(a, b, edges, n_panels, rule, grid, tables):  # type: ignore[no-untyped-def]
     """Lay nodes on the panels and compute every arm's density, F and weighted f/F there."""
     nodes, weights, ahead = rule
@@ -152,7 +152,7 @@ def _fill(a, b, edges, n_panels, rule, grid, tables):  # type: ignore[no-untyped
         _ratio(density[j], cdf[j], weight, ratio[j], n_panels * _N)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _ratio(density, cdf, weight, ratio, m):  # type: ignore[no-untyped-def]
     for u in range(m):
         if cdf[u] > _NOTHING:
@@ -161,7 +161,7 @@ def _ratio(density, cdf, weight, ratio, m):  # type: ignore[no-untyped-def]
             ratio[u] = 0.0
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@compiled(fastmath={"reassoc", "contract"})
 def _learn(success, a, b, sin2, half, weight, density, cdf, ratio, m):  # type: ignore[no-untyped-def]
     """Move one arm's tables from Beta(a, b) to the next posterior."""
     if success:
@@ -178,7 +178,7 @@ def _learn(success, a, b, sin2, half, weight, density, cdf, ratio, m):  # type: 
         ratio[u] = weight[u] * density[u] / cdf[u] if cdf[u] > _NOTHING else 0.0
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@compiled(fastmath={"reassoc", "contract"})
 def _integrate(cdf, ratio, product, m, row):  # type: ignore[no-untyped-def]
     k = cdf.shape[0]
     for u in range(m):
@@ -200,7 +200,7 @@ def _integrate(cdf, ratio, product, m, row):  # type: ignore[no-untyped-def]
     return whole
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _run(alpha, beta, theta, decide, pay, known_at, order, rule, arm, reward, pi):  # type: ignore[no-untyped-def]
     n_rounds, k = pi.shape
     drifting = theta.shape[0] > 1
@@ -309,7 +309,7 @@ def run_thompson(
     return arm, reward, pi, float(worst)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _one(a, b, rule, row):  # type: ignore[no-untyped-def]
     k = a.shape[0]
     most = 10 * k + 10

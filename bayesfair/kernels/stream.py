@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.pairs import PAIR_TIE, worst_pair, worst_pairs
 from bayesfair.kernels.quadrature import n_tie_nodes, unit_nodes
 from bayesfair.kernels.stream_narrow import MOST_ARMS, run_narrow
@@ -341,7 +341,7 @@ def _end_state(
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _count(blocks, bounds, arm, reward, counts):  # type: ignore[no-untyped-def]
     """Count successes and observations of the updates of each block."""
     for b in blocks:
@@ -368,7 +368,7 @@ def _block_counts(n_blocks: int, updates: _Updates, k: int, team: Team) -> Float
     return np.cumsum(counts, axis=0)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _means(start, stop, until, arm, reward, won, seen, alpha, beta, means):  # type: ignore[no-untyped-def]
     """Write the posterior predictive means before each round of a block."""
     k = alpha.shape[0]

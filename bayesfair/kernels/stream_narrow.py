@@ -7,9 +7,9 @@ arithmetic on these lines. Nothing is carried from round to round but counts.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.stream_wide import FASTMATH, SUMS
 
 __all__ = ["MOST_ARMS", "run_narrow"]
@@ -20,7 +20,7 @@ MOST_ARMS = 18
 _CHUNK = 128
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=SUMS)
+@compiled(error_model="numpy", fastmath=SUMS)
 def _total(line, n):  # type: ignore[no-untyped-def]
     total = 0.0
     for c in range(n):
@@ -28,7 +28,7 @@ def _total(line, n):  # type: ignore[no-untyped-def]
     return total
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=SUMS)
+@compiled(error_model="numpy", fastmath=SUMS)
 def _total_variance(line, n):  # type: ignore[no-untyped-def]
     total = 0.0
     for c in range(n):
@@ -36,7 +36,7 @@ def _total_variance(line, n):  # type: ignore[no-untyped-def]
     return total
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
+@compiled(error_model="numpy", fastmath=FASTMATH)
 def _beliefs(  # type: ignore[no-untyped-def]
     start, n, first, update_arm, update_reward, until, alpha, beta, n_won, n_seen, now, changed, m,
 ):  # fmt: skip
@@ -69,7 +69,7 @@ def _beliefs(  # type: ignore[no-untyped-def]
             m[i, c] = now[i]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
+@compiled(error_model="numpy", fastmath=FASTMATH)
 def _best_arms(m, n, nodes, weights, run0, run1, p_best, none):  # type: ignore[no-untyped-def]
     """Write P* of every arm and round of a chunk, and prod(1 - m) of every round."""
     k = m.shape[0]
@@ -104,7 +104,7 @@ def _best_arms(m, n, nodes, weights, run0, run1, p_best, none):  # type: ignore[
             p_best[i, c] = m[i, c] * p_best[i, c] + none[c] / k
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
+@compiled(error_model="numpy", fastmath=FASTMATH)
 def _largest_excess(pi, m, n, eps1, excess):  # type: ignore[no-untyped-def]
     """Write the largest excess over pairs of every round of a chunk."""
     k = m.shape[0]
@@ -117,7 +117,7 @@ def _largest_excess(pi, m, n, eps1, excess):  # type: ignore[no-untyped-def]
                 excess[c] = value if value > excess[c] else excess[c]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
+@compiled(error_model="numpy", fastmath=FASTMATH)
 def _raise_frontier(pi, m, n, spread, excess, asked, grid, left, value, frontier):  # type: ignore[no-untyped-def]
     """Raise ``frontier`` by a chunk of rounds; see the function of this name for wide logs.
 
@@ -151,7 +151,7 @@ def _raise_frontier(pi, m, n, spread, excess, asked, grid, left, value, frontier
         frontier[e] = top
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
+@compiled(error_model="numpy", fastmath=FASTMATH)
 def run_narrow(  # type: ignore[no-untyped-def]
     blocks, size, n_rounds,
     arm, pi, stride, offered,

@@ -8,8 +8,9 @@ blocks may run in any order, on any number of threads, with the same numbers.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from bayesfair.kernels.compiled import compiled
 
 __all__ = ["FASTMATH", "SUMS", "run_wide"]
 
@@ -22,7 +23,7 @@ SUMS = FASTMATH | {"reassoc"}
 
 # A call takes as long as half the work in it where arms are few.
 _INNER = {
-    "cache": True, "nogil": True, "error_model": "numpy", "fastmath": FASTMATH, "forceinline": True,
+    "error_model": "numpy", "fastmath": FASTMATH, "forceinline": True,
 }  # fmt: skip
 
 # A product that has moved by more than this since it was made is made anew: what had underflowed
@@ -30,7 +31,7 @@ _INNER = {
 _GROWTH = 1e80
 
 
-@numba.njit(**_INNER | {"fastmath": SUMS})
+@compiled(**_INNER | {"fastmath": SUMS})
 def _product(m, q, x):  # type: ignore[no-untyped-def]
     """Return prod(q + m x)."""
     product = 1.0
@@ -39,7 +40,7 @@ def _product(m, q, x):  # type: ignore[no-untyped-def]
     return product
 
 
-@numba.njit(**_INNER | {"fastmath": SUMS})
+@compiled(**_INNER | {"fastmath": SUMS})
 def _shortfall(p_best, row):  # type: ignore[no-untyped-def]
     """Return sum max(P* - pi, 0) where every arm is on offer."""
     total = 0.0
@@ -49,7 +50,7 @@ def _shortfall(p_best, row):  # type: ignore[no-untyped-def]
     return total
 
 
-@numba.njit(**_INNER)
+@compiled(**_INNER)
 def _tie_table(m, q, nodes, weights, table, weighted):  # type: ignore[no-untyped-def]
     """Fill ``table`` (node, arm) with 1/(q + m x) and ``weighted`` with w prod(q + m x)."""
     k = m.shape[0]
@@ -60,7 +61,7 @@ def _tie_table(m, q, nodes, weights, table, weighted):  # type: ignore[no-untype
     return _product(m, q, 0.0)
 
 
-@numba.njit(**_INNER)
+@compiled(**_INNER)
 def _replace_arm(a, m_new, q_new, q_old, nodes, table, weighted):  # type: ignore[no-untyped-def]
     """Let arm ``a`` have mean ``m_new``; return the factor by which prod(1 - m) changes."""
     for u in range(nodes.shape[0]):
@@ -70,7 +71,7 @@ def _replace_arm(a, m_new, q_new, q_old, nodes, table, weighted):  # type: ignor
     return q_new / q_old
 
 
-@numba.njit(**_INNER)
+@compiled(**_INNER)
 def _best_arm(m, none, table, weighted, p_best):  # type: ignore[no-untyped-def]
     """Write P* of every arm; ``none`` is the tie share of the all-zero outcome per arm."""
     k = m.shape[0]
@@ -97,7 +98,7 @@ def _best_arm(m, none, table, weighted, p_best):  # type: ignore[no-untyped-def]
         p_best[i] = m[i] * p_best[i] + none
 
 
-@numba.njit(**_INNER)
+@compiled(**_INNER)
 def _best_arm_on_offer(row, m, q, weights, table, scratch, p_best):  # type: ignore[no-untyped-def]
     """Write P* among the arms whose ``row`` is not NaN; return (their number, prod(1 - m))."""
     k, n_nodes = m.shape[0], weights.shape[0]
@@ -119,7 +120,7 @@ def _best_arm_on_offer(row, m, q, weights, table, scratch, p_best):  # type: ign
     return on, none
 
 
-@numba.njit(**_INNER)
+@compiled(**_INNER)
 def _copy_row(pi, base, step, row):  # type: ignore[no-untyped-def]
     """Copy a round's rule; return how many arms are not on offer."""
     off = 0
@@ -134,7 +135,7 @@ def _copy_row(pi, base, step, row):  # type: ignore[no-untyped-def]
     return off
 
 
-@numba.njit(**_INNER)
+@compiled(**_INNER)
 def _extremes(row, tops, bottoms):  # type: ignore[no-untyped-def]
     """Return the largest and the smallest of ``row``, without NaN, eight side by side."""
     k = row.shape[0]
@@ -156,7 +157,7 @@ def _extremes(row, tops, bottoms):  # type: ignore[no-untyped-def]
     return high, low
 
 
-@numba.njit(**_INNER)
+@compiled(**_INNER)
 def _sweep(pi, m, n, eps1):  # type: ignore[no-untyped-def]
     """Return the largest excess over pairs of the ``n`` arms, given in order of m."""
     upward = downward = -np.inf  # apart, so that they do not wait for each other
@@ -172,7 +173,7 @@ def _sweep(pi, m, n, eps1):  # type: ignore[no-untyped-def]
     return upward if upward > downward else downward
 
 
-@numba.njit(**_INNER)
+@compiled(**_INNER)
 def _raise_frontier(pi, m, n, spread, asked, at_asked, grid, frontier):  # type: ignore[no-untyped-def]
     """Raise ``frontier`` where this round exceeds it.
 
@@ -195,7 +196,7 @@ def _raise_frontier(pi, m, n, spread, asked, at_asked, grid, frontier):  # type:
             frontier[e] = max(frontier[e], at_left)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
+@compiled(error_model="numpy", fastmath=FASTMATH)
 def run_wide(  # type: ignore[no-untyped-def]
     blocks, size, n_rounds,
     arm, pi, stride, offered,

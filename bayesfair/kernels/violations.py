@@ -7,14 +7,15 @@ reward distance over the draws decide is decided for all of them at once.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from bayesfair.kernels.compiled import compiled
 
 __all__ = ["count_violations"]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _count(  # type: ignore[no-untyped-def]
     differences, rounds, weights, distances, low, high, eps1, limit, n, first, last
 ):  # fmt: skip
