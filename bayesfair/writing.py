@@ -24,9 +24,11 @@ from typing import Any
 
 from bayesfair.errors import OptionError
 
-__all__ = ["check_target", "replacing", "write_bytes", "write_text", "write_tree"]
+__all__ = ["check_target", "drop_drafts", "replacing", "write_bytes", "write_text", "write_tree"]
 
 _DRAFT = ".part"
+_OPEN: set[Path] = set()
+"""Drafts that this process has begun and not finished."""
 
 
 def check_target(path: Any, option: str) -> Path:
@@ -109,6 +111,7 @@ def replacing(path: Any) -> Iterator[Path]:
     draft = target.with_name(_draft_name(target.name))
     with _naming(path, draft):
         _sweep(target)
+        _OPEN.add(draft)
         try:
             os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
             if target.exists():
@@ -121,6 +124,17 @@ def replacing(path: Any) -> Iterator[Path]:
             with contextlib.suppress(OSError):  # not every file system can do so for a folder
                 _settle(target.parent)
         finally:
+            draft.unlink(missing_ok=True)
+            _OPEN.discard(draft)
+
+
+def drop_drafts() -> None:
+    """Remove what this process has begun to write: it is about to end at once.
+
+    A file that is being put in its place at this moment is whole, or the old one.
+    """
+    for draft in tuple(_OPEN):
+        with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
 
 

@@ -12,6 +12,7 @@ import typer
 from bayesfair.cli.audit import AUDIT_HELP, audit_command
 from bayesfair.cli.duels import AUDIT_COMPARISONS_HELP, audit_comparisons_command
 from bayesfair.cli.fit import FIT_HELP, fit_command
+from bayesfair.cli.interrupts import end_promptly
 from bayesfair.cli.simulate import simulate_command
 from bayesfair.cli.tools import complain, forget_reader, say
 from bayesfair.cli.warm_up import warm_up_command
@@ -58,6 +59,7 @@ app.command(name="warm-up")(warm_up_command)
 def main(run: Callable[[], Any] = app) -> None:
     """Run the command line: bad input ends with one message and status 2, without a traceback."""
     warnings.showwarning = _say_warning
+    end_promptly()
     try:
         run()
     except ValueError as error:
