@@ -17,7 +17,18 @@ from bayesfair.policies import FairSDDTS, policy_from_name
 from bayesfair.simulate import simulate
 from bayesfair.writing import replacing
 
-__all__ = ["next_step", "parse_arms", "report", "write_runs"]
+__all__ = ["formulas", "next_step", "parse_arms", "report", "write_runs"]
+
+_FORMULA = frozenset("=+-@\t\r")
+"""What a cell begins with that spreadsheets take for a formula."""
+
+
+def _is_number(label: str) -> bool:
+    try:
+        float(label)
+    except ValueError:
+        return False
+    return True
 
 
 def parse_arms(text: str, *, worths: bool = False) -> dict[str, float]:
@@ -203,6 +214,26 @@ def next_step(logs: Mapping[str, History | DuelLog], path: Path) -> str:
         )
     by = " --by run" if len(logs) > 1 else ""
     return f"Written to {path}. Audit it with: bayesfair audit {path}{by}"
+
+
+def formulas(logs: Mapping[str, History | DuelLog], path: Path) -> str:
+    """Return the sentence that warns of labels which a spreadsheet would run, or nothing.
+
+    Labels are written as they are: changed ones would be other labels when the log is read again.
+    """
+    if path.suffix.lower() not in {".csv", ".tsv"}:
+        return ""
+    names = dict.fromkeys(
+        label
+        for log in logs.values()
+        for label in (log.items if isinstance(log, DuelLog) else log.arms)
+    )
+    risky = [label for label in names if label[:1] in _FORMULA and not _is_number(label)]
+    if not risky:
+        return ""
+    return (
+        f"\nA spreadsheet may run labels such as {risky[0]!r} as formulas: import the file as text."
+    )
 
 
 def _columns(log: History | DuelLog) -> dict[str, Any]:

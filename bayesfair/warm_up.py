@@ -67,6 +67,15 @@ def warm_up(progress: Callable[[str], None] | None = None) -> int:
     return sum(bool(kernel.signatures) for _, kernel in iter_kernels())
 
 
+def _history(arm: Any, reward: Any, **fields: Any) -> History:
+    """Return a log from whatever arrays are made of."""
+    return History(arm, reward, **fields)
+
+
+def _bernoulli(means: list[float]) -> Bernoulli:
+    return Bernoulli(np.array(means))
+
+
 def _logs(rng: np.random.Generator) -> Iterator[History]:
     """Yield logs of every shape: few arms and many, whole rules, one probability, none, offers."""
     for k in (3, 40):
@@ -76,16 +85,16 @@ def _logs(rng: np.random.Generator) -> Iterator[History]:
         chosen = [arms[i] for i in rng.integers(k, size=n)]
         reward = rng.integers(2, size=n).astype(float)
         late = np.where(rng.random(n) < 0.2, np.nan, reward)
-        yield History(chosen, reward, arms=arms, selection_probability=rule)
-        yield History(chosen, late, arms=arms, selection_probability=rule)
+        yield _history(chosen, reward, arms=arms, selection_probability=rule)
+        yield _history(chosen, late, arms=arms, selection_probability=rule)
         picked = [rule[t, arms.index(arm)] for t, arm in enumerate(chosen)]
-        yield History(chosen, reward, arms=arms, propensity=picked)
-        yield History(chosen, reward, arms=arms)
+        yield _history(chosen, reward, arms=arms, propensity=picked)
+        yield _history(chosen, reward, arms=arms)
         offered = rng.random((n, k)) < 0.7
         offered[np.arange(n), [arms.index(arm) for arm in chosen]] = True
         share = np.where(offered, rule, np.nan)
         share /= np.nansum(share, axis=1, keepdims=True)
-        yield History(chosen, reward, arms=arms, selection_probability=share)
+        yield _history(chosen, reward, arms=arms, selection_probability=share)
 
 
 def _audits() -> None:
@@ -96,13 +105,13 @@ def _audits() -> None:
     first = logs[0]
     many = EXACT_ROUNDS + 2  # long enough for the checks and summaries of long logs
     audit(
-        History(
+        _history(
             ["a", "b"] * (many // 2), [1.0, 0.0] * (many // 2),
             selection_probability=np.full((many, 2), 0.5), unique=[str(t) for t in range(many)],
         ),
         draws=50, seed=1,
     )  # fmt: skip
-    audit(first, truth=Bernoulli([0.2, 0.5, 0.6]))
+    audit(first, truth=_bernoulli([0.2, 0.5, 0.6]))
     for kind in _DIVERGENCES:
         audit(first, divergence=kind, draws=50, seed=1)
 
@@ -116,11 +125,11 @@ def _rewards() -> None:
     ):
         chosen = rng.choice(["a", "b", "c"], size=60)
         rule = rng.dirichlet(np.full(3, 20.0), size=60)
-        log = History(chosen, reward.astype(float), selection_probability=rule)
+        log = _history(chosen, reward.astype(float), selection_probability=rule)
         for kind in _DIVERGENCES:
             audit(log, family=family, divergence=kind, draws=50, seed=1)
     for rewards in (
-        Bernoulli([0.2, 0.5]),
+        _bernoulli([0.2, 0.5]),
         Finite(np.array([1.0, 2.0]), np.array([[0.2, 0.8], [0.5, 0.5]])),
         Poisson(np.array([1.0, 2.0])),
         Normal(np.array([0.0, 1.0]), np.array([1.0, 2.0])),
@@ -131,7 +140,7 @@ def _rewards() -> None:
 
 
 def _rules() -> None:
-    truth = Bernoulli([0.6, 0.5, 0.4])
+    truth = _bernoulli([0.6, 0.5, 0.4])
     rating = Finite(np.arange(3.0), np.full((3, 3), 1 / 3))
     for name, rule in POLICIES.items():
         if name == FairSDDTS.name:

@@ -9,7 +9,7 @@ import bayesfair as bf
 from bayesfair.duelling import simulate_duels
 from bayesfair.errors import OptionError
 from bayesfair.policies import FairSDDTS
-from bayesfair.simulation_report import next_step, parse_arms, report, write_runs
+from bayesfair.simulation_report import formulas, next_step, parse_arms, report, write_runs
 
 ONE = {"runs": 1, "batch": 1, "delay": 0, "seed": 3}
 
@@ -105,3 +105,17 @@ def _table(path):
     import pyarrow.parquet as pq
 
     return pq.read_table(path).to_pydict()
+
+
+def test_labels_that_a_spreadsheet_would_run_are_named_where_a_spreadsheet_may_read_them(tmp_path):
+    def said(labels, name):
+        means = dict(zip(labels, (0.5, 0.4), strict=True))
+        log = bf.simulate("uniform", means, 4, seed=1)
+        write_runs({"0": log}, tmp_path / name)
+        return formulas({"0": log}, tmp_path / name)
+
+    assert "'=cmd()'" in said(["=cmd()", "b"], "a.csv")
+    assert "'@b'" in said(["a", "@b"], "b.csv")
+    assert said(["-1", "+2.5"], "c.csv") == ""  # numbers
+    assert said(["=cmd()", "b"], "d.parquet") == ""
+    assert "=cmd()" in (tmp_path / "a.csv").read_text().splitlines()[0]  # as it is

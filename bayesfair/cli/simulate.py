@@ -31,7 +31,7 @@ def simulate_command(  # noqa: PLR0917 - typer: options are arguments
 
     The rule fair_sd_dts runs duels; its arms are worths: `--arms a=3,b=2,c=1`.
     """
-    from bayesfair.simulation_report import next_step, report, write_runs
+    from bayesfair.simulation_report import formulas, next_step, report, write_runs
 
     check_targets({"--json": json_file, "--out": out}, read=None)
     numbers, text, logs = report(
@@ -39,5 +39,5 @@ def simulate_command(  # noqa: PLR0917 - typer: options are arguments
     )
     if out is not None:
         write_runs(logs, out)
-        text += f"\n\n{next_step(logs, out)}"
+        text += f"\n\n{next_step(logs, out)}{formulas(logs, out)}"
     write(numbers, text, json_file, context)

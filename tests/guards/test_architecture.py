@@ -23,6 +23,7 @@ FLOOR = {
     "theory": 7,
     "audit": 8, "plots": 8,
     "report": 9, "simulation_report": 9,
+    "warm_up": 9,
     "cli": 10,
     "__main__": 11,
 }  # fmt: skip
