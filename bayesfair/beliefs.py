@@ -15,6 +15,7 @@ from bayesfair.history import History
 from bayesfair.kernels.best_mean import beta_best_mean, gamma_best_mean
 from bayesfair.kernels.conjugate import BeliefTable, iter_parameters
 from bayesfair.kernels.continuous_arms import location_scale_best_arm
+from bayesfair.notices import Notice
 from bayesfair.priors import DEFAULT_PRIOR, describe_prior, prior_table
 from bayesfair.rewards import Rewards
 from bayesfair.sufficient import check_support, choose_family, earlier_counts, seen_levels
@@ -98,7 +99,8 @@ class Beliefs:
             return gamma_best_mean(row[:, 0], row[:, 1])
         from bayesfair.kernels.dirichlet_mean import dirichlet_best_mean
 
-        return dirichlet_best_mean(row, self.rewards.support)  # type: ignore[attr-defined]  # Finite
+        # the third conjugate family is Finite, which has a support; other rewards have none
+        return dirichlet_best_mean(row, self.rewards.support)  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
         n = self.best_arm_probability.sizes["round"]
@@ -278,10 +280,11 @@ def beliefs(
             notices.append(note)
         start, prior_rows = belief_start(history.arms, family, prior, history, support)
         if family == "finite" and support is None:
-            notices.append(
+            notices.append(Notice(
                 f"The levels {listed([f'{v:g}' for v in start.support])} are those seen in the "
-                "log, which looks ahead; give support= to fix them."
-            )
+                "log, which looks ahead; give support= to fix them.",
+                kind="levels_seen", column="support",
+            ))  # fmt: skip
         chunks = list(_whole(history, family, start))
         table = np.concatenate(chunks) if chunks else np.empty((0, *start.parameters.shape))
         rewards = marginal(family, table, start.support, history.arms)

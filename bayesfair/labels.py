@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from bayesfair.checks import as_sequence, listed
 from bayesfair.errors import ArmError, DataError
+from bayesfair.notices import Notice
 
 __all__ = [
     "Encoded",
@@ -65,7 +66,7 @@ def clean_label(label: str) -> str:
     return unicodedata.normalize("NFC", label).strip()
 
 
-def look_alike(labels: Iterable[str], what: str = "label") -> list[str]:
+def look_alike(labels: Iterable[str], what: str = "label") -> list[Notice]:
     """Return notices about labels that look the same to a reader but were kept apart.
 
     They differ in case, in the width of their letters, in the number of inner blanks or in
@@ -95,14 +96,15 @@ spelling in the source."]
         if kind:
             text = "; ".join(", ".join(map(show, group[:6])) for group in kind[:3])
             more = f" and {len(kind) - 3} more such groups" if len(kind) > 3 else ""
-            found.append(
+            found.append(Notice(
                 f"{what}s that {difference} were kept apart: {text}{more}. If they are the same, "
-                "give them one spelling in the source."
-            )
+                "give them one spelling in the source.",
+                kind="look_alike", column=what, n=len(kind),
+            ))  # fmt: skip
     return found
 
 
-def merged_spellings(spellings: Mapping[str, Sequence[str]], what: str = "label") -> list[str]:
+def merged_spellings(spellings: Mapping[str, Sequence[str]], what: str = "label") -> list[Notice]:
     """Return a notice of the labels that stand for more than one spelling, if there are any.
 
     Parameters
@@ -126,8 +128,13 @@ def merged_spellings(spellings: Mapping[str, Sequence[str]], what: str = "label"
     )
     more = f" and {len(merged) - 3} more" if len(merged) > 3 else ""
     return [
-        f"spellings of one {what} were merged, differing in surrounding blanks or in the encoding "
-        f"of their letters only: {shown}{more}."
+        Notice(
+            f"spellings of one {what} were merged, differing in surrounding blanks or in the "
+            f"encoding of their letters only: {shown}{more}.",
+            kind="merged_spellings",
+            column=what,
+            n=len(merged),
+        )
     ]
 
 
@@ -437,8 +444,13 @@ def vocabulary(
             )
     else:
         items = tuple(in_order(merged))
-    notices = [
-        f"{len(forms)} spellings of {label!r} were merged (blanks at the ends, Unicode form)."
+    notices: list[str] = [
+        Notice(
+            f"{len(forms)} spellings of {label!r} were merged (blanks at the ends, Unicode form).",
+            kind="merged_spellings",
+            value=label,
+            n=len(forms),
+        )
         for label, forms in sorted(merged.items())
         if len(forms) > 1
     ]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from bayesfair.checks import counted
 from bayesfair.errors import ProbabilityError
+from bayesfair.notices import Notice
 
 __all__ = [
     "Repairs",
@@ -59,20 +60,22 @@ class Repairs:
             self.n_clipped + other.n_clipped,
         )
 
-    def sentences(self) -> list[str]:
+    def sentences(self) -> list[Notice]:
         """Return notices that state the repairs."""
         found = []
         if self.n_rescaled:
             verb = "was" if self.n_rescaled == 1 else "were"
-            found.append(
+            found.append(Notice(
                 f"{counted(self.n_rescaled, 'row')} of selection probabilities did not sum to 1 "
-                f"exactly (largest difference {self.largest:.1e}) and {verb} rescaled."
-            )
+                f"exactly (largest difference {self.largest:.1e}) and {verb} rescaled.",
+                kind="rescaled", value=self.largest, n=self.n_rescaled,
+            ))  # fmt: skip
         if self.n_clipped:
             many = (
                 "1 propensity lay" if self.n_clipped == 1 else f"{self.n_clipped} propensities lay"
             )
-            found.append(f"{many} above 1 by at most 1e-6; set to 1.")
+            text = f"{many} above 1 by at most 1e-6; set to 1."
+            found.append(Notice(text, kind="clipped", n=self.n_clipped))
         return found
 
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesfair.checks import counted, listed
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
+from bayesfair.notices import Notice
 
 __all__ = [
     "bin_of_rounds",
@@ -63,7 +64,10 @@ def choose_family(history: History) -> tuple[str, str]:
         )
     else:
         family, why = "normal", f"the rewards take {levels.size} distinct values, not all whole"
-    return family, f'family "{family}" was chosen because {why}.'
+    note = Notice(
+        f'family "{family}" was chosen because {why}.', kind="family", column="family", value=family
+    )
+    return family, note
 
 
 def _refuse(history: History, bad: NDArray[np.bool_], family: str, allowed: str) -> None:

@@ -28,6 +28,7 @@ from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.inference.contract import family_of_models
 from bayesfair.labels import by_label
+from bayesfair.notices import Notice
 from bayesfair.options import given
 from bayesfair.rewards import Rewards
 from bayesfair.sufficient import check_support, choose_family, seen_levels
@@ -290,7 +291,9 @@ def _audit_next(label: str, log: Any, question: Question) -> Audit:
         return _audit_one(log, replace(question, prior=question.prior[label]))
     check_log(log)
     result = _audit_one(log, replace(question, prior=question.prior.start_for(label, log.arms)))
-    note = "The earlier audit had no such group: its beliefs start from the prior."
+    note = Notice(
+        "The earlier audit had no such group: its beliefs start from the prior.", kind="new_group"
+    )
     summary = replace(result.summary, notices=(note, *result.summary.notices))
     return replace(result, summary=summary, findings=(note, *result.findings))
 
@@ -310,10 +313,12 @@ def _summarise_log(data: Any, question: Question) -> tuple[Summary, list[str]]:
     if isinstance(question.prior, Audit):
         notes += _same_log_again(question.prior.summary, first)
     if first.prior_counts is not None and start.n_rounds == 0:
-        notes.append(
-            f"The log starts mid-run: {first.prior_counts.sum():.12g} outcomes from before it "
-            "count in the beliefs, not in its rounds."
-        )
+        before = float(first.prior_counts.sum())
+        notes.append(Notice(
+            f"The log starts mid-run: {before:.12g} outcomes from before it count in the beliefs, "
+            "not in its rounds.",
+            kind="outcomes_before", n=before,
+        ))  # fmt: skip
     threads = n_threads()
     total: Summary | None = None
     state = start
@@ -342,6 +347,10 @@ def _same_log_again(earlier: Summary, part: History) -> list[str]:
         if part.row.min() > seen:
             return []
     return [
-        f"{source} is the name of the last log in the audit that this one continues: is it the "
-        "same log again? Then its rounds count twice."
+        Notice(
+            f"{source} is the name of the last log in the audit that this one continues: is it the "
+            "same log again? Then its rounds count twice.",
+            kind="same_log_again",
+            value=source,
+        )
     ]

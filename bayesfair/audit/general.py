@@ -22,7 +22,7 @@ from bayesfair.history import History
 from bayesfair.inference.contract import CLOSED_FORM, label_of, share_options
 from bayesfair.kernels.conjugate import BeliefTable, run_parameters
 from bayesfair.kernels.stream import TOLERANCES
-from bayesfair.notices import notices_from_json
+from bayesfair.notices import Notice, notices_from_json
 from bayesfair.priors import prior_table
 from bayesfair.rewards import Bernoulli
 from bayesfair.sufficient import seen_levels
@@ -263,14 +263,17 @@ def audit_with_beliefs_model(data: Any, question: Any) -> tuple[Summary, list[st
     name = question.beliefs_model
     label = label_of(name)
     khat = float(np.max(details.khat))
-    notes = [
+    notes: list[str] = [Notice(
         f"Beliefs before each round are those of the model {label!r} ({found.prior}): "
         f"{len(details.fit_rounds)} fits, draws carried between them by importance weights (worst "
         f"Pareto k-hat {khat:.2f}). P* and pairs have Monte-Carlo error: P* up to "
         f"{float(np.nanmax(details.best_arm_mcse)):.4f}.",
+        kind="beliefs_model", value=khat, n=len(details.fit_rounds),
+    ), Notice(
         "Arms may be dependent under this model: P* is averaged over joint draws, pairs are judged "
         "by the marginals, and the theorem on SD_TS, which needs independent arms, does not apply.",
-    ]
+        kind="dependent_arms",
+    )]  # fmt: skip
     return summary, notes
 
 
@@ -342,10 +345,11 @@ def parts_under_model(
         **model_options(question)["model"],
     )
     notices: list[str] = list(notices_from_json(tree.attrs.get("notices")))
-    notices.append(
+    notices.append(Notice(
         f"The true rewards are drawn from the posterior of the model {tree.attrs['model']} "
-        f"({tree.attrs['method']}; its prior: {tree.attrs['prior']})."
-    )
+        f"({tree.attrs['method']}; its prior: {tree.attrs['prior']}).",
+        kind="posterior", column="model", value=str(tree.attrs["model"]),
+    ))  # fmt: skip
     return parts_of_tree(tree, data, summary, question.criterion), notices, tree
 
 

@@ -103,10 +103,11 @@ class AuditGroup:
         lower, upper = beta_interval(bad, n) if n else (None, None)
         notices = []
         if n < len(self.audits):
-            notices.append(
+            notices.append(Notice(
                 f"{len(self.audits) - n} of {len(self.audits)} groups could not be audited for "
-                "smooth fairness and do not count in the share of violating runs."
-            )
+                "smooth fairness and do not count in the share of violating runs.",
+                kind="groups_not_audited", n=len(self.audits) - n,
+            ))  # fmt: skip
         first = next(iter(groups.values()))
         return {
             "bayesfair": __version__,

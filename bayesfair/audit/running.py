@@ -15,6 +15,7 @@ from bayesfair.checks import check_choice, listed
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.kernels.stream import end_state, start_state, stream_bernoulli
+from bayesfair.notices import Notice
 from bayesfair.priors import prior_table
 from bayesfair.sufficient import check_support, choose_family, earlier_counts
 
@@ -213,7 +214,9 @@ def start_of(
             seen = listed([f"{v:g}" for v in state.beliefs.support])
             looked = f"The values {seen} are those seen in the log, which looks ahead: others "
             looked += "count as impossible. Give support= to fix them."
-            note = looked if note is None else f"{note} {looked}"
+            note = Notice(
+                looked if note is None else f"{note} {looked}", kind="levels_seen", column="support"
+            )
         return state, note
     if support is not None:
         raise OptionError("support= lists the values of family='finite'; leave one of them out.")
@@ -237,9 +240,11 @@ def _with_earlier_outcomes(
     counts = earlier_counts(part, state.family, whole=False)
     start: AuditState = state if state is prior else prior.summary.start
     if start.n_rounds:
-        return state, (
+        return state, Notice(
             f"{part.source} has outcomes from before the log ({counts.sum():.12g} of them); they "
-            "belong to its first part and were not counted again."
+            "belong to its first part and were not counted again.",
+            kind="outcomes_before",
+            n=float(counts.sum()),
         )
     began = start.counts
     if state.n_rounds == 0 and not began.any():  # a log that starts here

@@ -237,6 +237,7 @@ class Summary:
         cells = dict(self.cells)
         for key, cell in later.cells.items():
             known = cells.get(key)
+            # one kind of cell: both parts logged the same of the rule
             cells[key] = cell if known is None else known.merged(cell)  # type: ignore[arg-type]
         return replace(
             self,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bayesfair.checks import listed
 from bayesfair.kernels.graph import components
+from bayesfair.notices import Notice
 
 __all__ = ["Connectivity", "connectivity_of"]
 
@@ -45,42 +46,50 @@ class Connectivity:
         """Whether Bradley-Terry and Plackett-Luce worths can be estimated without a prior."""
         return len(self.strong_components) == 1 and not self.no_data
 
-    def sentences(self) -> tuple[str, ...]:
+    def sentences(self) -> tuple[Notice, ...]:
         """Return the findings in plain words; one sentence if there is nothing to worry about."""
         found = []
         if self.no_data:
             were = "was" if len(self.no_data) == 1 else "were"
-            found.append(f"No data: {listed(self.no_data)} {were} never compared.")
+            text = f"No data: {listed(self.no_data)} {were} never compared."
+            found.append(Notice(text, kind="no_data", n=len(self.no_data)))
         if len(self.weak_components) > 1:
             parts = "; ".join(listed(part, 4) for part in self.weak_components[:4])
             more = len(self.weak_components) - 4
             rest = f"; and {more} more" if more > 0 else ""
-            found.append(
+            found.append(Notice(
                 f"{len(self.weak_components)} islands without a comparison between them: "
-                f"{parts}{rest}. Between islands only the prior speaks."
-            )
+                f"{parts}{rest}. Between islands only the prior speaks.",
+                kind="islands", n=len(self.weak_components),
+            ))  # fmt: skip
         if self.tie_links:
             more = len(self.tie_links) - 4
             rest = f"; and {more} more" if more > 0 else ""
-            found.append(
+            found.append(Notice(
                 f"Ties are the only link between {len(self.tie_links)} groups: "
-                f"{'; '.join(listed(part, 4) for part in self.tie_links[:4])}{rest}."
-            )
+                f"{'; '.join(listed(part, 4) for part in self.tie_links[:4])}{rest}.",
+                kind="tie_links", n=len(self.tie_links),
+            ))  # fmt: skip
         if self.never_lose:
-            found.append(f"Never lost: {listed(self.never_lose)}.")
+            text = f"Never lost: {listed(self.never_lose)}."
+            found.append(Notice(text, kind="never_lost", n=len(self.never_lose)))
         if self.never_win:
-            found.append(f"Never won: {listed(self.never_win)}.")
+            text = f"Never won: {listed(self.never_win)}."
+            found.append(Notice(text, kind="never_won", n=len(self.never_win)))
         one_way = self._linked_one_way()
         if one_way:
             within = "" if len(self.weak_components) == 1 else " within islands"
-            found.append(
+            found.append(Notice(
                 f"Wins and losses link {one_way} groups of items{within} one way only, so the "
-                "worths between them have no maximum-likelihood estimate."
-            )
-        return tuple(found) or (
+                "worths between them have no maximum-likelihood estimate.",
+                kind="one_way_links", n=one_way,
+            ))  # fmt: skip
+        linked = Notice(
             "Every item is linked to every other by wins in both directions (a tie counts as "
             "both): all worths can be estimated.",
+            kind="linked",
         )
+        return tuple(found) or (linked,)
 
     def _linked_one_way(self) -> int:
         """Return how many groups are linked to another of their island, all of them one way."""

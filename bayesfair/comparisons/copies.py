@@ -277,5 +277,11 @@ class ComparisonCopies(ComparisonCells):
             item=self.item[:0],
             level=self.level[:0],
             partial=None,
-            notices=(*self.notices, "Rankings were broken into pairs: intervals are too narrow."),
+            notices=(
+                *self.notices,
+                Notice(
+                    "Rankings were broken into pairs: intervals are too narrow.",
+                    kind="dependent_pairs",
+                ),
+            ),
         )

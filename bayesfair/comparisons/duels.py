@@ -21,6 +21,7 @@ from bayesfair.comparisons.sources import (
 )
 from bayesfair.errors import BayesfairWarning, DataError
 from bayesfair.labels import encode, vocabulary
+from bayesfair.notices import Notice
 
 __all__ = [
     "Cells",
@@ -82,13 +83,17 @@ def _both_bad(outcome: NDArray[np.int8], how: str) -> tuple[NDArray[np.int8], li
     n = int(bad.sum())
     if not n:
         return outcome, [], 0
+    said = {
+        "tie": "are read as ties",
+        "drop": "were left out on request",
+        "separate": "are kept apart and enter no fit",
+    }[how]
+    text = f"Comparisons that called both items bad {said} ({n})."
+    note = Notice(text, kind="both_bad", column="both_bad", value=how, n=n)
     if how == "tie":
-        note = f"{n} comparisons called both items bad; they are read as ties."
         return np.where(bad, np.int8(2), outcome), [note], 0
     if how == "drop":
-        note = f"{n} comparisons that called both items bad were left out on request."
         return np.where(bad, np.int8(-1), outcome), [note], n
-    note = f"{n} comparisons called both items bad; they are kept apart and enter no fit."
     return outcome, [note], 0
 
 
@@ -112,11 +117,14 @@ def shared_rankings(
     if not broken.size:
         return []
     n = int(np.isin(code, broken).sum())
-    note = (
+    note = Notice(
         f"{n} duels are pairs of {broken.size} rankings (one is "
         f"{column.labels[int(broken[0])]!r}). Pairs of one ranking are not independent: intervals "
         "come out too narrow. Give the rankings themselves (orderings=, or ranking=, item=, "
-        "rank=) and fit plackett_luce."
+        "rank=) and fit plackett_luce.",
+        kind="dependent_pairs",
+        column="ranking",
+        n=n,
     )
     warnings.warn(note, BayesfairWarning, stacklevel=5)
     return [note]
@@ -126,9 +134,12 @@ def drop_self(n: float, example: str) -> list[str]:
     """Warn that comparisons of an item with itself were dropped, and return the notice."""
     if not n:
         return []
-    note = (
+    note = Notice(
         f"{n:.12g} comparisons of an item with itself (such as {example!r}) were dropped: they say "
-        "nothing about worths."
+        "nothing about worths.",
+        kind="self_comparisons",
+        value=example,
+        n=n,
     )
     warnings.warn(note, BayesfairWarning, stacklevel=5)
     return [note]

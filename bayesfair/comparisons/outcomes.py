@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bayesfair.checks import check_choice, counted, did_you_mean, listed
 from bayesfair.errors import DataError, OptionError
 from bayesfair.labels import Encoded, by_label, clean_label
+from bayesfair.notices import Notice
 
 __all__ = ["OUTCOMES", "OUTCOME_WORDS", "Outcomes", "resolve_first", "resolve_outcomes"]
 
@@ -166,7 +167,11 @@ def resolve_outcomes(
         if unknown == "error":
             raise DataError(text)
         n_unknown = int(np.isin(winner.codes, strange).sum())
-        notices.append(f"{n_unknown} rows with an unknown outcome were left out on request.")
+        rows = "row" if n_unknown == 1 else "rows"
+        notices.append(Notice(
+            f"{n_unknown} {rows} with an unknown outcome left out on request.",
+            kind="unknown_outcomes", column="unknown", n=n_unknown,
+        ))  # fmt: skip
     outcome = as_outcome[winner.codes]
     if reading == "item":
         won = as_item[winner.codes]

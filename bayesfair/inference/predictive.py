@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesfair.inference.refit import Draws
+from bayesfair.notices import Notice
 from bayesfair.rewards.base import Rewards
 
 __all__ = ["PredictiveLaw"]
@@ -68,8 +69,12 @@ class PredictiveLaw:
         """What to say of the form of the laws."""
         if self.family == "normal" or (self.family == "poisson" and self.level[0] > 0):
             return (
-                f"predictive laws of {self.family} rewards are kept as probabilities of "
-                f"{len(self.level)} cells; divergences between arms are those of the cells.",
+                Notice(
+                    f"predictive laws of {self.family} rewards are kept as probabilities of "
+                    f"{len(self.level)} cells; divergences between arms are those of the cells.",
+                    kind="cells",
+                    n=len(self.level),
+                ),
             )
         return ()
 

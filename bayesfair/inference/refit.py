@@ -93,6 +93,7 @@ class Draws:
         key = ("mean", time_bin)
         if key not in self.cache:
             rewards = rewards_of(self.family, self.at_bin(time_bin), self.arms, self.level)
+            # every family of a fit has a mean; other rewards need none
             self.cache[key] = np.asarray(rewards.mean)  # type: ignore[attr-defined]
         return self.cache[key]
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from bayesfair.checks import listed
 from bayesfair.errors import ArmError, DataError, OptionError
 from bayesfair.labels import clean_label
+from bayesfair.notices import Notice
 from bayesfair.readers.headers import missing_column
 
 __all__ = ["Layout", "Option", "resolve_layout"]
@@ -181,9 +182,10 @@ def resolve_layout(
     spare = None
     if full and chance and propensity is None:
         spare = chance
-        notices.append(
-            f"column {chance!r} was not used: the probabilities of all arms are there as well."
-        )
+        notices.append(Notice(
+            f"column {chance!r} was not used: the probabilities of all arms are there as well.",
+            kind="propensity_unused", column=chance,
+        ))  # fmt: skip
         chance = None
     if known_at and known_until:
         raise OptionError("give known_at or known_until, not both.")
@@ -242,5 +244,10 @@ def _only(
         )
     wanted = set(arms)
     spare = [column for label, column in found.items() if label not in wanted]
-    note = f"{kind} columns of arms that are not in `arms` were not used: {listed(spare)}."
+    note = Notice(
+        f"{kind} columns of arms that are not in `arms` were not used: {listed(spare)}.",
+        kind="arms_left_out",
+        column="arms",
+        n=len(spare),
+    )
     return {a: found[a] for a in arms}, [note] if spare else []

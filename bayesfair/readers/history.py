@@ -12,6 +12,7 @@ from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.labels import by_label, labels_of
 from bayesfair.labels import in_order as in_label_order
+from bayesfair.notices import Notice
 from bayesfair.readers.building import (
     Builder,
     check_decimal,
@@ -250,12 +251,15 @@ def known_arms(arms: Sequence[Any] | str | None) -> tuple[str, ...] | None:
     return labels
 
 
-def discovery_notice(n_arms: int) -> str:
+def discovery_notice(n_arms: int) -> Notice:
     """Say that the set of arms was taken from the log itself."""
     arms = "the only arm is the one" if n_arms == 1 else f"the {n_arms} arms are those"
-    return (
+    return Notice(
         f"{arms} seen in the log, which looks ahead: an arm that first "
-        "appears late, or never, is not known beforehand. Pass arms=... to fix them."
+        "appears late, or never, is not known beforehand. Pass arms=... to fix them.",
+        kind="arms_seen",
+        column="arms",
+        n=n_arms,
     )
 
 

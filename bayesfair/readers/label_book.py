@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bayesfair.checks import did_you_mean, listed
 from bayesfair.errors import ArmError, DataError
 from bayesfair.labels import clean_label, in_order, look_alike, merged_spellings, text_of
+from bayesfair.notices import Notice
 from bayesfair.readers.bridge import codes, plain
 
 __all__ = ["LabelBook", "text_of"]
@@ -158,7 +159,7 @@ class LabelBook:
         self._raw = {raw: (int(new[c]) if c >= 0 else c) for raw, c in self._raw.items()}
         return new
 
-    def notices(self) -> list[str]:
+    def notices(self) -> list[Notice]:
         """Return what was merged, and what looks alike but was not."""
         spellings = {label: list(raws) for label, raws in self._spellings.items()}
         return merged_spellings(spellings, self.what) + look_alike(self.codes, self.what)

@@ -126,22 +126,25 @@ def read_preflib(
             )
         )
     if ballots.n_voters is not None and ballots.n_voters != total:
-        notices.append(
+        notices.append(Notice(
             f"the header announces {ballots.n_voters:.12g} voters, the ballots sum to "
-            f"{total:.12g}; the ballots are used."
-        )
+            f"{total:.12g}; the ballots are used.",
+            kind="header", value=ballots.n_voters, n=total,
+        ))  # fmt: skip
     announced = (
         (ballots.n_alternatives, len(known), "alternatives", "names"),
         (ballots.n_orders, len(ballots.rows), "unique orders", "holds"),
     )
     for said, found, what, verb in announced:
         if said is not None and said != found:
-            notices.append(
+            notices.append(Notice(
                 f"the header announces {said} {what}, the file {verb} {found}; what is in the file "
-                "is used."
-            )
+                "is used.",
+                kind="header", value=said, n=found,
+            ))  # fmt: skip
     if shared and labels == "names":
-        notices.append("alternatives with the same name were told apart by their ids.")
+        text = "alternatives with the same name were told apart by their ids."
+        notices.append(Notice(text, kind="shared_names", n=len(shared)))
     return replace(made, notices=tuple(notices))
 
 

@@ -14,6 +14,7 @@ from bayesfair import notices as said
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.labels import in_order
+from bayesfair.notices import Notice
 from bayesfair.probabilities import Resolution
 from bayesfair.readers.ahead import ahead
 from bayesfair.readers.building import (
@@ -325,10 +326,11 @@ def scan_history(
         with opened.locating():
             found = collected(plan, labels)
         if labels is None:
-            notices.append(
+            notices.append(Notice(
                 f"{discovery_notice(len(found.arms))} A first pass over {found.n_rows} rows "
-                "collected them."
-            )
+                "collected them.",
+                kind="arms_seen", column="arms", n=len(found.arms),
+            ))  # fmt: skip
     notices += found.notices
     if layout.by is not None:
         notices += small_groups(list(found.groups.values()), layout.by)

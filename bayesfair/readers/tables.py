@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 from bayesfair.checks import did_you_mean, listed
 from bayesfair.errors import BayesfairError, DataError, OptionError
+from bayesfair.notices import Notice
 from bayesfair.options import LOG_OPTIONS, refuse_without_effect
 from bayesfair.readers.delimited import Delimited, compression_of, open_delimited
 from bayesfair.readers.frames import open_frame
@@ -215,9 +216,13 @@ def open_source(source: Any, *, delimiter: str | None = None, wanted: Sequence[s
     notices: tuple[str, ...] = ()
     if len(parts) > 1:
         notices = (
-            f"{len(parts)} files were read as one log, in the order of their names: "
-            f"{listed([p.name for p in (parts[0], parts[-1])])} are the first and the last; rows "
-            "are counted through all of them.",
+            Notice(
+                f"{len(parts)} files were read as one log, in the order of their names: "
+                f"{listed([p.name for p in (parts[0], parts[-1])])} are the first and the last; "
+                "rows are counted through all of them.",
+                kind="several_files",
+                n=len(parts),
+            ),
         )
     header = dict.fromkeys(column for part in parts for column in part.header)
     return Source(name, tuple(header), first_row, parts, notices)

@@ -19,16 +19,21 @@ __all__ = ["Tally", "empty_columns", "small_groups"]
 _HANDFUL = 10
 
 
-def empty_columns(never: NDArray[np.bool_], layout: Layout) -> list[str]:
+def empty_columns(never: NDArray[np.bool_], layout: Layout) -> list[Notice]:
     """Return a notice of probability columns that are empty throughout, if there are any."""
     columns = np.array([*layout.probabilities.values()], dtype=object)
     if not len(columns) or not never.any():
         return []
     arms = np.array([*layout.probabilities], dtype=object)
     return [
-        f"{'column' if never.sum() == 1 else 'columns'} {listed(columns[never])} held no "
-        f"probability in any round: {listed(arms[never])} never on offer. If these are no arms, "
-        "name the arms with arms=..."
+        Notice(
+            f"{'column' if never.sum() == 1 else 'columns'} {listed(columns[never])} held no "
+            f"probability in any round: {listed(arms[never])} never on offer. If these are no "
+            "arms, name the arms with arms=...",
+            kind="never_on_offer",
+            column=str(columns[never][0]),
+            n=int(never.sum()),
+        )
     ]
 
 
@@ -113,7 +118,7 @@ class Tally:
                     f"{chosen[t]:g} in {column!r}"
                 )
 
-    def notices(self, missing: str | float, arms: Sequence[str], layout: Layout) -> list[str]:
+    def notices(self, missing: str | float, arms: Sequence[str], layout: Layout) -> list[Notice]:
         """Return what was done with missing values, counted by arm, and what did not fit."""
         found = []
         rewards = int(self.by_arm.sum())
@@ -127,20 +132,23 @@ class Tally:
                 "drop": f"these rows were {left_out}",
             }.get(str(missing), f"read as reward {missing} (missing={missing!r})")
             verb = "is" if rewards == 1 else "are"
-            found.append(
+            found.append(Notice(
                 f"{counted(rewards, 'reward')} {verb} missing (by arm: {', '.join(counts[:8])}"
-                f"{more}): {done}."
-            )
+                f"{more}): {done}.",
+                kind="missing_rewards", column=layout.reward, value=missing, n=rewards,
+            ))  # fmt: skip
         if self.no_arm:
             rows = "this row was" if self.no_arm == 1 else "these rows were"
             verb = "is" if self.no_arm == 1 else "are"
-            found.append(f"{counted(self.no_arm, 'arm')} {verb} missing: {rows} {left_out}.")
+            text = f"{counted(self.no_arm, 'arm')} {verb} missing: {rows} {left_out}."
+            found.append(Notice(text, kind="missing_arms", column=layout.arm, n=self.no_arm))
         if layout.by is None:  # an arm may be on offer in another group
             found += empty_columns(self.never, layout)
         if self.n_apart:
-            found.append(
+            found.append(Notice(
                 f"column {layout.spare!r} contradicts the columns {layout.pattern!r} in "
                 f"{counted(self.n_apart, 'row')}, by {self.largest:.3g} at most ({self.apart}). "
-                f"The columns were used; pass probabilities=False to use {layout.spare!r}."
-            )
+                f"The columns were used; pass probabilities=False to use {layout.spare!r}.",
+                kind="propensity_apart", column=layout.spare, value=self.largest, n=self.n_apart,
+            ))  # fmt: skip
         return found

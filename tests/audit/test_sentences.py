@@ -168,3 +168,27 @@ def test_ties_link_the_groups_that_they_link_and_no_other_island():
 def test_large_counts_are_printed_whole():
     duels = Comparisons.from_counts(["a"], ["b"], [1_234_567], [1_000_000])
     assert "2234567 duels" in repr(duels)
+
+
+@pytest.mark.filterwarnings("ignore::bayesfair.errors.BayesfairWarning")
+def test_every_notice_of_what_was_read_has_a_kind_of_its_own(tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text(
+        "timestamp,arm,reward,p_a,p_b,p_A,propensity\n2,a,1,.5,.5,,.5\n1,a ,,.5,.5,,.5\n"
+        "2,b,1,.5,.4999,,.5\n3,b,0,.5,.5,,.2\n"
+    )
+    read = bf.read_history(log, missing="unobserved")
+    found = {notice.kind for notice in read.notices}
+    assert {"sorted", "tied_order", "rescaled", "missing_rewards", "merged_spellings", "look_alike",
+            "never_on_offer", "propensity_unused"} <= found  # fmt: skip
+    duels = tmp_path / "duels.csv"
+    duels.write_text("left,right,winner\na,b,left\na,a,left\nc,d,tie (bothbad)\nb,a,left\nc,d,x\n")
+    games = bf.read_comparisons(duels, unknown="skip")
+    assert {notice.kind for notice in games.notices} == {
+        "both_bad", "self_comparisons", "unknown_outcomes"
+    }  # fmt: skip
+    summary = bf.fit_summary(bf.fit(games, seed=1), games, anchor="a")
+    assert {"islands", "tie_links", "anchor"} <= {one["kind"] for one in summary["findings"]}
+    everything = [*read.notices, *games.notices, *summary["findings"]]
+    kinds = [one["kind"] if isinstance(one, dict) else one.kind for one in everything]
+    assert "note" not in kinds

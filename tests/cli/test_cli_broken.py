@@ -11,10 +11,11 @@ from bayesfair import cli
 from bayesfair.cli.wording import flags_of, in_shell_words
 
 FOLDER = Path(__file__).resolve().parents[1] / "readers"
-if "broken_files" not in sys.modules:
-    SPEC = importlib.util.spec_from_file_location("broken_files", FOLDER / "broken_files.py")
-    sys.modules["broken_files"] = importlib.util.module_from_spec(SPEC)
-    SPEC.loader.exec_module(sys.modules["broken_files"])
+for name in ("broken_tools", "broken_files"):
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
 BROKEN = sys.modules["broken_files"].BROKEN
 KNOWN_FLAGS = {
     "arm", "reward", "propensity", "probabilities", "order", "by", "arms", "offered", "known_at",

@@ -10,96 +10,20 @@ of `read_history`, `Broken.flags` the same for the command line.
 
 from __future__ import annotations
 
-import gzip
-import io
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
-
-import numpy as np
+from broken_tools import (
+    Broken,
+    damaged_parquet,
+    duplicate_parquet,
+    parquet,
+    truncated_gzip,
+    truncated_parquet,
+    zip_archive,
+)
 
 __all__ = ["BROKEN", "Broken"]
 
 FULL = "arm,reward,p_a,p_b\n"
 GOOD = FULL + "a,1,0.5,0.5\nb,0,0.5,0.5\n"
-
-
-@dataclass(frozen=True)
-class Broken:
-    """One broken log."""
-
-    name: str
-    content: str | bytes | Callable[[], bytes] | None  # None: there is no such file
-    fragments: tuple[str, ...]
-    options: dict[str, Any] = field(default_factory=dict)
-    file: str = "log.csv"
-    reader: str = "both"  # "read", "scan" or "both" refuse it
-    audit: dict[str, Any] | None = None  # read without complaint, but these audits refuse it
-
-    def write(self, folder: Path) -> Path:
-        """Write the log into a folder and return its path."""
-        path = folder / self.file
-        if self.content is not None:
-            content = self.content() if callable(self.content) else self.content
-            path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
-
-    @property
-    def flags(self) -> list[str]:
-        """Options as on the command line."""
-        found = []
-        for key, value in {**self.options, **(self.audit or {})}.items():
-            flag = "--" + key.replace("_", "-")
-            text = ",".join(value) if isinstance(value, (list, tuple)) else str(value)
-            found += [flag, text]
-        return found
-
-
-def _parquet(**columns: Any) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    sink = io.BytesIO()
-    pq.write_table(pa.table(columns), sink)
-    return sink.getvalue()
-
-
-def _truncated_parquet() -> bytes:
-    rng = np.random.default_rng(1)
-    data = _parquet(arm=rng.choice(["a", "b"], 5000), reward=rng.integers(0, 2, 5000))
-    return data[: len(data) // 2]
-
-
-def _damaged_parquet() -> bytes:
-    data = bytearray(_parquet(arm=["a", "b"] * 500, reward=np.arange(1000.0)))
-    data[4:400] = bytes(396)
-    return bytes(data)
-
-
-def _duplicate_parquet() -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    sink = io.BytesIO()
-    columns = [pa.array(["a"]), pa.array([1]), pa.array([0])]
-    pq.write_table(pa.Table.from_arrays(columns, names=["arm", "reward", "reward"]), sink)
-    return sink.getvalue()
-
-
-def _truncated_gzip() -> bytes:
-    rng = np.random.default_rng(1)
-    rows = "".join(f"{a},{r},{p}\n" for a, r, p in zip(
-        rng.choice(["a", "b"], 20000), rng.integers(0, 2, 20000), rng.random(20000), strict=True
-    ))  # fmt: skip
-    data = gzip.compress(("arm,reward,propensity\n" + rows).encode())
-    return data[: len(data) // 2]
-
-
-def _zip() -> bytes:
-    return b"PK\x03\x04" + bytes(range(200))
-
-
 CHANCE = "arm,reward,propensity\na,1,0.5\n"
 STAMPED = "timestamp,arm,reward\n"
 
@@ -133,17 +57,17 @@ BROKEN = [
         ("row 2", "log.csv", "0xe9", "UTF-8"),
     ),
     Broken("utf16", "arm,reward\na,1\n".encode("utf-16"), ("log.csv", "UTF-16", "UTF-8")),
-    Broken("spreadsheet", _zip, ("log.csv", "spreadsheet", "export")),
-    Broken("truncated_gzip", _truncated_gzip, ("log.csv.gz", "truncated"), file="log.csv.gz"),
+    Broken("spreadsheet", zip_archive, ("log.csv", "spreadsheet", "export")),
+    Broken("truncated_gzip", truncated_gzip, ("log.csv.gz", "truncated"), file="log.csv.gz"),
     Broken(
         "truncated_parquet",
-        _truncated_parquet,
+        truncated_parquet,
         ("log.parquet", "truncated", "Copy it again"),
         file="log.parquet",
     ),
     Broken(
         "damaged_parquet",
-        _damaged_parquet,
+        damaged_parquet,
         ("log.parquet", "damaged", "again"),
         file="log.parquet",
     ),
@@ -178,7 +102,7 @@ BROKEN = [
     ),
     Broken(
         "duplicated_header_parquet",
-        _duplicate_parquet,
+        duplicate_parquet,
         ("log.parquet", "'reward'", "columns 2 and 3", "Rename"),
         file="log.parquet",
     ),
@@ -379,7 +303,7 @@ BROKEN = [
     ),
     Broken(
         "arms_are_lists",
-        lambda: _parquet(arm=[["a"], ["b"]], reward=[1, 0]),
+        lambda: parquet(arm=[["a"], ["b"]], reward=[1, 0]),
         ("row 1", "log.parquet", "'arm'", "simple values", "list"),
         file="log.parquet",
     ),
