@@ -30,7 +30,7 @@ FLOOR = {
 
 # One topic split by length: its files may import each other.
 TOPICS = [
-    {"errors", "checks", "options", "probabilities", "examples", "writing"},
+    {"errors", "checks", "notices", "options", "probabilities", "examples", "writing"},
     {"history", "history_input"},
     {"priors", "sufficient"},
     {"beliefs", "beliefs_pymc"},
