@@ -24,7 +24,10 @@ from typing import Any
 
 from bayesfair.errors import OptionError
 
-__all__ = ["check_target", "drop_drafts", "replacing", "write_bytes", "write_text", "write_tree"]
+__all__ = [
+    "check_target", "drop_drafts", "held", "replacing", "tree_bytes", "write_bytes", "write_text",
+    "write_tree",
+]  # fmt: skip
 
 _DRAFT = ".part"
 _OPEN: set[Path] = set()
@@ -155,14 +158,55 @@ def _is_direct(path: Any) -> bool:
     return there or os.path.abspath(path).startswith(("/dev/fd/", "/dev/std", "/proc/"))
 
 
-def write_tree(tree: Any, path: Any, encoding: Mapping[str, Any] | None = None) -> None:
-    """Write an `xarray.DataTree` as NetCDF-4; see `replacing`.
+def tree_bytes(tree: Any, encoding: Mapping[str, Any] | None = None) -> memoryview:
+    """Return an `xarray.DataTree` as the bytes of a NetCDF-4 file.
 
-    The file is made in memory: HDF5 on a full disk ends the process.
+    It is made in memory: HDF5 on a full disk ends the process.
     """
     whole = io.BytesIO()
     tree.to_netcdf(whole, engine="h5netcdf", encoding=dict(encoding or {}))
-    write_bytes(path, whole.getvalue())
+    return whole.getbuffer()
+
+
+def write_tree(tree: Any, path: Any, encoding: Mapping[str, Any] | None = None) -> None:
+    """Write an `xarray.DataTree` as NetCDF-4; see `replacing`."""
+    write_bytes(path, tree_bytes(tree, encoding))
+
+
+@contextlib.contextmanager
+def held(path: Any) -> Iterator[None]:
+    """Keep others who hold the same file out until the end of the block.
+
+    Whoever reads a file, works, and replaces it compares and replaces within one such block: then
+    of two who do so at the same time one sees what the other wrote. A file that is not there yet,
+    a device, and a file system without locks are not held.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    """
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        yield
+        return
+    with contextlib.ExitStack() as stack:
+        while os.path.isfile(path):
+            try:
+                place = os.open(path, os.O_RDONLY)
+            except OSError:
+                break
+            closing = stack.enter_context(contextlib.ExitStack())
+            closing.callback(os.close, place)
+            try:
+                fcntl.flock(place, fcntl.LOCK_EX)
+                if os.path.samestat(os.fstat(place), os.stat(path)):
+                    break
+            except OSError:
+                break
+            closing.close()  # it was replaced meanwhile: hold the one that is there now
+        yield
 
 
 @contextlib.contextmanager

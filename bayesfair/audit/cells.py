@@ -6,7 +6,7 @@ every pair of probabilities, and the shortfall function of every arm (kernels.pr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,13 @@ class FullCell:
             return self.histogram
         assert self.rows is not None
         return Histogram.of(self.rows)
+
+    def in_order(self) -> FullCell:
+        """Return the cell with each arm's probabilities ascending: which round had which is lost.
+
+        Nothing that is asked of a cell depends on it.
+        """
+        return self if self.rows is None else replace(self, rows=np.sort(self.rows, axis=0))
 
     def shortfall(self, p_best: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
         """Return the summed regret against fixed ``p_best`` (draw, k), and its error bound.
@@ -127,6 +134,13 @@ class ChosenCell:
             return self.sums
         assert self.arm is not None and self.p is not None
         return _log_sums(self.arm, self.p, self.n_arms)
+
+    def in_order(self) -> ChosenCell:
+        """Return the cell with its rounds sorted by arm and probability."""
+        if self.arm is None or self.p is None:
+            return self
+        order = np.lexsort((self.p, self.arm))
+        return replace(self, arm=self.arm[order], p=self.p[order])
 
     def moments(
         self, p_best: NDArray[np.float64]

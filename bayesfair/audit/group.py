@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bayesfair.audit.calibration import beta_interval
 from bayesfair.audit.criterion import QUESTIONS, worst_verdict
 from bayesfair.audit.result import Audit
+from bayesfair.audit.saved_file import Origin
 from bayesfair.audit.state import AuditState
 from bayesfair.labels import one_label
 from bayesfair.notices import Notice
@@ -27,9 +28,12 @@ class AuditGroup:
     ----------
     audits : dict of str to Audit
         By the group's label.
+    origin : Origin or None
+        The saved file that these audits were loaded from, or go on from.
     """
 
     audits: dict[str, Audit]
+    origin: Origin | None = None
 
     def __getitem__(self, label: str) -> Audit:
         return self.audits[one_label(label, "group", "label")]
@@ -69,7 +73,7 @@ class AuditGroup:
     @property
     def tree(self) -> xr.DataTree:
         """One node per group, as `Audit.tree`; the group's label is its attribute ``label``."""
-        from bayesfair.audit.storage import to_tree
+        from bayesfair.audit.saved_tables import to_tree
 
         return to_tree(self)
 

@@ -135,7 +135,7 @@ def join[T: (Audit, AuditGroup)](
         options={},
         progress=None,
     )
-    whole = conclude(summary, question, [], None)
+    whole = replace(conclude(summary, question, [], None), origin=first.origin)
     if first.arm_groups is None or second.arm_groups is None:
         return whole
     return replace(whole, arm_groups=first.arm_groups.merged(second.arm_groups))
@@ -156,7 +156,7 @@ def _join_groups(first: AuditGroup, second: AuditGroup, **options: Any) -> Audit
             )
         else:
             whole[label] = later
-    return AuditGroup(whole)
+    return AuditGroup(whole, first.origin)
 
 
 def next_part[T: (Audit, AuditGroup)](

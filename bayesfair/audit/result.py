@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from bayesfair.audit.calibration import Estimate, mean_interval
 from bayesfair.audit.checks import Check, contradictions, log_checks
 from bayesfair.audit.criterion import Criterion, top_verdict
 from bayesfair.audit.objective import Objective
+from bayesfair.audit.saved_file import Origin
 from bayesfair.audit.state import AuditState
 from bayesfair.audit.summary import Summary
 from bayesfair.notices import Notice
@@ -103,6 +105,8 @@ class Audit:
         Pairs between and within groups of arms.
     data : History, HistoryScan, KeptRounds or None
         The log, or every round of it as read from a file; None where neither is at hand.
+    origin : Origin or None
+        The saved file that this audit was loaded from, or goes on from.
     """
 
     criterion: Criterion
@@ -116,10 +120,11 @@ class Audit:
     fitted: Fitted | None = None
     arm_groups: GroupPairs | None = None
     data: Any = None
+    origin: Origin | None = None
 
     # -- the log itself --------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def checks(self) -> dict[str, Check]:
         """Tests of the log by name, each with its statistic, p-value and whether it passed."""
         return log_checks(self.summary)
@@ -265,7 +270,7 @@ class Audit:
     @property
     def tree(self) -> xr.DataTree:
         """The audit as an `xarray.DataTree` that ArviZ opens; built on access."""
-        from bayesfair.audit.storage import to_tree
+        from bayesfair.audit.saved_tables import to_tree
 
         return to_tree(self)
 
@@ -335,9 +340,17 @@ class Audit:
         Parameters
         ----------
         path : str or Path
-            The file; one that is there is replaced.
+            The file; one that is there is replaced, unless this audit goes on from that very file
+            and another process replaced it since it was read.
         rounds : bool
             Also keep every round (n_rounds x k numbers), so that `rounds` works once loaded.
+
+        Raises
+        ------
+        OptionError
+            If there is no such folder, a label cannot be kept, or the rounds are not at hand.
+        DataError
+            If another process replaced the file that this audit goes on from.
         """
         from bayesfair.audit.storage import save_audit
 
