@@ -11,6 +11,7 @@ Both merge: the maxima by max, the histograms by addition. Cost: rounds + draws,
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, NamedTuple
 
@@ -120,6 +121,10 @@ class SortedColumns(NamedTuple):
         return result, 0.0
 
 
+_LONG = 100_000  # rows from which threads pay
+_PARTS = 8
+
+
 class Histogram(NamedTuple):
     """Count and sum of the values in each of ``N_BINS`` equal bins of [0, 1], per arm."""
 
@@ -129,16 +134,19 @@ class Histogram(NamedTuple):
     @classmethod
     def of(cls, pi: NDArray[np.float64], threads: int = 1) -> Histogram:
         """Bin the columns of ``pi`` (T, k); NaN entries are left out."""
-        if threads > 1 and len(pi) > 100_000:
-            from concurrent.futures import ThreadPoolExecutor
+        if len(pi) > _LONG:
+            # as many parts whatever the threads: sums are then added in the same order
+            parts = np.array_split(pi, _PARTS)
+            if threads > 1:
+                from concurrent.futures import ThreadPoolExecutor
 
-            parts = np.array_split(pi, threads)
-            with ThreadPoolExecutor(threads) as pool:
-                done = list(pool.map(cls.of, parts))
-            merged = done[0]
-            for part in done[1:]:
-                merged = merged.merged(part)
-            return merged
+                with ThreadPoolExecutor(threads) as pool:
+                    return functools.reduce(cls.merged, pool.map(cls._filled, parts))
+            return functools.reduce(cls.merged, map(cls._filled, parts))
+        return cls._filled(pi)
+
+    @classmethod
+    def _filled(cls, pi: NDArray[np.float64]) -> Histogram:
         k = pi.shape[1]
         count, total = np.zeros((k, N_BINS)), np.zeros((k, N_BINS))
         _fill_histogram(np.ascontiguousarray(pi), count, total)
