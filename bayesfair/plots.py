@@ -9,6 +9,7 @@ import numpy as np
 from bayesfair.checks import as_numbers, check_choice
 from bayesfair.errors import OptionError
 from bayesfair.ranking import rank_table
+from bayesfair.shown import shortened
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -94,13 +95,13 @@ def plot_ranks(
         at = ranked & (table["tier"].values % 2 == parity)
         axes.hlines(y[at], low[at], high[at], color=colour, linewidth=2)
         axes.plot(middle[at], y[at], "o", color=colour, markersize=4)
-    names = list(items)
+    names = shortened(items)
     for i in np.flatnonzero(~ranked):
         names[i] += " (no data)"
     if islands > 1:
         for i in np.flatnonzero(ranked):
             names[i] += f" [{int(table['island'].values[i]) + 1}]"
-    axes.set_yticks(y, names, fontsize=8)
+    axes.set_yticks(y, names, fontsize=8, parse_math=False)
     axes.set_ylim(len(items) - 0.4, -0.6)
     label = {"rank": "rank (1 = best)", "log_worth": "log-worth", "worth": "worth"}[quantity]
     axes.set_xlabel(f"{label}, {table.attrs.get('interval', '95 %')}")
@@ -333,9 +334,8 @@ def plot_selection(audit: Any, *, ax: Axes | None = None) -> Axes:
         true = numbers["criterion"]["model"] == "truth"
         axes.plot(posterior, y, "|", color=_INK, label="P*, true" if true else "P*, posterior")
     axes.plot(chosen, y, "o", color=_ACCENT, markersize=5, label=name)
-    axes.set_yticks(
-        y, [str(a["item" if of_duels else "arm"]) for a in arms], fontsize=8, parse_math=False
-    )
+    names = shortened(a["item" if of_duels else "arm"] for a in arms)
+    axes.set_yticks(y, names, fontsize=8, parse_math=False)
     axes.set_ylim(len(arms) - 0.4, -0.6)
     axes.set_xlim(left=0)
     axes.set_xlabel("probability, mean over the rounds")

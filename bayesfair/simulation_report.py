@@ -14,6 +14,7 @@ from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.performance import utility
 from bayesfair.policies import FairSDDTS, policy_from_name
+from bayesfair.shown import shortened, table
 from bayesfair.simulate import simulate
 from bayesfair.writing import replacing
 
@@ -93,7 +94,7 @@ def report(
     For ``fair_sd_dts`` the arms are items, their values worths, and the logs are of duels.
     """
     from bayesfair import __version__
-    from bayesfair.audit.text import number, table
+    from bayesfair.audit.text import number
 
     rule = policy_from_name(policy, _parameters(params))
     if isinstance(rule, FairSDDTS):
@@ -131,7 +132,7 @@ def report(
         f"{rule.describe()}: {n_rounds} rounds, {len(truth)} arms, seed {seed}",
         "",
         *table(
-            ["run", "reward/round", "standard regret", "fairness regret", *truth],
+            ["run", "reward/round", "standard regret", "fairness regret", *shortened(truth)],
             [
                 [
                     row["run"],
@@ -153,7 +154,7 @@ def _duel_report(
     rule: FairSDDTS, worth: dict[str, float], n_rounds: int, *, runs: int, seed: int
 ) -> tuple[dict[str, Any], str, dict[str, DuelLog]]:
     from bayesfair import __version__
-    from bayesfair.audit.text import number, table
+    from bayesfair.audit.text import number
 
     logs: dict[str, DuelLog] = simulate_duels(rule, worth, n_rounds, seed=seed, n_runs=runs)
     rows: list[dict[str, Any]] = [
@@ -183,7 +184,7 @@ def _duel_report(
         f"seed {seed}",
         "",
         *table(
-            ["run", "fairness regret", "no outcome", *worth],
+            ["run", "fairness regret", "no outcome", *shortened(worth)],
             [
                 [
                     str(row["run"]),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from bayesfair.audit.text import table
 from bayesfair.audit.verdict_words import (
     VERDICT_WORDS,
     number,
@@ -14,6 +13,7 @@ from bayesfair.audit.verdict_words import (
     remarks,
 )
 from bayesfair.checks import counted
+from bayesfair.shown import MOST_ROWS, shortened, table
 
 __all__ = ["QUESTIONS", "render"]
 
@@ -27,7 +27,6 @@ _SLOT = {
     "first": "slot 'first': law of the item on the left",
     "mean": "slot 'mean': half the probability of taking part",
 }
-_MOST_ITEMS = 30
 _WIDTH = 96
 
 
@@ -191,21 +190,20 @@ def _calibration(audit: dict[str, Any]) -> list[str]:
 
 def _items(audit: dict[str, Any]) -> list[str]:
     items = sorted(audit["items"], key=lambda item: -(item["p_best_objective"] or 0))
+    shown = items[:MOST_ROWS]
     rows = [
         [
-            item["item"],
+            name,
             str(item["n"]),
             number(item["p_best_objective"]),
             number(item["selection_mean"]),
             number(item["first_round"]),
             number(item["last_round"]),
         ]
-        for item in items[:_MOST_ITEMS]
+        for name, item in zip(shortened(item["item"] for item in shown), shown, strict=True)
     ]
-    lines = table(["item", "n", "P*", "mean share", "first duel", "last duel"], rows)
-    if len(items) > _MOST_ITEMS:
-        lines.append(f"  ... and {len(items) - _MOST_ITEMS} more items; to_dict() lists all")
-    return lines
+    header = ["item", "n", "P*", "mean share", "first duel", "last duel"]
+    return table(header, rows, n=len(items))
 
 
 def _worths(criterion: dict[str, Any]) -> str:

@@ -145,7 +145,7 @@ class AuditGroup:
         }
 
     def __str__(self) -> str:
-        from bayesfair.audit.text import render_group
+        from bayesfair.audit.group_text import render_group
 
         return render_group(self.to_dict())
 

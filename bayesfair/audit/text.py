@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from bayesfair.audit.calibration import wilson_interval
@@ -12,90 +10,29 @@ from bayesfair.audit.check_words import check_line, contradiction_lines
 from bayesfair.audit.criterion import QUESTIONS
 from bayesfair.audit.verdict_words import VERDICT_WORDS, number, question_words, verdict_lines
 from bayesfair.checks import counted
+from bayesfair.shown import MOST_ROWS, fitted, shortened, table, wrapped
 
 __all__ = [
     "VERDICT_WORDS",
     "arm_columns",
     "asked",
-    "collected_notices",
     "divergence_words",
-    "group_columns",
     "hangs_words",
     "interval_words",
     "log_words",
     "number",
     "prior_title",
     "render",
-    "render_group",
     "sensitivity_lines",
     "show_worst",
-    "table",
 ]
 
 Columns = list[tuple[str, Callable[[dict[str, Any]], str]]]
 
-_WIDTH = 96
-_LONGEST = 40  # characters of a label in a table
-_MOST_ARMS = 30
 _MEANINGS = (
     "P*: probability that an arm's reward is the highest. The eps2 a log needs: the largest "
     "divergence of two arms' probabilities in a round, less eps1 times that of their rewards."
 )
-_GROUP_MEANINGS = (
-    "regret/round: subjective fairness regret; ESS: effective size of the weights P*_a/pi_a, a "
-    "check of the logged probabilities that the regret does not use, where only the chosen arm's "
-    "probability was logged."
-)
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return an aligned table; the first column is left-aligned, the others right-aligned."""
-    cells = [list(header), *[list(row) for row in rows]]
-    widths = [max(len(row[c]) for row in cells) for c in range(len(header))]
-
-    def line(row: Sequence[str]) -> str:
-        parts = [row[0].ljust(widths[0]), *(v.rjust(w) for v, w in zip(row[1:], widths[1:]))]  # noqa: B905
-        return "  " + "  ".join(parts).rstrip()
-
-    return [line(cells[0]), "  " + "  ".join("-" * w for w in widths), *map(line, cells[1:])]
-
-
-def _columns() -> int:
-    """Return how many columns the terminal has; many where there is none."""
-    return max(40, shutil.get_terminal_size((10_000, 24)).columns)
-
-
-def _fitted(lines: Sequence[str]) -> list[str]:
-    """Return lines of prose, those wrapped that a terminal would break."""
-    width = _columns()
-    found: list[str] = []
-    for line in lines:
-        beside = line.startswith("  ") and line[37:39] == "  "  # a title, and what is said of it
-        indent = " " * (39 if beside else len(line) - len(line.lstrip()))
-        found += [line] if len(line) <= width else textwrap.wrap(
-            line, width, subsequent_indent=indent, drop_whitespace=True, break_long_words=False,
-            break_on_hyphens=False, replace_whitespace=False,
-        )  # fmt: skip
-    return found
-
-
-def plain(label: object) -> str:
-    r"""Return a label for a table: one line, no control characters, not too long.
-
-    Examples
-    --------
-    >>> plain("a\nb"), len(plain("x" * 100))
-    ('a\\nb', 40)
-    """
-    text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(label))
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
-
-
-def _wrapped(text: str, bullet: str = "  * ") -> list[str]:
-    return textwrap.wrap(
-        text, min(_WIDTH, _columns()), initial_indent=bullet, subsequent_indent=" " * len(bullet),
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
 
 
 def render(audit: dict[str, Any]) -> str:
@@ -117,20 +54,20 @@ def render(audit: dict[str, Any]) -> str:
     foot = [
         *([tested] if tested else []),
         " ".join([f"{prior_title(criterion)}: {criterion['prior']}.", *interval_words(audit)]),
-        *textwrap.wrap(_MEANINGS, min(_columns(), 90)),
+        *wrapped(_MEANINGS, "", 90),
     ]
     lines = [
-        *_fitted(head),
+        *fitted(head),
         *_sensitivity_lines(audit),
         "",
         *_arm_lines(audit),
         "",
-        *_fitted(foot),
+        *fitted(foot),
     ]
     if audit["notices"]:
         lines += ["", "Notices"]
         for notice in audit["notices"]:
-            lines += _wrapped(notice)
+            lines += wrapped(notice)
     return "\n".join(lines)
 
 
@@ -325,15 +262,14 @@ def sensitivity_lines(found: dict[str, Any]) -> list[str]:
     ]
     if found["hangs_on_prior"] is not None:
         lines.append(f"  {hangs_words(found)}")
-    shown = {q["quantity"] for q in sorted(quantities, key=lambda q: -q["prior"])[:_MOST_ARMS]}
+    shown = {q["quantity"] for q in sorted(quantities, key=lambda q: -q["prior"])[:MOST_ROWS]}
+    kept = [q for q in quantities if q["quantity"] in shown]
     rows = [
-        [q["quantity"], number(q["prior"]), number(q["likelihood"]), q["diagnosis"]]
-        for q in quantities
-        if q["quantity"] in shown
+        [name, number(q["prior"]), number(q["likelihood"]), q["diagnosis"]]
+        for name, q in zip(shortened(q["quantity"] for q in kept), kept, strict=True)
     ]
-    lines += ["", *table(["sensitivity (0.05: much)", "prior", "likelihood", "diagnosis"], rows)]
-    if len(rows) < len(quantities):
-        lines.append(f"  ... and {len(quantities) - len(rows)} less sensitive to the prior")
+    header = ["sensitivity (0.05: much)", "prior", "likelihood", "diagnosis"]
+    lines += ["", *table(header, rows, n=len(quantities), rest="less sensitive to the prior")]
     return lines
 
 
@@ -342,7 +278,7 @@ def arm_columns(audit: dict[str, Any]) -> Columns:
     arms, log = audit["arms"], audit["log"]
     frequencies = log["selection"] == "none"
     columns: Columns = [
-        ("arm", lambda a: plain(a["arm"])),
+        ("arm", lambda a: str(a["arm"])),
         ("n", lambda a: str(a["n"])),
         ("mean reward", lambda a: number(a["reward_mean"])),
         ("P* believed", lambda a: number(a["p_best_subjective"])),
@@ -364,97 +300,14 @@ def arm_columns(audit: dict[str, Any]) -> Columns:
 
 def _arm_lines(audit: dict[str, Any]) -> list[str]:
     arms, columns = audit["arms"], arm_columns(audit)
-    shown = arms[:_MOST_ARMS]
-    lines = table([name for name, _ in columns], [[cell(a) for _, cell in columns] for a in shown])
-    if len(arms) > len(shown):
-        lines.append(f"  ... and {len(arms) - len(shown)} more arms; --json lists all of them")
-    return lines
+    shown = arms[:MOST_ROWS]
+    rows = [
+        [name, *(cell(arm) for _, cell in columns[1:])]
+        for name, arm in zip(shortened(arm["arm"] for arm in shown), shown, strict=True)
+    ]
+    return table([name for name, _ in columns], rows, n=len(arms))
 
 
 def _share_interval(n: int, total: int) -> str:
     low, high = wilson_interval(n, total)
     return f"[{low:.4f}, {high:.4f}]"
-
-
-def group_columns() -> Columns:
-    """Return the columns of the table of groups: a heading, and the text of an audit's cell."""
-
-    def size(audit: dict[str, Any]) -> Any:
-        chosen = audit["log"]["selection"] == "chosen"
-        return audit["calibration"]["effective_sample_size"] if chosen else None
-
-    def regret(audit: dict[str, Any], name: str) -> str:
-        return number(audit["calibration"]["subjective"][name])
-
-    return [
-        ("verdict", lambda a: str(a["verdict"])),
-        ("beliefs", lambda a: str(a["subjective"]["verdict"])),
-        ("true rewards", lambda a: str((a["objective"] or {}).get("verdict", "-"))),
-        ("rounds", lambda a: str(a["log"]["n_rounds"])),
-        ("eps2 needed", lambda a: number(a["subjective"]["smallest_eps2"])),
-        ("p(fair)", lambda a: number((a["objective"] or {}).get("probability_fair"))),
-        ("regret/round", lambda a: regret(a, "regret_per_round")),
-        ("95 %", lambda a: f"[{regret(a, 'lower')}, {regret(a, 'upper')}]"),
-        ("ESS", lambda a: number(size(a), 1)),
-    ]
-
-
-def collected_notices(group: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return each notice of the groups once, with where it applies."""
-    notices: dict[str, list[str]] = {}
-    for label, audit in group["groups"].items():
-        for notice in audit["notices"]:
-            notices.setdefault(notice, []).append(str(label))
-    found = []
-    for notice, labels in notices.items():
-        where = "all" if len(labels) == len(group["groups"]) else ", ".join(labels[:5])
-        more = "" if len(labels) <= 5 or where == "all" else f" and {len(labels) - 5} more"
-        found.append((where + more, notice))
-    return found
-
-
-def render_group(group: dict[str, Any]) -> str:
-    """Return the report of several audits: a line each, then the share of violating runs."""
-    columns = group_columns()
-    rows = [
-        [plain(label), *(cell(audit) for _, cell in columns)]
-        for label, audit in group["groups"].items()
-    ]
-    runs = group["runs"]
-    criterion = group["criterion"]
-    logs = [audit["log"] for audit in group["groups"].values()]
-    lines = [
-        *_fitted(
-            [
-                f"Fairness audit of {counted(len(rows), 'log')}: {logs[0]['source']}"
-                + (f" to {logs[-1]['source']}" if len(logs) > 1 else ""),
-                "",
-                *verdict_lines(group, asked(criterion)),
-                *contradiction_lines(group),
-                "",
-            ]
-        ),
-        *table(["group", *(name for name, _ in columns)], rows),
-        "",
-        *_fitted([f"{prior_title(criterion)}: {criterion['prior']}."]),
-        *textwrap.wrap(_GROUP_MEANINGS, min(_columns(), 90)),
-    ]
-    if runs["n"]:
-        share, lower, upper = (number(runs[name]) for name in ("share", "lower", "upper"))
-        unfair = f"{runs['n_violating']} of {runs['n']} logs that can be audited are unfair"
-        lines += _fitted(
-            [f"{unfair}: share {share} [{lower}, {upper}] if they are runs of one rule"]
-        )
-    asked_prior = {g: a for g, a in group["groups"].items() if "prior_sensitivity" in a}
-    if asked_prior:
-        lines += ["", "Sensitivity to the prior (numbers: --json)"]
-        for label, audit in asked_prior.items():
-            lines += _wrapped(f"[{label}] {hangs_words(audit['prior_sensitivity'])}")
-    notices = collected_notices(group)
-    if notices or group["notices"]:
-        lines += ["", "Notices"]
-        for notice in group["notices"]:
-            lines += _wrapped(notice)
-        for where, notice in notices:
-            lines += _wrapped(f"[{where}] {notice}")
-    return "\n".join(lines)

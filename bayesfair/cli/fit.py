@@ -12,6 +12,7 @@ from bayesfair.cli import options as opt
 from bayesfair.cli.tools import check_suffix, check_targets, meanings, write
 from bayesfair.cli.tools import labels as csv_labels
 from bayesfair.options import Effect
+from bayesfair.shown import MOST_ROWS, cells, shortened, table
 from bayesfair.writing import replacing, write_tree
 
 __all__ = ["FIT_HELP", "fit_command", "render_fit"]
@@ -260,7 +261,7 @@ def _narrowed(
     """Leave out columns that can be spared until the table fits; return which."""
     gone: list[str] = []
     for name in _SPARED:
-        widest = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+        widest = [max(map(cells, column)) for column in zip(header, *rows, strict=True)]
         if width is None or sum(widest) + 2 * len(widest) <= width:
             break
         if name in header:
@@ -277,7 +278,7 @@ def render_fit(
     """Return the report of a fit as plain text, for lines of `width` characters if given."""
     import textwrap
 
-    from bayesfair.audit.text import number, table
+    from bayesfair.audit.text import number
     from bayesfair.ranking import rank_table
 
     ranks = rank_table(tree)
@@ -288,11 +289,14 @@ def render_fit(
     header += ["P(rank 1)", "ranks 95 %"] if posterior else []
     header += ["island"] if many else []
     rows = []
-    for i, row in enumerate(numbers["items"]):
+    most = len(numbers["items"]) if width is None else MOST_ROWS  # in a file all of them
+    shown = numbers["items"][:most]
+    labels = shortened(row["item"] for row in shown)
+    for i, row in enumerate(shown):
         at = {name: ranks[name].values[i] for name in ranks.data_vars}
         none = at["island"] < 0
-        cells = [
-            row["item"],
+        line = [
+            labels[i],
             "no data" if none else f"{at['rank_shared']:.0f}",
             "-" if none else f"{at['tier']}",
             number(row["n"], 1),
@@ -304,13 +308,13 @@ def render_fit(
         ]
         if posterior:
             limits = (row["rank"]["lower"], row["rank"]["upper"])
-            cells += [
+            line += [
                 "-" if none else f"{row['p_rank1']:.3f}",
                 "-" if none else f"{limits[0]}-{limits[1]}",
             ]
         if many:
-            cells.append("-" if none else str(at["island"] + 1))
-        rows.append(cells)
+            line.append("-" if none else str(at["island"] + 1))
+        rows.append(line)
     header, rows, gone = _narrowed(header, rows, width)
     method = numbers["method"]
     found = numbers["diagnostics"]
@@ -333,7 +337,7 @@ def render_fit(
         f"  method: {method}",
         f"  prior: {numbers['prior']}",
         "",
-        *table(header, rows),
+        *table(header, rows, n=len(numbers["items"]), most=most),
         "",
         *_extras(tree, posterior),
     ]

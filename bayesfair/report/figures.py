@@ -18,7 +18,8 @@ from bayesfair.plots import (
     plot_frontier,
     plot_selection,
 )
-from bayesfair.report.labels import clean, short
+from bayesfair.report.labels import clean
+from bayesfair.shown import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,7 +83,7 @@ def group_figures(numbers: dict[str, Any]) -> list[Figure]:
                     color=_ACCENT, linewidth=1.2)  # fmt: skip
         axes.plot(middle, y, "o", color=_ACCENT, markersize=4 if few else 2)
         if few:
-            names = [short(label, _LABEL) for label, _ in values]
+            names = shortened((label for label, _ in values), _LABEL)
             axes.set_yticks(y, names, fontsize=8, parse_math=False)
             axes.set_ylim(len(values) - 0.4, -0.6)
         else:
@@ -148,9 +149,10 @@ def _regret(numbers: dict[str, Any], series: dict[str, Any]) -> Figure:
 
 def _selection(numbers: dict[str, Any]) -> Figure:
     arms = numbers["arms"]
+    names = shortened((arm["arm"] for arm in arms), _LABEL)
     shown = {
         **numbers,
-        "arms": [{**arm, "arm": short(str(arm["arm"]), _LABEL)} for arm in arms],
+        "arms": [{**arm, "arm": name} for arm, name in zip(arms, names, strict=True)],
     }
     full = numbers["log"]["selection"] == "full"
     what = "mean selection probability" if full else "share of the choices"

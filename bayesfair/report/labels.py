@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["LONGEST", "clean", "short"]
+from bayesfair.shown import shortened, visible
+
+__all__ = ["LONGEST", "Labels", "clean", "labels_of_page"]
 
 LONGEST = 80
 """Longer labels are cut in tables and sentences; the JSON in the file holds them whole."""
+
+_PAIR = ("group", "group_other")
 
 _KEPT = {"\n", "\t"}
 
@@ -29,16 +34,53 @@ def clean(value: Any) -> str:
     )
 
 
-def short(label: Any, most: int = LONGEST) -> str:
-    """Return a label cut in the middle if it is long: labels often differ at their end.
+class Labels:
+    """The labels of one page: each shown in the same way everywhere, no two of them alike.
+
+    Long ones are cut in the middle (`bayesfair.shown.shortened`), and carry the whole text as
+    ``title=``.
+
+    Parameters
+    ----------
+    labels : iterable of str
+        All labels of the page.
 
     Examples
     --------
-    >>> short("abcdefghij" * 10, 12)
-    'abcdefg…ghij'
+    >>> str(Labels(["a", "b" * 100]).shown("a"))
+    'a'
     """
-    text = clean(label)
-    if len(text) <= most:
-        return text
-    tail = most // 3
-    return f"{text[: most - tail - 1]}…{text[-tail:]}"
+
+    def __init__(self, labels: Iterable[object]) -> None:
+        whole = list(dict.fromkeys(str(label) for label in labels))
+        self._short = dict(zip(whole, shortened(whole, LONGEST), strict=True))
+
+    @property
+    def cut(self) -> bool:
+        """Whether any of them is cut."""
+        return any(len(visible(label)) > len(short) for label, short in self._short.items())
+
+    def text(self, label: object) -> str:
+        """Return a label as it is shown, where only text can stand."""
+        known = self._short.get(str(label))
+        return shortened([label], LONGEST)[0] if known is None else known
+
+    def shown(self, label: object) -> Any:
+        """Return a label as HTML: safe, and whole in ``title=`` if it is cut."""
+        from markupsafe import Markup, escape
+
+        short, whole = self.text(label), visible(label)
+        if short == whole:
+            return escape(clean(short))
+        return Markup('<span title="{}">{}</span>').format(clean(whole), clean(short))
+
+
+def labels_of_page(numbers: dict[str, Any]) -> Labels:
+    """Return the labels in the numbers of an audit, or of several."""
+    found: list[object] = []
+    for label, audit in numbers.get("groups", {"": numbers}).items():
+        found += [label, audit["log"]["source"]]
+        found += [arm["arm"] for arm in audit["arms"]]
+        found += [row[key] for row in audit.get("arm_groups", ()) for key in _PAIR]
+        found += [q["quantity"] for q in audit.get("prior_sensitivity", {}).get("quantities", ())]
+    return Labels(found)

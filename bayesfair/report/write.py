@@ -6,12 +6,10 @@ import json
 from typing import Any
 
 from bayesfair.audit.check_words import check_rows
-from bayesfair.audit.criterion import VERDICTS
+from bayesfair.audit.group_text import collected_notices, group_columns, worst_first
 from bayesfair.audit.text import (
     VERDICT_WORDS,
     arm_columns,
-    collected_notices,
-    group_columns,
     hangs_words,
     log_words,
     number,
@@ -22,7 +20,7 @@ from bayesfair.checks import counted
 from bayesfair.errors import OptionError
 from bayesfair.report import words
 from bayesfair.report.figures import audit_figures, group_figures
-from bayesfair.report.labels import LONGEST, clean, short
+from bayesfair.report.labels import LONGEST, Labels, clean, labels_of_page
 from bayesfair.writing import check_target, write_text
 
 __all__ = ["write_report"]
@@ -84,12 +82,13 @@ def report_page(audit: Any, *, command: str | None = None) -> str:
             f"cannot report on a {type(audit).__name__}: give what bayesfair.audit or "
             "bayesfair.load_audit returns."
         )
+    labels = labels_of_page(numbers)
     if "groups" in numbers:
-        return _render("groups.html", _group_context(numbers), numbers, command)
+        return _render("groups.html", _group_context(numbers, labels), numbers, labels, command)
     series = audit.series() if hasattr(audit, "series") else None
     context = _audit_context(numbers, _MOST_ARMS)
     context["figures"] = audit_figures(numbers, series)
-    return _render("audit.html", context, numbers, command)
+    return _render("audit.html", context, numbers, labels, command)
 
 
 def _audit_context(numbers: dict[str, Any], most_arms: int) -> dict[str, Any]:
@@ -108,7 +107,6 @@ def _audit_context(numbers: dict[str, Any], most_arms: int) -> dict[str, Any]:
         "arm_headings": [name for name, _ in columns],
         "arm_rows": [[cell(arm) for _, cell in columns] for arm in arms],
         "arm_statement": chosen_how,
-        "cut": any(len(str(arm["arm"])) > LONGEST for arm in arms),
     }
 
 
@@ -132,19 +130,12 @@ def _shown_arms(numbers: dict[str, Any], most: int) -> tuple[list[dict[str, Any]
     )
 
 
-def _group_context(numbers: dict[str, Any]) -> dict[str, Any]:
+def _group_context(numbers: dict[str, Any], labels: Labels) -> dict[str, Any]:
     groups: dict[str, dict[str, Any]] = numbers["groups"]
-
-    def badness(label: str) -> tuple[int, float, float]:
-        audit = groups[label]
-        needed = audit["subjective"]["smallest_eps2"] or 0.0
-        regret = audit["calibration"]["subjective"]["lower"] or 0.0
-        return VERDICTS.index(audit["verdict"]), -float(needed), -float(regret)
-
-    worst_first = sorted(groups, key=badness)
-    listed = list(groups) if len(groups) <= _MOST_GROUPS else worst_first[:_MOST_GROUPS]
+    worst = worst_first(groups)
+    listed = list(groups) if len(groups) <= _MOST_GROUPS else worst[:_MOST_GROUPS]
     in_full = list(groups) if len(groups) <= _MOST_GROUPS_IN_FULL else (
-        worst_first[:_MOST_GROUPS_IN_FULL]
+        worst[:_MOST_GROUPS_IN_FULL]
     )  # fmt: skip
     columns = group_columns()
     return {
@@ -160,10 +151,9 @@ def _group_context(numbers: dict[str, Any]) -> dict[str, Any]:
         "in_full": [(label, _audit_context(groups[label], _MOST_ARMS_OF_A_GROUP))
                     for label in in_full],
         "n_in_brief": len(groups) - len(in_full),
-        "notices": collected_notices(numbers),
+        "notices": collected_notices(numbers, {label: labels.text(label) for label in groups}),
         "first": groups[in_full[0]],
         "figures": group_figures(numbers),
-        "cut": any(len(label) > LONGEST for label in listed),
     }  # fmt: skip
 
 
@@ -174,7 +164,9 @@ def _most_sensitive(quantities: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(quantities, key=lambda q: -float(q["prior"] or 0.0))[:_MOST_QUANTITIES]
 
 
-def _render(template: str, context: dict[str, Any], numbers: dict[str, Any], command: Any) -> str:
+def _render(
+    template: str, context: dict[str, Any], numbers: dict[str, Any], labels: Labels, command: Any
+) -> str:
     import jinja2
 
     environment = jinja2.Environment(
@@ -185,7 +177,7 @@ def _render(template: str, context: dict[str, Any], numbers: dict[str, Any], com
         lstrip_blocks=True,
         finalize=lambda value: clean(value) if type(value) is str else value,
     )
-    environment.filters |= {"number": number, "label": short}
+    environment.filters |= {"number": number, "label": labels.shown, "short": labels.text}
     environment.globals |= {
         "verdict_word": VERDICT_WORDS,
         "lead": lead,
@@ -195,6 +187,7 @@ def _render(template: str, context: dict[str, Any], numbers: dict[str, Any], com
         "criterion_rows": words.criterion_rows,
         "exactness": words.exactness,
         "counted": counted,
+        "cut": labels.cut,
         "longest": LONGEST,
         "most_quantities": _MOST_QUANTITIES,
         "most_sensitive": _most_sensitive,

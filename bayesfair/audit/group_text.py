@@ -1,0 +1,130 @@
+"""The audits of several logs as plain text for a terminal, from the same values as their JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from bayesfair.audit.check_words import contradiction_lines
+from bayesfair.audit.criterion import VERDICTS
+from bayesfair.audit.text import Columns, asked, hangs_words, prior_title
+from bayesfair.audit.verdict_words import number, verdict_lines
+from bayesfair.checks import counted
+from bayesfair.shown import MOST_ROWS, fitted, shortened, table, wrapped
+
+__all__ = ["collected_notices", "group_columns", "render_group", "worst_first"]
+
+_GROUP_MEANINGS = (
+    "regret/round: subjective fairness regret; ESS: effective size of the weights P*_a/pi_a, a "
+    "check of the logged probabilities that the regret does not use, where only the chosen arm's "
+    "probability was logged."
+)
+
+
+def group_columns() -> Columns:
+    """Return the columns of the table of groups: a heading, and the text of an audit's cell."""
+
+    def size(audit: dict[str, Any]) -> Any:
+        chosen = audit["log"]["selection"] == "chosen"
+        return audit["calibration"]["effective_sample_size"] if chosen else None
+
+    def regret(audit: dict[str, Any], name: str) -> str:
+        return number(audit["calibration"]["subjective"][name])
+
+    return [
+        ("verdict", lambda a: str(a["verdict"])),
+        ("beliefs", lambda a: str(a["subjective"]["verdict"])),
+        ("true rewards", lambda a: str((a["objective"] or {}).get("verdict", "-"))),
+        ("rounds", lambda a: str(a["log"]["n_rounds"])),
+        ("eps2 needed", lambda a: number(a["subjective"]["smallest_eps2"])),
+        ("p(fair)", lambda a: number((a["objective"] or {}).get("probability_fair"))),
+        ("regret/round", lambda a: regret(a, "regret_per_round")),
+        ("95 %", lambda a: f"[{regret(a, 'lower')}, {regret(a, 'upper')}]"),
+        ("ESS", lambda a: number(size(a), 1)),
+    ]
+
+
+def collected_notices(group: dict[str, Any], names: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return each notice of the groups once, with where it applies, groups by their `names`."""
+    notices: dict[str, list[str]] = {}
+    for label, audit in group["groups"].items():
+        for notice in audit["notices"]:
+            notices.setdefault(notice, []).append(names[label])
+    found = []
+    for notice, labels in notices.items():
+        where = "all" if len(labels) == len(group["groups"]) else ", ".join(labels[:5])
+        more = "" if len(labels) <= 5 or where == "all" else f" and {len(labels) - 5} more"
+        found.append((where + more, notice))
+    return found
+
+
+def worst_first(groups: Mapping[str, Any]) -> list[str]:
+    """Return the labels of the groups by verdict, then the eps2 needed, then the regret."""
+
+    def badness(label: str) -> tuple[int, float, float]:
+        audit = groups[label]
+        needed = audit["subjective"]["smallest_eps2"] or 0.0
+        regret = audit["calibration"]["subjective"]["lower"] or 0.0
+        return VERDICTS.index(audit["verdict"]), -float(needed), -float(regret)
+
+    return sorted(groups, key=badness)
+
+
+def render_group(group: dict[str, Any]) -> str:
+    """Return the report of several audits: a line each, then the share of violating runs."""
+    columns, groups = group_columns(), group["groups"]
+    few = len(groups) <= MOST_ROWS
+    names = dict(zip(groups, shortened(groups), strict=True))
+    rows = [
+        [names[label], *(cell(groups[label]) for _, cell in columns)]
+        for label in (groups if few else worst_first(groups)[:MOST_ROWS])
+    ]
+    runs = group["runs"]
+    criterion = group["criterion"]
+    logs = [audit["log"] for audit in group["groups"].values()]
+    lines = [
+        *fitted(
+            [
+                f"Fairness audit of {counted(len(groups), 'log')}: {logs[0]['source']}"
+                + (f" to {logs[-1]['source']}" if len(logs) > 1 else ""),
+                "",
+                *verdict_lines(group, asked(criterion)),
+                *contradiction_lines(group),
+                "",
+            ]
+        ),
+        *table(
+            ["group", *(name for name, _ in columns)],
+            rows,
+            n=len(groups),
+            rest="none of them worse",
+        ),
+        "",
+        *fitted([f"{prior_title(criterion)}: {criterion['prior']}."]),
+        *wrapped(_GROUP_MEANINGS, "", 90),
+    ]
+    if runs["n"]:
+        share, lower, upper = (number(runs[name]) for name in ("share", "lower", "upper"))
+        unfair = f"{runs['n_violating']} of {runs['n']} logs that can be audited are unfair"
+        lines += fitted(
+            [f"{unfair}: share {share} [{lower}, {upper}] if they are runs of one rule"]
+        )
+    asked_prior = {label: audit for label, audit in groups.items() if "prior_sensitivity" in audit}
+    if asked_prior:
+        lines += ["", "Sensitivity to the prior (numbers: --json)"]
+        lines += _at_most(
+            f"[{names[label]}] {hangs_words(audit['prior_sensitivity'])}"
+            for label, audit in asked_prior.items()
+        )
+    notices = [f"[{where}] {notice}" for where, notice in collected_notices(group, names)]
+    if notices or group["notices"]:
+        lines += ["", "Notices", *_at_most([*group["notices"], *notices])]
+    return "\n".join(lines)
+
+
+def _at_most(sentences: Iterable[str]) -> list[str]:
+    """Return sentences as paragraphs, as many as a table may have rows, the others counted."""
+    every = list(sentences)
+    lines = [line for sentence in every[:MOST_ROWS] for line in wrapped(sentence)]
+    more = len(every) - MOST_ROWS
+    return lines if more <= 0 else [*lines, f"  ... {more} more; --json has all"]
