@@ -1,0 +1,259 @@
+"""Figures of the house, counted over the syntax trees: ``python tests/guards/figures.py`` prints them.
+
+``test_figures.py`` holds each against its limit.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "bayesfair"
+
+HEAVY = {"pymc", "pytensor", "arviz", "xarray", "matplotlib", "pandas"}
+"""What own modules may wait for: an import of ours inside a function may stand in front of these."""
+
+
+@cache
+def sources() -> dict[str, ast.Module]:
+    """Return module name -> syntax tree, of the package and of the shipped models."""
+    found = {}
+    for folder, prefix in ((PACKAGE, "bayesfair"), (ROOT / "models", "bayesfair.models")):
+        for path in sorted(folder.rglob("*.py")):
+            parts = path.relative_to(folder).with_suffix("").parts
+            name = ".".join((prefix, *parts)).removesuffix(".__init__")
+            found[name] = ast.parse(path.read_text(encoding="utf-8"))
+    return found
+
+
+def _home(name: str) -> str | None:
+    """Return the module that a dotted name lies in."""
+    while name and name not in sources():
+        name = name.rpartition(".")[0]
+    return name or None
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """Return the own modules that a tree imports, in the bodies of functions too."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        found |= {home for name in names if name.startswith("bayesfair") and (home := _home(name))}
+    return found
+
+
+@cache
+def arrows() -> dict[str, set[str]]:
+    """Return module -> own modules that it imports, at any depth of its bodies."""
+    return {name: imported(tree) - {name} for name, tree in sources().items()}
+
+
+@cache
+def circles() -> list[list[str]]:
+    """Return the groups of modules that import each other, in a ring of any length (Tarjan)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+    sys.setrecursionlimit(10_000)
+
+    def visit(name: str) -> None:
+        index[name] = low[name] = len(index)
+        stack.append(name)
+        for other in sorted(arrows()[name]):
+            if other not in index:
+                visit(other)
+                low[name] = min(low[name], low[other])
+            elif other in stack:
+                low[name] = min(low[name], index[other])
+        if low[name] == index[name]:
+            ring = []
+            while True:
+                ring.append(stack.pop())
+                if ring[-1] == name:
+                    break
+            if len(ring) > 1:
+                found.append(sorted(ring))
+
+    for name in sorted(arrows()):
+        if name not in index:
+            visit(name)
+    return found
+
+
+def room(name: str) -> str:
+    """Return the room of a module: the folder or file below the package that it stands in."""
+    parts = name.split(".")
+    return parts[1] if len(parts) > 1 else "bayesfair"
+
+
+@cache
+def floors() -> dict[str, int]:
+    """Return room -> floor: one above the highest room that it imports from.
+
+    Rooms that import each other share a floor; it is the number of floors that counts.
+    """
+    above: dict[str, set[str]] = defaultdict(set)
+    for name, others in arrows().items():
+        if room(name) in ("bayesfair", "__main__"):
+            continue
+        above[room(name)] |= {room(other) for other in others} - {room(name), "bayesfair"}
+    height: dict[str, int] = {}
+
+    def of(place: str, seen: tuple[str, ...]) -> int:
+        if place not in height:
+            below = [of(other, (*seen, place)) for other in above[place] if other not in seen]
+            if seen and any(other in seen for other in above[place]):
+                return 1 + max(below, default=-1)
+            height[place] = 1 + max(below, default=-1)
+        return height[place]
+
+    return {place: of(place, ()) for place in sorted(above)}
+
+
+def family_branches() -> list[str]:
+    """Return where a family is told by its name, outside of ``families/``."""
+    names = {"bernoulli", "finite", "poisson", "normal"}
+    found = []
+    for module, tree in sources().items():
+        if room(module) in ("families", "models"):
+            continue
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Compare):
+                continue
+            sides = [node.left, *node.comparators]
+            told = [
+                leaf for side in sides for leaf in ast.walk(side)
+                if isinstance(leaf, ast.Constant) and leaf.value in names
+            ]  # fmt: skip
+            if told:
+                found.append(f"{module}:{node.lineno}")
+    return found
+
+
+def parameters() -> dict[str, int]:
+    """Return function -> number of parameters, where there are more than 12."""
+    found = {}
+    for module, tree in sources().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                a = node.args
+                n = len(a.posonlyargs) + len(a.args) + len(a.kwonlyargs)
+                n += (a.vararg is not None) + (a.kwarg is not None)
+                if n > 12:
+                    found[f"{module}.{node.name}"] = n
+    return found
+
+
+def private_imports() -> list[str]:
+    """Return imports of names that begin with an underscore, from another file of ours."""
+    return [
+        f"{module}:{node.lineno} {alias.name}"
+        for module, tree in sources().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bayesfair")
+        for alias in node.names
+        if alias.name.startswith("_") and not alias.name.startswith("__")
+    ]
+
+
+@cache
+def _reaches_heavy() -> set[str]:
+    """Return the modules that load something heavy at their top, or import one that does."""
+    tops: dict[str, set[str]] = {}
+    heavy = set()
+    for name, tree in sources().items():
+        tops[name] = set()
+        for node in tree.body:
+            if isinstance(node, ast.Import):
+                if {alias.name.split(".")[0] for alias in node.names} & HEAVY:
+                    heavy.add(name)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                if node.module.split(".")[0] in HEAVY:
+                    heavy.add(name)
+                tops[name] |= imported(node)
+    while more := {name for name, below in tops.items() if below & heavy} - heavy:
+        heavy |= more
+    return heavy
+
+
+def late_imports() -> list[str]:
+    """Return own imports inside functions that stand in front of nothing heavy.
+
+    Commands are left out: they are imported by a program that must start at once.
+    """
+    found = []
+    for module, tree in sources().items():
+        if room(module) in ("cli", "__main__"):
+            continue
+        for function in ast.walk(tree):
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            uses_heavy = any(
+                alias.split(".")[0] in HEAVY
+                for node in ast.walk(function)
+                if isinstance(node, ast.Import | ast.ImportFrom)
+                for alias in (
+                    [node.module or ""]
+                    if isinstance(node, ast.ImportFrom)
+                    else [a.name for a in node.names]
+                )
+            )
+            for node in function.body if not uses_heavy else ():
+                for inner in ast.walk(node):
+                    if isinstance(inner, ast.Import | ast.ImportFrom):
+                        light = imported(inner) - _reaches_heavy()
+                        found += [f"{module}:{inner.lineno} {other}" for other in sorted(light)]
+    return sorted(set(found))
+
+
+def statements() -> int:
+    """Return the number of statements of the package, docstrings left out."""
+    return sum(
+        isinstance(node, ast.stmt)
+        and not (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        )
+        for module, tree in sources().items()
+        if room(module) != "models"
+        for node in ast.walk(tree)
+    )
+
+
+def main() -> None:
+    """Print every figure, and what it is made of where that is to be mended."""
+    rings = circles()
+    print(f"import circles: {len(rings)}")
+    for ring in rings:
+        print("   ", ", ".join(ring))
+    height = floors()
+    print(f"floors: {max(height.values()) + 1}")
+    for floor in range(max(height.values()), -1, -1):
+        print(f"    {floor}", ", ".join(place for place, at in height.items() if at == floor))
+    for title, listed in (
+        ("branches on a family's name", family_branches()),
+        ("private names imported across files", private_imports()),
+        ("late imports of own light modules", late_imports()),
+    ):
+        print(f"{title}: {len(listed)}")
+        for line in listed if "-v" in sys.argv else ():
+            print("   ", line)
+    print("functions with more than 12 parameters:")
+    for name, n in sorted(parameters().items(), key=lambda item: -item[1]):
+        print(f"    {n} {name}")
+    print(f"statements: {statements()}")
+
+
+if __name__ == "__main__":
+    main()
