@@ -107,7 +107,7 @@ def rankings(repeats: int) -> dict[str, float]:
 
 
 def many_items(repeats: int) -> dict[str, float]:
-    from bayesfair.inference.comparisons import problem_of
+    from bayesfair.inference.comparison_problem import problem_of
     from bayesfair.inference.laplace import find_mode
 
     comparisons = bf.Comparisons.from_duels(*duels(2000, 20_000, seed=3))

@@ -117,7 +117,7 @@ def options_of(
     OptionError
         If the fit used covariates that the duels lack.
     """
-    from bayesfair.inference.comparisons import choose_model, problem_options
+    from bayesfair.inference.comparison_problem import choose_model, problem_options
 
     if tree is not None:
         _require_covariates(tree, comparisons)
@@ -158,7 +158,7 @@ def beliefs_at(
     They are the mode given the duels before the round, by the model with the given `options`;
     before the first duel that of the prior.
     """
-    from bayesfair.inference.comparisons import problem_of
+    from bayesfair.inference.comparison_problem import problem_of
     from bayesfair.inference.laplace import find_mode
 
     data, order = rounds.comparisons, label_order(rounds.items)

@@ -22,7 +22,7 @@ from bayesfair.labels import text_of
 if TYPE_CHECKING:
     import xarray as xr
 
-    from bayesfair.inference.comparisons import Problem
+    from bayesfair.inference.comparison_problem import Problem
     from bayesfair.inference.robust import Robust
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.inference.carry import psis_weights
+from bayesfair.inference.comparison_cells import cell_columns, whole_counts
 from bayesfair.inference.likelihood import cell_log_likelihood
 from bayesfair.inference.posterior import bin_starts
 from bayesfair.inference.tree import flat_reads
@@ -76,32 +77,88 @@ def _relative_efficiency(tree: xr.DataTree) -> float:
     return float(np.nanmean(values)) / n_draws
 
 
-def loo(tree: xr.DataTree, history: History | Comparisons | None = None) -> Any:
-    r"""Return the expected log predictive density of a left-out round or comparison (PSIS-LOO).
-
-    Rounds with equal arm, reward and time bin have equal terms: each distinct one is computed once
-    and counted as often as it occurred.
+def _elpd_of(
+    tree: xr.DataTree,
+    columns: Iterable[FloatArray],
+    count: FloatArray,
+    place: NDArray[np.int64],
+    dim: str,
+) -> Any:
+    """Return ArviZ's record of PSIS-LOO from the log likelihoods of distinct cells.
 
     Parameters
     ----------
     tree : xarray.DataTree
-        What `bayesfair.fit` returned for a history.
+        The fit.
+    columns : iterable of (n,) arrays
+        Log likelihood of one observation of each cell under each draw.
+    count : (C,) array
+        Observations of each cell: one is left out at a time, never a whole cell.
+    place : (n_observations,) array
+        Cell of each observation.
+    dim : str
+        What an observation is called.
+    """
+    import xarray as xr
+    from arviz_stats.utils import ELPDDataLOO
+
+    efficiency = _relative_efficiency(tree)
+    # draws of a tempered fit leave out the likelihood to the power that they hold it with
+    power = float(tree.attrs.get("power", 1.0))
+    elpd, khat, in_sample = np.empty((3, len(count)))
+    n_draws = 0
+    for c, column in enumerate(columns):
+        n_draws = len(column)
+        weight, khat[c] = psis_weights(-power * column, efficiency)
+        elpd[c] = special.logsumexp(column, b=weight)
+        in_sample[c] = special.logsumexp(column) - np.log(n_draws)
+    n = float(count.sum())
+    total = float(count @ elpd)
+    # as ArviZ: the sample variance over observations
+    variance = float(count @ (elpd - total / n) ** 2) / max(n - 1, 1.0)
+    good_k = min(1 - 1 / np.log10(n_draws), 0.7)
+    return ELPDDataLOO(
+        elpd=total,
+        se=float(np.sqrt(n * variance)),
+        p=float(count @ (in_sample - elpd)),
+        n_samples=n_draws,
+        n_data_points=int(n),
+        scale="log",
+        warning=bool((khat > good_k).any()),
+        good_k=good_k,
+        elpd_i=xr.DataArray(elpd[place], dims=dim),
+        pareto_k=xr.DataArray(khat[place], dims=dim),
+    )
+
+
+def loo(tree: xr.DataTree, history: History | Comparisons | None = None) -> Any:
+    r"""Return the expected log predictive density of a left-out round or comparison (PSIS-LOO).
+
+    Rounds with equal arm, reward and time bin have equal terms, and so have equal comparisons: each
+    distinct one is computed once and counted as often as it occurred. One is left out at a time.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        What `bayesfair.fit` returned, with draws.
     history : History or Comparisons, optional
         What was fitted. A history is needed only where the fit does not hold the rewards (more
-        than 20 000 distinct ones); comparisons always, see `loo_comparisons`.
+        than 20 000 distinct ones); comparisons always.
 
     Returns
     -------
     arviz_stats.ELPDData
-        ArviZ's own object, pointwise over the observed rounds in order: ``elpd`` and ``se`` in nats
-        for the whole log, ``p``, ``elpd_i``, ``pareto_k``.
+        ArviZ's own object, pointwise over the observed rounds in order, or over comparisons, cell
+        by cell (a ranking is one): ``elpd`` and ``se`` in nats for all of them, ``p``, ``elpd_i``,
+        ``pareto_k``.
 
     Raises
     ------
     OptionError
-        If the history is needed, or is not the one that was fitted.
+        If the history is needed, or is not the one that was fitted; for comparisons without
+        draws, models of your own, ties as half wins.
     DataError
-        If no reward was observed.
+        If no reward was observed, or weights are not whole numbers.
 
     Notes
     -----
@@ -119,51 +176,26 @@ def loo(tree: xr.DataTree, history: History | Comparisons | None = None) -> Any:
     >>> result = loo(fit(history, seed=1))
     >>> result.n_data_points, bool(result.warning)
     (40, False)
+    >>> duels = Comparisons.from_counts(["a", "b"], ["b", "c"], [7, 6], [3, 4])
+    >>> loo(fit(duels, seed=1), duels).n_data_points
+    20
     """
-    import xarray as xr
-    from arviz_stats.utils import ELPDDataLOO
-
     if not _is_fit(tree):
         raise OptionError(
             f"loo needs a fit, got {type(tree).__name__}: "
             "loo(bayesfair.fit(history, model=..., seed=...))."
         )
     if isinstance(history, Comparisons) or tree.attrs.get("reads") == "log_worth":
-        from bayesfair.inference.comparison_loo import loo_comparisons
-
         if not isinstance(history, Comparisons):
             raise OptionError("this is a fit to comparisons: give loo(tree, comparisons).")
-        return loo_comparisons(tree, history)
+        used, times = whole_counts(tree, history)
+        each = np.repeat(np.arange(len(used)), times.astype(np.int64))
+        return _elpd_of(tree, cell_columns(tree, history, used), times, each, "comparison")
     cells = cells_of_fit(tree, history)
     if not len(cells["count"]):
         raise DataError("no reward of this log was observed, so no round can be left out.")
-    log_likelihood = log_likelihood_of_cells(tree, cells)
-    n_draws = len(log_likelihood)
-    efficiency = _relative_efficiency(tree)
-    elpd, khat = np.empty((2, log_likelihood.shape[1]))
-    for c, column in enumerate(log_likelihood.T):
-        weight, khat[c] = psis_weights(-column, efficiency)
-        elpd[c] = special.logsumexp(column, b=weight)
-    in_sample = special.logsumexp(log_likelihood, axis=0) - np.log(n_draws)
-    count = cells["count"].astype(float)
-    n_rounds = float(count.sum())
-    total = float(count @ elpd)
-    # as ArviZ: the sample variance over rounds
-    variance = float(count @ (elpd - total / n_rounds) ** 2) / max(n_rounds - 1, 1)
-    good_k = min(1 - 1 / np.log10(n_draws), 0.7)
-    place = cells["cell"]
-    return ELPDDataLOO(
-        elpd=total,
-        se=float(np.sqrt(n_rounds * variance)),
-        p=float(count @ (in_sample - elpd)),
-        n_samples=n_draws,
-        n_data_points=int(n_rounds),
-        scale="log",
-        warning=bool((khat > good_k).any()),
-        good_k=good_k,
-        elpd_i=xr.DataArray(elpd[place], dims="observation"),
-        pareto_k=xr.DataArray(khat[place], dims="observation"),
-    )
+    columns = log_likelihood_of_cells(tree, cells).T
+    return _elpd_of(tree, columns, cells["count"].astype(float), cells["cell"], "observation")
 
 
 def _require_same_log(trees: Mapping[str, xr.DataTree]) -> None:
@@ -208,8 +240,9 @@ def compare(
     Raises
     ------
     OptionError
-        For fewer than two fits, fits of different logs, or rewards of different kinds (a density
-        cannot be compared with a probability).
+        For fewer than two fits, fits of different logs, rewards of different kinds (a density
+        cannot be compared with a probability), or fits that used different comparisons (ties left
+        out by one).
 
     Examples
     --------
@@ -219,6 +252,10 @@ def compare(
     >>> table = compare({"wrong": fit(history, seed=1, prior=(1, 99)), "flat": flat})
     >>> list(table.index)
     ['flat', 'wrong']
+    >>> duels = Comparisons.from_counts(["a", "b"], ["b", "c"], [70, 60], [30, 40])
+    >>> fits = {model: fit(duels, model=model, seed=1) for model in ("bradley_terry", "thurstone")}
+    >>> sorted(compare(fits, duels).index)
+    ['bradley_terry', 'thurstone']
     """
     import arviz_stats as az
 
@@ -227,10 +264,6 @@ def compare(
             "compare needs at least two fits by name, {'flat': fit_1, 'pooled': fit_2}, got "
             f"{listed(fits) if isinstance(fits, Mapping) else type(fits).__name__}."
         )
-    if isinstance(history, Comparisons):
-        from bayesfair.inference.comparison_loo import compare_comparisons
-
-        return compare_comparisons(fits, history, method=method)
     check_choice(method, "method", ("stacking", "bb-pseudo-bma", "pseudo-bma"))
     trees = {name: fit for name, fit in fits.items() if _is_fit(fit)}
     continuous = {name: tree.attrs.get("family") == "normal" for name, tree in trees.items()}
@@ -243,6 +276,10 @@ def compare(
     _require_same_log(trees)
     results = {name: loo(fit, history) if name in trees else fit for name, fit in fits.items()}
     sizes = {name: result.n_data_points for name, result in results.items()}
+    if len(set(sizes.values())) > 1 and isinstance(history, Comparisons):
+        raise OptionError(
+            f"the fits used different comparisons: {sizes}. Treat ties alike in all of them."
+        )
     if len(set(sizes.values())) > 1:
         raise OptionError(f"the fits saw different numbers of rounds: {sizes}.")
     return az.compare(results, method=method, round_to="none")

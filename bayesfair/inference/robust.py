@@ -37,7 +37,7 @@ from bayesfair.kernels.plackett_luce_stages import chains_of_rankings
 from bayesfair.notices import Notice
 
 if TYPE_CHECKING:
-    from bayesfair.inference.comparisons import Problem
+    from bayesfair.inference.comparison_problem import Problem
 
 __all__ = ["REASONS", "Robust", "no_likelihood", "robust_of", "score_products"]
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
 from bayesfair.inference.carry import psis_weights
-from bayesfair.inference.comparison_loo import cell_columns, used_cells
-from bayesfair.inference.comparisons import problem_of, problem_options
+from bayesfair.inference.comparison_cells import cell_columns, used_cells
+from bayesfair.inference.comparison_problem import problem_of, problem_options
 from bayesfair.inference.fitted_data import fitted_data
 from bayesfair.inference.laplace import find_mode
 from bayesfair.ranking.draws import fitted

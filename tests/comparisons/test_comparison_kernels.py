@@ -12,7 +12,8 @@ from scipy.stats import norm
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError
 from bayesfair.inference.comparison_likelihood import DuelLikelihood
-from bayesfair.inference.comparisons import fit_comparisons, problem_of
+from bayesfair.inference.comparison_problem import problem_of
+from bayesfair.inference.comparisons import fit_comparisons
 from bayesfair.inference.existence import require_maximum
 from bayesfair.inference.laplace import find_mode
 from bayesfair.kernels import duels as duel_kernels

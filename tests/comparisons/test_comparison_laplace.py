@@ -9,7 +9,8 @@ import pytest
 
 from bayesfair.comparisons import Comparisons
 from bayesfair.inference import fit, laplace
-from bayesfair.inference.comparisons import fit_comparisons, problem_of
+from bayesfair.inference.comparison_problem import problem_of
+from bayesfair.inference.comparisons import fit_comparisons
 from bayesfair.inference.laplace import find_mode
 
 

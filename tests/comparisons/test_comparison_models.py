@@ -13,7 +13,7 @@ from bayesfair import examples
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
 from bayesfair.inference import fit
-from bayesfair.inference.comparisons import problem_of
+from bayesfair.inference.comparison_problem import problem_of
 from bayesfair.readers.comparisons import read_comparisons
 
 

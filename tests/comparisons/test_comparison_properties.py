@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bayesfair.comparisons import Comparisons
-from bayesfair.inference.comparisons import fit_comparisons, problem_of
+from bayesfair.inference.comparison_problem import problem_of
+from bayesfair.inference.comparisons import fit_comparisons
 from bayesfair.inference.laplace import find_mode
 
 ITEMS = "abcde"

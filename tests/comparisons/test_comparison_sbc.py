@@ -15,7 +15,7 @@ from scipy.stats import kstest, norm
 
 from bayesfair.comparisons import Comparisons
 from bayesfair.inference.certified import Proposal, weighted_draws
-from bayesfair.inference.comparisons import problem_of
+from bayesfair.inference.comparison_problem import problem_of
 from bayesfair.inference.laplace import find_mode
 
 K, RUNS, DRAWS = 5, 300, 1000

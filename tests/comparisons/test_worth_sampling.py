@@ -11,7 +11,7 @@ from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
 from bayesfair.inference import fit
 from bayesfair.inference.carry import psis_weights
-from bayesfair.inference.comparisons import problem_of
+from bayesfair.inference.comparison_problem import problem_of
 from bayesfair.inference.worth_nuts import target_of
 from bayesfair.kernels.comparison_density import PROBIT, Target, log_density
 

@@ -1,6 +1,6 @@
-"""Figures of the house, counted over the syntax trees: ``python tests/guards/figures.py`` prints them.
+"""Figures of the house, counted over the syntax trees.
 
-``test_figures.py`` holds each against its limit.
+``python tests/guards/figures.py`` prints them; ``test_figures.py`` holds each to its limit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "bayesfair"
 
 HEAVY = {"pymc", "pytensor", "arviz", "xarray", "matplotlib", "pandas"}
-"""What own modules may wait for: an import of ours inside a function may stand in front of these."""
+"""What is worth waiting for: imports of ours inside functions may stand in front of these."""
 
 
 @cache

@@ -1,0 +1,54 @@
+"""The figures of the house stay within their limits; a limit only ever falls."""
+
+import figures
+import pytest
+
+LIMITS = {
+    "circles": 2,
+    "floors": 12,
+    "family_branches": 88,
+    "private_imports": 0,
+    "late_imports": 66,
+    "most_parameters": 45,
+}
+
+
+def measured():
+    return {
+        "circles": len(figures.circles()),
+        "floors": max(figures.floors().values()) + 1,
+        "family_branches": len(figures.family_branches()),
+        "private_imports": len(figures.private_imports()),
+        "late_imports": len(figures.late_imports()),
+        "most_parameters": max(figures.parameters().values()),
+    }
+
+
+@pytest.fixture(scope="module")
+def found():
+    return measured()
+
+
+@pytest.mark.parametrize("figure", LIMITS)
+def test_limit(found, figure):
+    assert found[figure] <= LIMITS[figure], "python tests/guards/figures.py -v names the places"
+
+
+def test_a_ring_of_three_is_found_inside_functions_too(monkeypatch):
+    import ast
+
+    code = {
+        "bayesfair.a": "from bayesfair.b import x",
+        "bayesfair.b": "def f():\n    import bayesfair.c",
+        "bayesfair.c": "from bayesfair import a",
+        "bayesfair.d": "from bayesfair.a import y",
+    }
+    monkeypatch.setattr(figures, "sources", lambda: {n: ast.parse(c) for n, c in code.items()})
+    for cached in (figures.arrows, figures.circles):
+        cached.cache_clear()
+    try:
+        assert figures.circles() == [["bayesfair.a", "bayesfair.b", "bayesfair.c"]]
+    finally:
+        monkeypatch.undo()
+        for cached in (figures.arrows, figures.circles):
+            cached.cache_clear()
