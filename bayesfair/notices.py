@@ -6,6 +6,9 @@ import json
 from collections.abc import Iterable
 from typing import Any, Self
 
+from bayesfair.errors import DataError
+from bayesfair.json_text import from_json
+
 __all__ = ["Notice", "notices_from_json", "notices_to_json", "unique"]
 
 _FIELDS = ("row", "column", "value", "n")
@@ -102,4 +105,10 @@ def notices_to_json(found: Iterable[str]) -> str:
 
 def notices_from_json(text: Any) -> list[Notice]:
     """Return the notices in an attribute that `notices_to_json` wrote."""
-    return [Notice.of(found) for found in json.loads(str(text or "[]"))]
+    remedy = "Write the file again, or fit again."
+    what = "the attribute that holds the notices"
+    found = from_json(str(text or "[]"), what, remedy=remedy)
+    try:
+        return [Notice.of(one) for one in found]
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{what} holds no list of notices ({error}). {remedy}") from None

@@ -16,6 +16,7 @@ import typer
 
 from bayesfair.cli.wording import flags_of, in_shell_words
 from bayesfair.errors import OptionError
+from bayesfair.numerals import number
 from bayesfair.shown import visible
 from bayesfair.writing import write_text
 
@@ -139,10 +140,12 @@ def numbers(text: str | None, option: str) -> tuple[float, ...] | None:
     """Return numbers separated by commas."""
     if text is None:
         return None
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise OptionError(f"{option} {text!r} must be numbers separated by commas.") from None
+    found = [number(part.strip()) for part in text.split(",")]
+    if None in found:
+        raise OptionError(
+            f"{option} {text!r} must be numbers separated by commas.", kind="bad_value", value=text
+        )
+    return tuple(value for value in found if value is not None)
 
 
 def words(text: str | None, option: str) -> dict[str, float] | None:
@@ -151,14 +154,14 @@ def words(text: str | None, option: str) -> dict[str, float] | None:
         return None
     found = {}
     for word, value, part in _pairs(text, option, "yes=1,no=0"):
-        try:
-            found[word] = float(value)
-        except ValueError:
+        worth = number(value)
+        if worth is None:
             raise OptionError(
                 f"{option} {text!r} must look like yes=1,no=0; {part!r} does not.",
                 kind="bad_value",
                 value=part,
-            ) from None
+            )
+        found[word] = worth
     return found
 
 

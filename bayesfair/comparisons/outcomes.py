@@ -13,6 +13,7 @@ from bayesfair.checks import check_choice, counted, did_you_mean, listed
 from bayesfair.errors import DataError, OptionError
 from bayesfair.labels import Encoded, by_label, clean_label
 from bayesfair.notices import Notice
+from bayesfair.numerals import number
 
 __all__ = ["OUTCOMES", "OUTCOME_WORDS", "Outcomes", "resolve_first", "resolve_outcomes"]
 
@@ -55,11 +56,8 @@ def _checked_words(outcomes: Mapping[object, str] | None) -> dict[str, str]:
 
 
 def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if isfinite(value) else None
+    value = number(text)
+    return value if value is not None and isfinite(value) else None
 
 
 def _as_word(label: str, words: Mapping[str, str], items: Mapping[str, int]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from bayesfair.history import History
 from bayesfair.inference.carry import psis_weights
 from bayesfair.inference.contract import ARM_MODELS, CLOSED_FORM, contract_of
 from bayesfair.inference.criticism import cells_of_fit, log_likelihood_of_cells
+from bayesfair.json_text import from_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -208,7 +208,10 @@ def _log_prior(tree: xr.DataTree, history: History | None, model: Any) -> Any:
     """Return the log density of the top-level prior at each draw, ``(chain, draw)``."""
     posterior = tree["posterior"].to_dataset()
     name = str(tree.attrs["model"])
-    options = json.loads(str(tree.attrs["model_options"]))
+    options = from_json(
+        tree.attrs["model_options"], "the attribute 'model_options' of the fit",
+        remedy="Fit again.",
+    )  # fmt: skip
     if name in CLOSED_FORM.values():
         return _conjugate_log_prior(tree, posterior)
     if model is None and name not in ARM_MODELS:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.errors import DataError
+
 __all__ = ["codes", "is_missing", "pieces", "plain", "taken", "whole"]
 
 
@@ -89,6 +91,13 @@ def plain(column: Any) -> Any:
     import pyarrow as pa
 
     kind = column.type
+    if pa.types.is_struct(kind) and len(set(names := [f.name for f in kind])) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(
+            f"a column of records has two fields {twice!r}; rename or remove one of them.",
+            kind="duplicate_field",
+            value=twice,
+        )
     if isinstance(kind, pa.UuidType):
         texts = [None if v is None else str(v) for v in column.to_pylist()]
         return pa.chunked_array([pa.array(texts, pa.string())])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair import numerals
 from bayesfair.checks import check_choice, check_in_range, counted
 from bayesfair.errors import DataError, OptionError, ProbabilityError
 from bayesfair.history import History
@@ -43,10 +44,10 @@ def parse_missing(value: Any) -> str | float:
     """
     if not isinstance(value, bool):
         try:
-            number = float(value)
-        except (TypeError, ValueError):
-            number = math.nan
-        if math.isfinite(number):
+            number = numerals.number(value.strip()) if isinstance(value, str) else float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = None
+        if number is not None and math.isfinite(number):
             return number
     return check_choice(value, "missing", ("error", "unobserved", "drop", "a number"))
 

@@ -17,7 +17,7 @@ from bayesfair.readers.comparison_rows import load
 from bayesfair.readers.comparisons import JSON_SUFFIXES
 from bayesfair.readers.headers import missing_column
 from bayesfair.readers.preflib import SUFFIXES
-from bayesfair.readers.tables import open_source
+from bayesfair.readers.tables import open_source, single_file
 
 __all__ = ["DuelProbabilities", "header_of", "read_duel_probabilities"]
 
@@ -30,13 +30,13 @@ class DuelProbabilities(NamedTuple):
 
 
 def _opened(source: Any, delimiter: str | None) -> Any:
-    if isinstance(source, (str, os.PathLike)):
+    if isinstance(source, (str, os.PathLike)) and isinstance(os.fspath(source), str):
         path = Path(os.fspath(source))
         suffixes = {suffix.lower() for suffix in path.suffixes}
         if suffixes & set(SUFFIXES):
             raise OptionError(f"{path.name} holds rankings; who is compared is a matter of duels.")
         if JSON_SUFFIXES & suffixes:
-            return open_json(path)
+            return open_json(single_file(source, "JSON"))
     return open_source(source, delimiter=delimiter)
 
 

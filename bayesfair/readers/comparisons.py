@@ -25,7 +25,7 @@ from bayesfair.readers.comparison_rows import (
 )
 from bayesfair.readers.headers import missing_column
 from bayesfair.readers.preflib import SUFFIXES, read_preflib
-from bayesfair.readers.tables import open_source
+from bayesfair.readers.tables import open_source, single_file
 
 __all__ = ["JSON_SUFFIXES", "read_comparisons"]
 
@@ -143,7 +143,8 @@ def read_comparisons(
     suffixes = _suffixes(source)
     if format == "preflib" or (format == "auto" and suffixes and suffixes[-1] in SUFFIXES):
         refuse_without_effect(asked, {"preflib"}, COMPARISON_OPTIONS, KINDS["preflib"])
-        made = read_preflib(source, partial=partial, labels=labels, last_tie=last_tie)
+        path = single_file(source, "PrefLib")
+        made = read_preflib(path, partial=partial, labels=labels, last_tie=last_tie)
         return made.with_covariates(covariates) if covariates else made
     named = _named(
         {"left": left, "right": right, "winner": winner, "loser": loser, "tied": tied,
@@ -152,7 +153,7 @@ def read_comparisons(
         {"wins": wins, "orderings": orderings, "ranks": ranks},
     )  # fmt: skip
     if format == "json" or (format == "auto" and JSON_SUFFIXES & set(suffixes)):
-        opened_source: Any = open_json(Path(os.fspath(source)))
+        opened_source: Any = open_json(single_file(source, "JSON"))
         refuse_without_effect(asked, {kind_of(named)}, _OF_TEXT, "JSON")
     else:
         opened_source = open_source(source, delimiter=delimiter, wanted=tuple(named.values()))
@@ -206,9 +207,8 @@ def read_comparisons(
 
 
 def _suffixes(source: Any) -> list[str]:
-    if not isinstance(source, (str, os.PathLike)):
-        return []
-    return [suffix.lower() for suffix in Path(os.fspath(source)).suffixes]
+    text = os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
+    return [s.lower() for s in Path(text).suffixes] if isinstance(text, str) else []
 
 
 def _named(

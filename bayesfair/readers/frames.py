@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayesfair.errors import DataError
+from bayesfair.json_text import BadJson, once_each
 from bayesfair.readers.headers import column_names
 from bayesfair.readers.label_book import text_of
 
@@ -143,7 +144,12 @@ def _arrow(series: Any, column: str) -> Any:
     # would convert some of them silently; as text each value stays what it says.
     missing = series.is_null().to_list()
     values = [None if gone else v for v, gone in zip(series.to_list(), missing, strict=True)]
-    values = [_plain(v) for v in values]
+    try:
+        values = [_plain(v) for v in values]
+    except BadJson as error:
+        raise DataError(
+            f"column {column!r} of data frame: {error}.", kind="duplicate_field", column=column
+        ) from None
     if any(isinstance(v, (list, tuple, dict)) for v in values):
         try:
             return pa.chunked_array([pa.array(values)])
@@ -168,7 +174,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     pairs = isinstance(value, list) and value and isinstance(value[0], tuple)
-    return dict(value) if pairs and all(len(pair) == 2 for pair in value) else value
+    return once_each(value) if pairs and all(len(pair) == 2 for pair in value) else value
 
 
 def _from_values(series: Any, column: str) -> Any:

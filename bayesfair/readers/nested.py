@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair import numerals
 from bayesfair.checks import listed
-from bayesfair.errors import DataError
+from bayesfair.errors import ArmError, DataError
+from bayesfair.json_text import BadJson, NoJson, once_each, strictly
 from bayesfair.labels import by_label, clean_label, in_order
-from bayesfair.readers import numerals
 from bayesfair.readers.bridge import plain
 from bayesfair.readers.values import numbers, simple
 
-__all__ = ["entries", "keys_of", "literal", "nested_matrix", "parsed"]
+__all__ = ["entries", "keys_of", "literal", "meaning", "nested_matrix", "parsed"]
 
 _QUOTE = r"""'([^']*)'|"([^"]*)\""""
 _QUOTED = re.compile(rf"[\[(]\s*(?:{_QUOTE})(?:\s+(?:{_QUOTE}))+\s*[\])]")
 
 Where = Callable[[int], str]
 Entry = dict[str, Any] | list[Any] | None
-
-
-class _Odd(ValueError):
-    """A number that cannot be held."""
-
-
-def _strict(text: str) -> float:
-    value = numerals.number(text)
-    if value is None:
-        raise _Odd(text)
-    return value
 
 
 def literal(text: str) -> Any:
@@ -46,14 +36,26 @@ def literal(text: str) -> Any:
     >>> literal('{"a": 0.5, "b": 0.5}'), literal("[0.25 0.75]"), literal("['x', 'y']"), literal("a")
     ({'a': 0.5, 'b': 0.5}, [0.25, 0.75], ['x', 'y'], None)
     """
+    try:
+        return meaning(text)
+    except BadJson:
+        return None
+
+
+def meaning(text: str) -> Any:
+    """Return the same as `literal`, and say why text in brackets that means nothing is refused.
+
+    Raises
+    ------
+    BadJson
+        If it names a key twice, or holds a number that only some programs read, or none can hold.
+    """
     text = text.strip()
     if len(text) < 2 or (text[0], text[-1]) not in {("{", "}"), ("[", "]"), ("(", ")")}:
         return None
     try:
-        return json.loads(text, parse_float=_strict)
-    except _Odd:
-        return None
-    except (ValueError, RecursionError):
+        return strictly(text, nan=True)
+    except NoJson:
         return _of_other_programs(text)
 
 
@@ -68,27 +70,87 @@ def _of_other_programs(text: str) -> Any:
             return [part == "True" for part in parts]
         if _QUOTED.fullmatch(text):  # NumPy separates text by blanks, which Python would join
             return [a or b for a, b in re.findall(_QUOTE, text)]
+    # text that Python would join is nothing here
+    return None if re.search(r"['\"]\s*['\"]", text) else _of_python(text)
+
+
+def _of_python(text: str) -> Any:
     try:
-        # numbers that only Python reads, and text that it would join, are nothing here
-        value = None if re.search(r"\d_\d|['\"]\s*['\"]", text) else ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return None
-    if isinstance(value, (tuple, set)):
-        return sorted(value, key=str) if isinstance(value, set) else list(value)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of Python, about how the text is written
+            tree = ast.parse(text, mode="eval")
+        return _python(tree.body, text.encode())
+    except BadJson:
+        raise
+    except (_NoLiteral, SyntaxError, MemoryError, RecursionError, ValueError):
+        return None  # ValueError: a null byte, a number of thousands of digits
+
+
+class _NoLiteral(Exception):
+    """Python text that is more than a value."""
+
+
+def _python(node: ast.expr, text: bytes) -> Any:
+    """Return the value that Python's text writes; numbers are those of every other format."""
+    if isinstance(node, ast.Dict):
+        if None in node.keys:
+            raise _NoLiteral
+        keys = [_key(_python(k, text)) for k in node.keys if k is not None]
+        return once_each(list(zip(keys, (_python(v, text) for v in node.values), strict=True)))
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return [_python(v, text) for v in node.elts]
+    if isinstance(node, ast.Set):
+        return sorted((_python(v, text) for v in node.elts), key=str)
+    if isinstance(node, ast.Constant) and isinstance(node.value, (str, bool, type(None))):
+        return node.value
+    value = node.operand if isinstance(node, ast.UnaryOp) else node
+    if not isinstance(value, ast.Constant) or node.lineno != 1 or node.end_lineno != 1:
+        raise _NoLiteral
+    written = text[node.col_offset : node.end_col_offset].decode("utf-8", errors="replace")
+    held = numerals.number(written)
+    if held is None:
+        reason = numerals.why_no_number(written)
+        raise BadJson(f"{written[:40]!r} is not a number{reason}")
+    whole = isinstance(value.value, int) and abs(held) < 2**53
+    return int(held) if whole else held
+
+
+def _key(value: Any) -> Any:
+    if isinstance(value, (list, dict)):
+        raise _NoLiteral
     return value
 
 
 def _entry(value: Any) -> Entry:
-    """Return a record as labels and numbers, a list as numbers; None if it is neither."""
+    """Return a record as labels and numbers, a list as numbers; None if it is neither.
+
+    Raises
+    ------
+    BadJson
+        If it names a label twice.
+    """
     if isinstance(value, str):
-        value = literal(value)
+        value = meaning(value)
+    if isinstance(value, list) and value and all(_is_pair(v) for v in value):  # an Arrow map
+        value = once_each(value)
     if isinstance(value, dict):
-        return by_label(value, "arm", "a record of probabilities")
-    if isinstance(value, list):
-        if value and all(isinstance(v, tuple) and len(v) == 2 for v in value):  # an Arrow map
+        try:
             return by_label(value, "arm", "a record of probabilities")
-        return value
-    return None
+        except ArmError as error:
+            raise BadJson(str(error).rstrip(".")) from None
+    return value if isinstance(value, list) else None
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 2
+
+
+def _or_none(value: Any) -> Entry:
+    """Return the same, None where it names a label twice: said with its row when it is read."""
+    try:
+        return _entry(value)
+    except BadJson:
+        return None
 
 
 def _values(entry: Entry) -> list[Any]:
@@ -97,7 +159,7 @@ def _values(entry: Entry) -> list[Any]:
 
 def parsed(column: Any) -> list[Entry]:
     """Return the records and lists in a column; None where there is none."""
-    return [_entry(value) for value in plain(column).to_pylist()]
+    return [_or_none(value) for value in plain(column).to_pylist()]
 
 
 def entries(column: Any) -> list[Entry] | None:
@@ -105,7 +167,7 @@ def entries(column: Any) -> list[Entry] | None:
     column = plain(column)
     found: list[Entry] = []
     for value in column.to_pylist():
-        entry = _entry(value)
+        entry = _or_none(value)
         numeric = all(
             v is None or (isinstance(v, (int, float)) and not isinstance(v, bool))
             for v in _values(entry)
@@ -146,6 +208,7 @@ def nested_matrix(column: Any, where: Where, arms: Sequence[str]) -> NDArray[np.
     column = plain(column)
     place = {label: i for i, label in enumerate(arms)}
     if pa.types.is_struct(column.type):
+        _once_each_arm(column.type, where)
         for i, field in enumerate(column.type):
             j = place.get(clean_label(field.name))
             values = numbers(pc.struct_field(column, [i]), where)
@@ -170,11 +233,24 @@ def nested_matrix(column: Any, where: Where, arms: Sequence[str]) -> NDArray[np.
     return out
 
 
+def _once_each_arm(kind: Any, where: Where) -> None:
+    """Refuse records with two fields of one arm."""
+    try:
+        once_each([(clean_label(field.name), None) for field in kind])
+    except BadJson as error:
+        raise DataError(f"{where(0)}: {error}.", kind="duplicate_field") from None
+
+
 def _row(value: Any, where: Where, at: int, place: dict[str, int]) -> list[float]:
-    entry = _entry(value)
+    why = ""
+    try:
+        entry = _entry(value)
+    except BadJson as error:
+        entry, why = None, f" ({error})"
     if entry is None:
         raise DataError(
-            f"{where(at)}: {str(value)[:80]!r} is no record or list of probabilities. Write it as "
+            f"{where(at)}: {str(value)[:80]!r} is no record or list of probabilities{why}. Write "
+            "it as "
             'JSON, such as {"a": 0.25, "b": 0.75}, or as one column for each arm.',
             kind="bad_probabilities",
             value=str(value)[:80],
@@ -204,7 +280,7 @@ def _row(value: Any, where: Where, at: int, place: dict[str, int]) -> list[float
 def _is_real(value: Any) -> bool:
     try:
         return bool(np.isfinite(float(value)) or np.isnan(float(value)))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
 
 

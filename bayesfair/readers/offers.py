@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from bayesfair.checks import listed
 from bayesfair.errors import DataError
+from bayesfair.json_text import BadJson, once_each
 from bayesfair.labels import text_of
 from bayesfair.readers.bridge import plain
 from bayesfair.readers.label_book import LabelBook
-from bayesfair.readers.nested import literal
+from bayesfair.readers.nested import meaning
 
 __all__ = ["Offers"]
 
@@ -61,7 +62,17 @@ class Offers:
                 lists[key] = len(first)
                 first.append(at)
             which[at] = lists[key]
-        values = [self._parsed(column[at].as_py()) for at in first]
+        values = []
+        for at in first:
+            value = column[at].as_py()
+            try:
+                values.append(self._parsed(value))
+            except BadJson as error:
+                raise DataError(
+                    f"{where(at)}: {str(value)[:80]!r} is no list of the arms on offer ({error}).",
+                    kind="bad_offer",
+                    value=str(value)[:80],
+                ) from None
         self._decide(values, first, where)
         codes = [self._codes(value, where, at) for value, at in zip(values, first, strict=True)]
         masks = np.zeros((len(codes), len(self.book.labels)), dtype=bool)
@@ -74,7 +85,7 @@ class Offers:
         if isinstance(value, str):
             return self._from_text(value)
         if isinstance(value, list):  # an Arrow map is a list of pairs
-            return dict(value) if value and isinstance(value[0], tuple) else value
+            return once_each(value) if value and isinstance(value[0], tuple) else value
         if isinstance(value, dict):
             return value
         return [] if value is None else [value]
@@ -84,7 +95,7 @@ class Offers:
         parts = value.split(self.delimiter)
         if len(text) < 2 or (text[0], text[-1]) not in _BRACKETS or text in self.book.codes:
             return tuple(parts)
-        found = literal(text)
+        found = meaning(text)
         if isinstance(found, (list, dict)):
             return found
         inside = text[1:-1]

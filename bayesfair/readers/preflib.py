@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bayesfair import numerals
 from bayesfair.checks import check_choice
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError
 from bayesfair.labels import clean_label
 from bayesfair.notices import Notice
-from bayesfair.readers import numerals
 
 __all__ = ["SUFFIXES", "read_preflib"]
 
@@ -25,7 +25,7 @@ _COUNT = re.compile(
 )
 _TOTAL = re.compile(r"#\s*NUMBER VOTERS\s*:\s*([0-9]{1,15})\s*$", re.IGNORECASE)
 _MODIFIED = re.compile(r"#\s*MODIFICATION TYPE\s*:\s*(\w+)", re.IGNORECASE)
-_PLACE = re.compile(r"\{([^{}]*)\}|([^,{}\s][^,{}]*)")
+_PLACE = re.compile(r"\s*(?:\{([^{}]*)\}|([^,{}]*))\s*(,|\Z)")
 
 
 class _Ballots(NamedTuple):
@@ -196,7 +196,7 @@ def _name(names: dict[str, str], key: str, label: str, number: int, name: str) -
 def _old_layout(lines: list[str], name: str) -> _Ballots:
     numbered = [(n, line.strip()) for n, line in enumerate(lines, start=1) if line.strip()]
     try:
-        k = int(numbered[0][1])
+        k = _whole(numbered[0][1]) or 0
         if k < 1:
             raise ValueError
     except (ValueError, IndexError):
@@ -221,8 +221,14 @@ def _old_layout(lines: list[str], name: str) -> _Ballots:
     for number, text in numbered[k + 2 :]:
         count, _, order = text.partition(",")
         rows.append((number, count, order))
-    n_voters = float(total) if total.strip().isdigit() else None
-    return _Ballots(names, n_voters, rows, None, int(unique) if unique.isdigit() else None, "")
+    voters = _whole(total)
+    n_voters = None if voters is None else float(voters)
+    return _Ballots(names, n_voters, rows, None, _whole(unique), "")
+
+
+def _whole(text: str) -> int | None:
+    """Return a whole number of at most 15 digits, None if it is none."""
+    return int(text) if re.fullmatch(r"\s*[0-9]{1,15}\s*", text) else None
 
 
 def _count(text: str, line: int, name: str) -> float:
@@ -243,15 +249,32 @@ def _count(text: str, line: int, name: str) -> float:
 def _order(text: str, called: dict[str, str], line: int, name: str) -> list[list[str]]:
     if re.sub(r"\{[^{}]*\}", "", text).count("{") or text.count("{") != text.count("}"):
         raise DataError(f"row {line} of {name}: the braces of {text.strip()[:80]!r} do not match.")
-    places = []
-    for match in _PLACE.finditer(text):
-        tied, single = match.groups()
-        ids = [i.strip() for i in (tied.split(",") if tied is not None else [single]) if i.strip()]
+    places, at = [], 0
+    while at >= 0:
+        found = _PLACE.match(text, at)
+        tied, single, comma = found.groups() if found else (None, None, "")
+        written = (tied or "").split(",") if single is None else [single]
+        ids = [i.strip() for i in written]
+        if not found or not all(ids):
+            raise DataError(
+                f"row {line} of {name} reads {text.strip()[:80]!r}, which is no order: a place is "
+                "one alternative, or several in braces, and commas stand between the places, as in "
+                "1,{2,3},4. Correct the ballot.",
+                kind="bad_ballot",
+                row=line,
+                value=text.strip()[:80],
+                source=name,
+            )
         unnamed = [i for i in ids if i not in called]
         if unnamed:
             raise DataError(
                 f"row {line} of {name} ranks alternative {unnamed[0]!r}, which the header does not "
-                f"name. Add '# ALTERNATIVE NAME {unnamed[0]}: ...' or correct the ballot."
+                f"name. Add '# ALTERNATIVE NAME {unnamed[0]}: ...' or correct the ballot.",
+                kind="unknown_item",
+                row=line,
+                value=unnamed[0],
+                source=name,
             )
         places.append([called[i] for i in ids])
+        at = found.end() if comma else -1
     return places

@@ -26,7 +26,7 @@ from bayesfair.readers.delimited import Delimited, compression_of, open_delimite
 from bayesfair.readers.frames import open_frame
 from bayesfair.readers.parquet import ParquetPart, open_parquet
 
-__all__ = ["Part", "Source", "no_rows", "open_source"]
+__all__ = ["Part", "Source", "no_rows", "open_source", "single_file"]
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _TEXT_SUFFIXES = {".csv", ".tsv", ".txt"}
@@ -251,9 +251,60 @@ def _kind(path: Path) -> str:
     return "text" if suffixes & _TEXT_SUFFIXES else ""
 
 
+def single_file(source: Any, what: str) -> Path:
+    """Return the path of a source that is one file: JSON and ballots are not joined.
+
+    Parameters
+    ----------
+    source : path
+        A file, or a glob that means one.
+    what : str
+        What messages call its kind: ``"JSON"``.
+
+    Raises
+    ------
+    DataError
+        If there is no such file, or more than one.
+    OptionError
+        If `source` is no path.
+    """
+    text = os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
+    if not isinstance(text, str):
+        raise OptionError(
+            f"{what} is read from a file: give its path, got {type(source).__name__}.",
+            kind="not_a_file",
+            column="source",
+        )
+    with _explained(text):
+        path = Path(text).expanduser()
+        if path.is_dir():
+            raise DataError(
+                f"{text!r} is a folder; {what} is read from one file. Name the file.",
+                kind="not_a_file",
+                value=text,
+            )
+        files, _ = _found(text)
+        if len(files) > 1:
+            raise DataError(
+                f"{text!r} matches {len(files)} files ({listed([p.name for p in files], 3)}); "
+                f"{what} is read from one file. Name one of them, or join them first.",
+                kind="not_a_file",
+                value=text,
+            )
+        with files[0].open("rb"):  # may it be read?
+            return files[0]
+
+
 def _files(text: str) -> tuple[list[Path], Path | None]:
-    try:
+    with _explained(text):
         return _found(text)
+
+
+@contextmanager
+def _explained(text: str) -> Iterator[None]:
+    """Word what the file system says of a path."""
+    try:
+        yield
     except PermissionError as error:
         raise DataError(
             f"no permission to read {error.filename or text!r}; change its permissions, or copy "
@@ -266,7 +317,9 @@ def _files(text: str) -> tuple[list[Path], Path | None]:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise DataError(
             f"{shown!r} is no path that can be opened ({reason}). Give a CSV or Parquet file, a "
-            "folder of them, or a glob."
+            "folder of them, or a glob.",
+            kind="unreadable",
+            value=shown,
         ) from error
 
 

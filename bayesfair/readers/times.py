@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.errors import DataError
+from bayesfair.numerals import number, why_no_number
 from bayesfair.readers.bridge import is_missing, taken, whole
-from bayesfair.readers.numerals import number, why_no_number
 from bayesfair.readers.values import simple
 
 __all__ = ["KINDS", "NUMBER", "mixed", "order_values"]

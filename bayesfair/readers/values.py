@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from bayesfair.checks import listed
 from bayesfair.errors import DataError, OptionError
 from bayesfair.kernels.guards import text_prints
+from bayesfair.numerals import number, why_no_number
 from bayesfair.readers.bridge import codes, is_missing, pieces, plain, taken
 from bayesfair.readers.label_book import text_of
-from bayesfair.readers.numerals import number, why_no_number
 
 __all__ = ["fingerprints", "matrix", "numbers", "rewards", "simple", "truths"]
 

@@ -12,7 +12,7 @@ PACKAGE = ROOT / "bayesfair"
 
 FLOOR = {
     "errors": 0, "options": 0, "checks": 0, "notices": 0, "writing": 0, "shown": 0,
-    "probabilities": 0, "examples": 0,
+    "probabilities": 0, "examples": 0, "numerals": 0, "json_text": 0,
     "kernels": 1, "labels": 1,
     "rewards": 2, "history": 2, "history_input": 2, "comparisons": 2,
     "sufficient": 3, "priors": 3, "fairness": 3, "readers": 3, "models": 3,
@@ -30,7 +30,8 @@ FLOOR = {
 
 # One topic split by length: its files may import each other.
 TOPICS = [
-    {"errors", "checks", "notices", "options", "probabilities", "examples", "writing"},
+    {"errors", "checks", "notices", "options", "probabilities", "examples", "writing",
+     "json_text", "numerals"},
     {"history", "history_input"},
     {"priors", "sufficient"},
     {"beliefs", "beliefs_pymc"},

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesfair.errors import DataError
+from bayesfair.numerals import number
 from bayesfair.readers import read_history, scan_history
 from bayesfair.readers.comparisons import read_comparisons
-from bayesfair.readers.numerals import number
 
 ODD = [
     "0_1",
