@@ -86,7 +86,7 @@ def strictly(
     Parameters
     ----------
     text : str or bytes
-        UTF-8 if it is bytes, with or without a byte-order mark.
+        UTF-8 if it is bytes, without a byte-order mark.
     to_number : callable
         Takes a number with a point or an exponent as it is written.
     nan : bool
@@ -107,7 +107,7 @@ def strictly(
     """
     try:
         if isinstance(text, bytes):
-            text = text.decode("utf-8-sig")
+            text = text.decode("utf-8")
         found = _decoder(to_number, nan).decode(text)
     except UnicodeDecodeError as error:
         raise BadJson(

@@ -338,7 +338,9 @@ def _encode_list(values: list[Any] | tuple[Any, ...]) -> Encoded | None:
             distinct = set(seen)
         except TypeError:
             return None
-        if len(distinct) > 256 or not all(type(value) is str and value for value in distinct):
+        if len(distinct) > 256 or not all(
+            type(value) is str and value.strip() for value in distinct
+        ):
             return None
         labels = sorted(distinct)
         try:
@@ -356,7 +358,7 @@ def encode(values: Any) -> Encoded:
     Parameters
     ----------
     values : sequence, array, Arrow array or series of any data frame library
-        Labels; numbers become their shortest text (3.0 is "3"). None, NaN and "" are missing.
+        Labels; numbers become their shortest text (3.0 is "3"). None, NaN and blanks are missing.
 
     Returns
     -------
@@ -376,6 +378,13 @@ def encode(values: Any) -> Encoded:
             return quick
 
     column = _arrow(values)
+    if pa.types.is_nested(column.type):
+        raise DataError(
+            f"a column of labels holds {column.type}; a label is one value, text or a number. "
+            "Write one in each row.",
+            kind="not_simple",
+            value=str(column.type),
+        )
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     if isinstance(column, pa.ChunkedArray):
@@ -395,11 +404,14 @@ def encode(values: Any) -> Encoded:
         texts = [text_of(v) if here else None for v, here in zip(entries, used, strict=False)]
     except UnicodeDecodeError:
         raise DataError("a label is not UTF-8 text; write labels as text in the source.") from None
-    if not any(text is None or text == "" for text in texts) and len(set(texts)) == len(texts):
+    if not any(text is None or not text.strip() for text in texts) and len(set(texts)) == len(
+        texts
+    ):
         return Encoded(codes, tuple(str(text) for text in texts))
     labels: dict[str, int] = {}
     lookup = np.array(
-        [labels.setdefault(text, len(labels)) if text else -1 for text in texts] or [-1], np.int32
+        [labels.setdefault(t, len(labels)) if t and t.strip() else -1 for t in texts] or [-1],
+        np.int32,
     )
     return Encoded(np.where(codes < 0, np.int32(-1), lookup[codes]), tuple(labels))
 

@@ -179,7 +179,9 @@ def _decimals(flat: NDArray[np.float64], start: int = 0) -> int:
     """Return the most decimals that a value has, at least ``start`` (known to be needed)."""
     remaining = flat
     for decimals in range(start, _MAX_DECIMALS + 1):
-        scaled = remaining * 10.0**decimals
+        with np.errstate(over="ignore"):  # scores may be anything
+            scaled = remaining * 10.0**decimals
+            scaled[np.isinf(scaled)] = 0.0
         # 1e-3 of a unit of the last place, but never finer than double precision allows
         slack = max(1e-3 if decimals < 9 else 1e-2, 0.0)
         off = np.abs(scaled - np.rint(scaled)) > np.minimum(

@@ -10,7 +10,7 @@ from typing import Any
 
 from bayesfair.checks import listed
 from bayesfair.errors import DataError
-from bayesfair.json_text import BadJson, strictly
+from bayesfair.json_text import BadJson, NoJson, strictly
 from bayesfair.numerals import number
 from bayesfair.readers.delimited import opened, unreadable
 from bayesfair.readers.quotes import LONGEST
@@ -105,8 +105,6 @@ class JsonLines:
             yield records
 
     def _record(self, text: bytes, row: int, line: int) -> dict[str, Any]:
-        place = f"row {row} of {self.name}" + (f" [line {line}]" if line != row else "")
-        shown = text.strip()[:80].decode("utf-8", errors="replace")
         try:
             record = strictly(text, to_number=_Written)
             if isinstance(record, dict):
@@ -114,19 +112,13 @@ class JsonLines:
             why = "is no object"
         except BadJson as error:
             why = f"is not valid JSON ({error})"
-        raise DataError(
-            f"{place} {why}: {shown!r}. Expected one object per line; correct the line.",
-            kind="bad_json",
-            row=row,
-            value=shown,
-            source=self.name,
-        )
+        raise _bad_line(self.name, why, text, row, line)
 
     def _whole(self) -> Any:
         """Return what the whole file means."""
         try:
             with opened(self.path) as stream:
-                return strictly(bytes(stream.read()), to_number=_Written)
+                return strictly(bytes(stream.read()).removeprefix(_BOM), to_number=_Written)
         except BadJson as error:
             place = self.name if error.line is None else f"row {error.line} of {self.name}"
             raise DataError(
@@ -179,6 +171,18 @@ def _blocks(path: Path, name: str) -> Iterator[bytes]:
     except unreadable() as error:
         raise _cut(name, error) from error
     yield rest
+
+
+def _bad_line(name: str, why: str, text: bytes, row: int, line: int | None = None) -> DataError:
+    place = f"row {row} of {name}" + (f" [line {line}]" if line not in (None, row) else "")
+    shown = text.strip()[:80].decode("utf-8", errors="replace")
+    return DataError(
+        f"{place} {why}: {shown!r}. Expected one object per line; correct the line.",
+        kind="bad_json",
+        row=row,
+        value=shown,
+        source=name,
+    )
 
 
 def _cut(name: str, error: Exception) -> DataError:
@@ -241,6 +245,7 @@ def open_json(path: Path) -> JsonLines:
             f"{path.name} is UTF-16 text; save it as UTF-8.", kind="not_utf8", source=path.name
         )
     first = head.lstrip()
+    line = first.partition(b"\n")[0]
     if not first:
         raise DataError(
             f"{path.name} is empty; expected one JSON object per line.",
@@ -248,11 +253,13 @@ def open_json(path: Path) -> JsonLines:
             source=path.name,
         )
     try:
-        record = strictly(first.partition(b"\n")[0], to_number=_Written)
+        record = strictly(line, to_number=_Written)
         if isinstance(record, dict) and not all(isinstance(v, dict) for v in record.values()):
             return JsonLines(path, path.name, tuple(record), lines=True)
-    except BadJson:
-        pass
+    except NoJson:
+        pass  # an object or an array of several lines
+    except BadJson as error:
+        raise _bad_line(path.name, f"is not valid JSON ({error})", line, 1) from None
     records = next(JsonLines(path, path.name, (), lines=False)._records())
     if not records:
         raise DataError(

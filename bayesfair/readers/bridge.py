@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bayesfair.errors import DataError
 
-__all__ = ["codes", "is_missing", "pieces", "plain", "taken", "whole"]
+__all__ = ["codes", "is_missing", "pieces", "plain", "taken", "valid_text", "whole"]
 
 
 def _shared(array: Any) -> NDArray[Any]:
@@ -107,4 +107,30 @@ def plain(column: Any) -> Any:
         import pyarrow.compute as pc
 
         return pa.chunked_array([pc.run_end_decode(c) for c in column.chunks], kind.value_type)
+    return column
+
+
+def valid_text(column: Any, name: str, source: str) -> Any:
+    """Return a column of a file or frame, whose text nobody has checked yet.
+
+    Raises
+    ------
+    DataError
+        If bytes in a column of text are no UTF-8.
+    """
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_primitive(kind):
+        return column
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise DataError(
+            f"column {name!r} of {source} is damaged ({str(error)[:120]}). Text must be UTF-8: "
+            "write the column anew.",
+            kind="not_utf8",
+            column=name,
+            source=source,
+        ) from None
     return column

@@ -22,6 +22,7 @@ from bayesfair.readers.ahead import ahead
 from bayesfair.readers.headers import column_names
 from bayesfair.readers.quotes import LONGEST, QuoteWatch, misquoted
 from bayesfair.readers.records import RecordTooLong, whole_records
+from bayesfair.readers.xz import XzStream
 
 __all__ = ["Delimited", "compression_of", "open_delimited", "opened", "unreadable"]
 
@@ -50,9 +51,7 @@ def opened(path: Path) -> Any:
     with path.open("rb") as file:
         compression = compression_of(file.read(8))
     if compression == "xz":  # the one that Arrow cannot read itself
-        import lzma
-
-        return lzma.open(path, "rb")
+        return io.BufferedReader(XzStream(path))
     return pa.input_stream(str(path), compression=compression)
 
 
@@ -322,6 +321,8 @@ def open_delimited(
     text = _sample(path, name)
     if not text.strip():
         raise DataError(f"{name} is empty; expected a header line that names the columns.")
+    if not text.splitlines()[0].strip():
+        raise DataError(f"row 1 of {name} is empty; it must name the columns. Remove empty lines.")
     if delimiter is None:
         delimiter = _detected(text, name, wanted)
     else:
@@ -376,7 +377,7 @@ def _sample(path: Path, name: str) -> str:
 
 
 def _header(text: str, delimiter: str) -> list[str]:
-    return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [""])
+    return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), []) or [""]
 
 
 def _detected(text: str, name: str, wanted: Sequence[str]) -> str:
@@ -387,8 +388,6 @@ def _detected(text: str, name: str, wanted: Sequence[str]) -> str:
     if len(able) > 1:
         able = [d for d in able if _consistent(text, d, len(headers[d]))] or able
     line = text.splitlines()[0][:200]
-    if not line.strip():
-        raise DataError(f"row 1 of {name} is empty; it must name the columns. Remove empty lines.")
     if re.fullmatch(r"\s*sep=.\s*", line, re.IGNORECASE):
         raise DataError(
             f"row 1 of {name} is {line!r}, a note for spreadsheets; row 1 must name the columns. "

@@ -10,6 +10,7 @@ import numpy as np
 
 from bayesfair.errors import DataError
 from bayesfair.json_text import BadJson, once_each
+from bayesfair.readers.bridge import valid_text
 from bayesfair.readers.headers import column_names
 from bayesfair.readers.label_book import text_of
 
@@ -54,7 +55,9 @@ class Frame:
         import pyarrow as pa
 
         frame = self._collected(self.native, columns)
-        arrays = [_arrow(frame.get_column(self.raw[c]), c) for c in columns]
+        arrays = [
+            valid_text(_arrow(frame.get_column(self.raw[c]), c), c, self.name) for c in columns
+        ]
         return pa.table(arrays, names=list(columns))
 
     def sample(self, columns: Sequence[str], n: int) -> Any:
@@ -65,7 +68,8 @@ class Frame:
         arrays = []
         for column in columns:
             try:
-                arrays.append(_arrow(frame.get_column(self.raw[column]), column))
+                found = _arrow(frame.get_column(self.raw[column]), column)
+                arrays.append(valid_text(found, column, self.name))
             except DataError:
                 arrays.append(pa.chunked_array([pa.nulls(len(frame))]))
         return pa.table(arrays, names=list(columns))

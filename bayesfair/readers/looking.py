@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.errors import DataError, OptionError
+from bayesfair.json_text import BadJson
 from bayesfair.readers.columns import Layout, Option, resolve_layout
 from bayesfair.readers.found_probabilities import (
     FoundProbabilities,
@@ -112,8 +113,17 @@ def _record(source: Source, probabilities: Option) -> str | None:
 def _asked_record(
     source: Source, name: str, head: Any, arms: Sequence[str] | None, asked: Option
 ) -> FoundProbabilities:
-    rows = [] if head is None else parsed(head.column(name))
+    try:
+        rows = [] if head is None else parsed(head.column(name))
+    except BadJson as error:
+        raise DataError(
+            f"column {name!r} of {source.name} holds no records of probabilities: {error}.",
+            kind="bad_probabilities",
+            column=name,
+            source=source.name,
+        ) from None
     if all(row is None for row in rows):
+        next(source.tables([name]))  # what cannot be read is said here, and was left out above
         raise OptionError(
             f"probabilities={asked!r}: column {name!r} of {source.name} holds no records or lists "
             "of probabilities. For columns of their own, write {arm} in the place of the label, "

@@ -158,8 +158,18 @@ def _values(entry: Entry) -> list[Any]:
 
 
 def parsed(column: Any) -> list[Entry]:
-    """Return the records and lists in a column; None where there is none."""
-    return [_or_none(value) for value in plain(column).to_pylist()]
+    """Return the records and lists in a column; None where there is none.
+
+    Raises
+    ------
+    BadJson
+        If each row is refused, as the first of them is.
+    """
+    values = plain(column).to_pylist()
+    found = [_or_none(value) for value in values]
+    if values and all(entry is None for entry in found):
+        _entry(next((v for v in values if v is not None), None))
+    return found
 
 
 def entries(column: Any) -> list[Entry] | None:

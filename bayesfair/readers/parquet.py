@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from bayesfair.errors import DataError
+from bayesfair.readers.bridge import valid_text
 from bayesfair.readers.headers import column_names
 
 __all__ = ["ParquetPart", "open_parquet"]
@@ -41,7 +42,7 @@ class ParquetPart:
                 # a quarter of the usual chunk: what is decoded at once stays in the cache
                 for batch in file.iter_batches(batch_size=1 << 16, columns=stored):
                     yield pa.record_batch(self._arrays(batch, columns), names=list(columns))
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise self._damaged(error) from error
 
     def table(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Any:
@@ -52,7 +53,7 @@ class ParquetPart:
         try:
             with self._opened(labels) as file:
                 table = file.read(columns=stored)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise self._damaged(error) from error
         return pa.table(self._arrays(table, columns), names=list(columns))
 
@@ -64,7 +65,7 @@ class ParquetPart:
         try:
             with self._opened(()) as file:
                 batch = next(file.iter_batches(batch_size=n, columns=stored), None)
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, OSError, UnicodeDecodeError):
             return None
         if batch is None:
             return None
@@ -82,7 +83,7 @@ class ParquetPart:
         import pyarrow as pa
 
         return [
-            rows.column(self.raw[c])
+            valid_text(rows.column(self.raw[c]), c, self.name)
             if c in self.raw
             else pa.repeat(pa.scalar(self.constants[c], pa.string()), rows.num_rows)
             for c in columns
@@ -104,7 +105,7 @@ def open_parquet(path: Path, base: Path | None) -> ParquetPart:
         with pq.ParquetFile(path) as file:
             names, n_rows = file.schema_arrow.names, file.metadata.num_rows
             kinds = file.schema_arrow.types
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(
             f"{path.name} starts as Parquet, but its end is missing or damaged: the file is "
             f"truncated ({str(error)[:120]}). Copy it again or write it anew."

@@ -1,0 +1,286 @@
+"""One mutant after the other: is it refused clearly, or read as a strict reading reads it?"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import signal
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import mutants
+import numpy as np
+import originals
+import strict_reading as strict
+
+import bayesfair as bf
+from bayesfair.errors import BayesfairError
+from bayesfair.readers import scan_history
+
+__all__ = ["CASES", "LENIENT", "Case", "Verdict", "fuzz", "judged", "replayed"]
+
+SECONDS = 10
+"""A mutant of a few kilobytes that takes longer hangs."""
+
+#: What the package reads although the strict reading refuses it, with the reason. A function says
+#: whether the reason applies to a mutant; the rest of the file is then read as it stands.
+LENIENT: dict[str, Callable[[Case, bytes], bool]] = {}
+
+
+class Hang(BaseException):
+    """A mutant took too long; no exception that a reader could take for a fault of the file."""
+
+
+class Verdict(NamedTuple):
+    """What became of a mutant."""
+
+    word: str  # "refused", "equal", "lenient", or a fault: "crash", "hang", "differs", "accepted"
+    detail: str = ""
+
+    @property
+    def is_fault(self) -> bool:
+        return self.word not in ("refused", "equal", "lenient")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A file that is mutated, and its two readings."""
+
+    name: str
+    kind: str  # of mutations
+    file: str
+    original: bytes
+    read: Callable[[Path], Any]
+    strictly: Callable[[bytes], Any]
+    scan: Callable[[Path], Any] | None = None
+    use: Callable[[Any], None] | None = None
+    mutate: Callable[[random.Random, bytes, str], bytes] = mutants.mutated
+
+
+# -- what the package read, in the terms of the strict reading -------------------------------------
+
+
+def _rounds(logs: list[bf.History]) -> list[tuple[str, float, Any]]:
+    found = []
+    for log in logs:
+        for t in range(log.n_rounds):
+            known: Any = None
+            if log.selection_probability is not None:
+                law = log.selection_probability[t]
+                known = {a: float(p) for a, p in zip(log.arms, law, strict=True) if not np.isnan(p)}
+            elif log.propensity is not None:
+                known = float(log.propensity[t])
+            found.append((log.arms[log.arm[t]], float(log.reward[t]), known))
+    return found
+
+
+def _duels(data: bf.Comparisons) -> Counter[Any]:
+    found: Counter[Any] = Counter()
+    words = ("left", "right", "tie", "both_bad")
+    for i, j, outcome, n in zip(data.left, data.right, data.outcome, data.count, strict=True):
+        found[data.items[i], data.items[j], words[outcome]] += float(n)
+    return found
+
+
+def _orderings(data: bf.Comparisons) -> Counter[Any]:
+    found: Counter[Any] = Counter()
+    for r, n in enumerate(data.count):
+        part = slice(data.start[r], data.start[r + 1])
+        level, item = data.level[part], data.item[part]
+        places = tuple(
+            frozenset(data.items[i] for i in item[level == one]) for one in sorted(set(level))
+        )
+        found[places] += float(n)
+    return found
+
+
+# -- cases -----------------------------------------------------------------------------------------
+
+_RULE = {
+    "full": {"probabilities": "p_{arm}", "propensity": False},
+    "chosen": {"probabilities": False, "propensity": "propensity"},
+    "none": {"probabilities": False, "propensity": False},
+}
+_NEEDED = {"full": (), "chosen": ("propensity",), "none": ()}
+
+
+def _log(name: str, rule: str, file: str, original: bytes, delimiter: str | None = None) -> Case:
+    options: dict[str, Any] = {**_RULE[rule], "order": False, "known_at": False}
+    options |= {"delimiter": delimiter} if delimiter else {}
+    parquet = file.endswith(".parquet")
+
+    def strictly(data: bytes) -> Any:
+        rows = (
+            originals.parquet_rows(data, ("arm", "reward", *_NEEDED[rule]))
+            if parquet
+            else strict.table(data, ("arm", "reward", *_NEEDED[rule]), delimiter)
+        )
+        return strict.history(rows, rule)
+
+    return Case(
+        name,
+        "binary" if parquet else "table",
+        file,
+        original,
+        lambda path: _rounds([bf.read_history(path, **options)]),
+        strictly,
+        lambda path: _rounds(list(scan_history(path, chunk_rounds=7, **options).chunks())),
+        mutate=originals.mutated_parquet if parquet else mutants.mutated,
+    )
+
+
+def _comparisons(
+    name: str,
+    kind: str,
+    file: str,
+    original: bytes,
+    strictly: Callable[[bytes], Any],
+    **options: Any,
+) -> Case:
+    seen = _orderings if "last_tie" in options else _duels
+    return Case(
+        name,
+        kind,
+        file,
+        original,
+        lambda path: seen(bf.read_comparisons(path, **options)),
+        strictly,
+    )
+
+
+_SIDES = ("model_a", "model_b", "winner")
+_ARENA: dict[str, Any] = {
+    "left": "model_a", "right": "model_b", "winner": "winner", "winner_is": "side",
+}  # fmt: skip
+_BALLOTS: dict[str, Any] = {"partial": "subset", "last_tie": "tie", "labels": "ids"}
+
+
+def _arena(data: bytes, weight: str | None = None) -> Any:
+    names = _SIDES if weight is None else (*_SIDES, weight)
+    return strict.duels(strict.arena(data, names), _SIDES, weight)
+
+
+CASES = (
+    _log("full", "full", "log.csv", originals.FULL),
+    _log("full_told", "full", "log.csv", originals.FULL, ","),
+    _log("chosen", "chosen", "log.tsv", originals.CHOSEN),
+    _log("none", "none", "log.csv", originals.NONE),
+    _log("parquet", "full", "log.parquet", originals.PARQUET),
+    _comparisons(
+        "duels", "table", "duels.csv", originals.DUELS,
+        lambda data: strict.duels(strict.table(data, _SIDES), _SIDES), **_ARENA,
+    ),
+    _comparisons(
+        "wins", "table", "wins.csv", originals.WINS,
+        lambda data: strict.wins(strict.table(data, ("left", "right", "wins", "losses"))),
+        left="left", right="right", wins=("wins", "losses"),
+    ),
+    _comparisons(
+        "long", "table", "long.csv", originals.LONG,
+        lambda data: strict.long_rankings(strict.table(data, ("ranking", "item", "rank"))),
+        ranking="ranking", item="item", rank="rank", partial="subset", last_tie="tie",
+    ),
+    _comparisons("jsonl", "json", "arena.jsonl", originals.JSONL, _arena, **_ARENA),
+    _comparisons(
+        "votes", "json", "arena.jsonl", originals.JSONL, lambda data: _arena(data, "votes"),
+        weight="votes", **_ARENA,
+    ),
+    _comparisons("json", "json", "arena.json", originals.JSON, _arena, **_ARENA),
+    _comparisons("columns", "json", "arena.json", originals.COLUMNS, _arena, **_ARENA),
+    *(
+        _comparisons(name, "ballots", f"votes.{suffix}", data, strict.ballots, **_BALLOTS)
+        for name, suffix, data in originals.BALLOTS
+    ),
+)  # fmt: skip
+
+
+# -- one mutant ------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _alarm() -> Iterator[None]:
+    def ring(*_: Any) -> None:
+        raise Hang
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _reading(read: Callable[[Path], Any], path: Path) -> tuple[str, Any]:
+    try:
+        with _alarm(), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.simplefilter("ignore", bf.BayesfairWarning)
+            return "read", read(path)
+    except BayesfairError as error:
+        return ("refused", str(error)) if str(error).strip() else ("crash", "an empty message")
+    except Hang:
+        return "hang", f"more than {SECONDS} s"
+    except Exception as error:
+        return "crash", f"{type(error).__name__}: {error}"
+
+
+def judged(case: Case, data: bytes, folder: Path, *, scan: bool = True) -> Verdict:
+    """Return what becomes of one mutant."""
+    path = folder / case.file
+    path.write_bytes(data)
+    word, found = _reading(case.read, path)
+    if word in ("hang", "crash"):
+        return Verdict(word, str(found))
+    if scan and case.scan is not None:
+        scan_word, scanned = _reading(case.scan, path)
+        if scan_word in ("hang", "crash"):
+            return Verdict(scan_word, f"scan: {scanned}")
+        if scan_word != word:
+            return Verdict("differs", f"read: {found!s:.300}; scan: {scanned!s:.300}")
+        if word == "read" and not strict.same(found, scanned):
+            return Verdict("differs", f"read: {found!s:.300}; scan: {scanned!s:.300}")
+    if word == "refused":
+        return Verdict("refused", str(found))
+    try:
+        expected = case.strictly(data)
+    except strict.Refused as error:
+        for name, applies in LENIENT.items():
+            if applies(case, data):
+                return Verdict("lenient", name)
+        return Verdict("accepted", f"strict: {error}; read: {found!s:.300}")
+    if not strict.same(found, expected):
+        return Verdict("differs", f"strict: {expected!s:.300}; read: {found!s:.300}")
+    return Verdict("equal")
+
+
+def mutant(case: Case, seed: int) -> bytes:
+    """Return a mutant; the same seed gives the same one, whatever was made before."""
+    rng = random.Random(f"{case.name} {seed}")
+    return case.mutate(rng, case.original, case.kind)
+
+
+def fuzz(
+    folder: Path, seeds: range, cases: tuple[Case, ...] = CASES
+) -> tuple[Counter[tuple[str, str]], list[tuple[str, int, Verdict]]]:
+    """Judge one mutant of each case for each seed; return counts and the faults."""
+    counts: Counter[tuple[str, str]] = Counter()
+    faults = []
+    for seed in seeds:
+        for case in cases:
+            verdict = judged(case, mutant(case, seed), folder, scan=seed % 3 == 0)
+            counts[case.name, verdict.word] += 1
+            if verdict.is_fault:
+                faults.append((case.name, seed, verdict))
+    return counts, faults
+
+
+def replayed(name: str, seed: int, folder: Path) -> tuple[bytes, Verdict]:
+    """Return a mutant and what becomes of it, to look at a fault."""
+    case = next(case for case in CASES if case.name == name)
+    data = mutant(case, seed)
+    return data, judged(case, data, folder)
