@@ -356,6 +356,12 @@ def _refuse_streams(text: str, path: Path) -> None:
 
 
 def _found(text: str) -> tuple[list[Path], Path | None]:
+    if not text.strip():  # Python takes it for the working folder
+        raise DataError(
+            "the path is empty. Give a CSV or Parquet file, a folder of them, or a glob.",
+            kind="not_a_file",
+            value=text,
+        )
     path = Path(text).expanduser()
     if path.is_file():
         return [path], None

@@ -8,7 +8,7 @@ import signal
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +21,9 @@ import bayesfair as bf
 from bayesfair.errors import BayesfairError
 from bayesfair.readers import scan_history
 
-__all__ = ["CASES", "LENIENT", "Case", "Verdict", "fuzz", "judged", "replayed"]
+__all__ = ["CASES", "LENIENT", "Case", "Verdict", "fuzz", "judged", "mutant", "replayed"]
+
+replaced = replace
 
 SECONDS = 10
 """A mutant of a few kilobytes that takes longer hangs."""
@@ -57,7 +59,7 @@ class Case:
     read: Callable[[Path], Any]
     strictly: Callable[[bytes], Any]
     scan: Callable[[Path], Any] | None = None
-    use: Callable[[Any], None] | None = None
+    use: Callable[[Path], Any] | None = None
     mutate: Callable[[random.Random, bytes, str], bytes] = mutants.mutated
 
 
@@ -129,6 +131,7 @@ def _log(name: str, rule: str, file: str, original: bytes, delimiter: str | None
         lambda path: _rounds([bf.read_history(path, **options)]),
         strictly,
         lambda path: _rounds(list(scan_history(path, chunk_rounds=7, **options).chunks())),
+        lambda path: bf.audit(bf.read_history(path, **options), draws=100, seed=1),
         mutate=originals.mutated_parquet if parquet else mutants.mutated,
     )
 
@@ -149,6 +152,9 @@ def _comparisons(
         original,
         lambda path: seen(bf.read_comparisons(path, **options)),
         strictly,
+        use=lambda path: bf.fit(
+            bf.read_comparisons(path, **options), method="laplace", draws=100, seed=1
+        ),
     )
 
 
@@ -202,12 +208,12 @@ CASES = (
 
 
 @contextlib.contextmanager
-def _alarm() -> Iterator[None]:
+def _alarm(seconds: float) -> Iterator[None]:
     def ring(*_: Any) -> None:
         raise Hang
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
@@ -215,16 +221,19 @@ def _alarm() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _reading(read: Callable[[Path], Any], path: Path) -> tuple[str, Any]:
+def _reading(
+    read: Callable[[Path], Any], path: Path, seconds: float | None = None
+) -> tuple[str, Any]:
+    seconds = SECONDS if seconds is None else seconds
     try:
-        with _alarm(), warnings.catch_warnings():
+        with _alarm(seconds), warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", bf.BayesfairWarning)
             return "read", read(path)
     except BayesfairError as error:
         return ("refused", str(error)) if str(error).strip() else ("crash", "an empty message")
     except Hang:
-        return "hang", f"more than {SECONDS} s"
+        return "hang", f"more than {seconds} s"
     except Exception as error:
         return "crash", f"{type(error).__name__}: {error}"
 
@@ -258,6 +267,14 @@ def judged(case: Case, data: bytes, folder: Path, *, scan: bool = True) -> Verdi
     return Verdict("equal")
 
 
+def used(case: Case, folder: Path) -> Verdict | None:
+    """Return the fault that shows where what was read is used, None where there is none."""
+    assert case.use is not None
+    # kernels that nobody has used yet are compiled on the way
+    word, said = _reading(case.use, folder / case.file, 10 * SECONDS)
+    return Verdict(word, f"used: {said}") if word in ("crash", "hang") else None
+
+
 def mutant(case: Case, seed: int) -> bytes:
     """Return a mutant; the same seed gives the same one, whatever was made before."""
     rng = random.Random(f"{case.name} {seed}")
@@ -265,14 +282,20 @@ def mutant(case: Case, seed: int) -> bytes:
 
 
 def fuzz(
-    folder: Path, seeds: range, cases: tuple[Case, ...] = CASES
+    folder: Path, seeds: range, cases: tuple[Case, ...] = CASES, *, deep: bool = False
 ) -> tuple[Counter[tuple[str, str]], list[tuple[str, int, Verdict]]]:
-    """Judge one mutant of each case for each seed; return counts and the faults."""
+    """Judge one mutant of each case for each seed; return counts and the faults.
+
+    `deep`: also use what was read, in an audit or a fit.
+    """
     counts: Counter[tuple[str, str]] = Counter()
     faults = []
     for seed in seeds:
         for case in cases:
-            verdict = judged(case, mutant(case, seed), folder, scan=seed % 3 == 0)
+            data = mutant(case, seed)
+            verdict = judged(case, data, folder, scan=deep or seed % 3 == 0)
+            if verdict.word == "equal" and case.use and deep:
+                verdict = used(case, folder) or verdict
             counts[case.name, verdict.word] += 1
             if verdict.is_fault:
                 faults.append((case.name, seed, verdict))
