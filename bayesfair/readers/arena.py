@@ -93,7 +93,7 @@ class JsonLines:
             return
         row, line = self.first_row, 1
         for block in _blocks(self.path, self.name):
-            records = []
+            records: list[dict[str, Any]] = []
             # not splitlines(): JSON text may hold U+2028 and other characters that it takes for
             # ends
             for text in block.split(b"\n"):
