@@ -161,7 +161,7 @@ def opened(path: Any) -> Iterator[Opened]:
 
     if not isinstance(path, (str, os.PathLike)):
         raise OptionError(f"cannot load an audit from {path!r}: give the path of a file.")
-    if "\0" in str(path) or not Path(path).is_file():
+    if "\0" in str(path) or not os.path.isfile(path):
         raise DataError(
             f"no file {str(path)!r}; write one with Audit.save or bayesfair audit --save.",
             kind="no_file",
