@@ -8,6 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from bayesfair.audit.checkpoint import (
+    as_at_first,
+    begun,
+    check_logs,
+    check_question,
+    checkpoint_for,
+)
 from bayesfair.audit.conclusion import Question, conclude
 from bayesfair.audit.criterion import Criterion, check_judge, eps2_options, finite_or_text
 from bayesfair.audit.group import AuditGroup
@@ -22,6 +29,7 @@ from bayesfair.audit.running import (
 )
 from bayesfair.audit.state import AuditState
 from bayesfair.audit.summary import Summary, summarise
+from bayesfair.audit.unfinished import Followed
 from bayesfair.audit.unused import refuse_unused
 from bayesfair.checks import check_in_range, did_you_mean
 from bayesfair.errors import DataError, OptionError
@@ -38,7 +46,7 @@ __all__ = ["audit"]
 _OPTIONS = (
     "eps1", "eps2", "delta", "divergence", "reward_divergence", "family", "prior", "support",
     "model", "beliefs_model", "truth", "objective", "tolerance", "draws", "seed", "from_round",
-    "judge", "arm_groups",
+    "judge", "arm_groups", "partial",
 )  # fmt: skip
 
 _NO_FILE = ("memory", "data frame")
@@ -67,6 +75,7 @@ def audit(
     judge: str = "both",
     arm_groups: Mapping[str, str] | None = None,
     progress: Callable[[int], None] | None = None,
+    partial: Any = None,
     **model_options: Any,
 ) -> Audit | AuditGroup:
     r"""Audit a log for smooth fairness and calibration.
@@ -93,7 +102,8 @@ def audit(
     prior : optional
         Parameters of the conjugate prior, for all arms, ``(k, p)``, or by label; Bernoulli:
         (alpha, beta), default Jeffreys (1/2, 1/2). Or an earlier audit (a loaded one, or its
-        ``state``), to go on where it ended; of several logs for several logs.
+        ``state``), to go on where it ended; of several logs for several logs. An audit that was
+        interrupted goes on with its own log, from where it stopped.
     support : sequence of float, optional
         All values that a reward can take, for family ``"finite"`` (then the default); else those
         seen in the log, or in the first part of a scan.
@@ -124,6 +134,10 @@ def audit(
         Also report pairs between and within groups of arms.
     progress : callable, optional
         Called with the number of rounds done after each part of a scan.
+    partial : str, Path or Checkpoint, optional
+        File that holds the audit of the rounds seen so far, written every minute and when the audit
+        is interrupted (Ctrl-C), between two parts of a scan; `load_audit` reads it, and
+        `Audit.resume` goes on. It is removed when the audit is complete.
     **model_options
         Passed to `bayesfair.fit`.
 
@@ -201,19 +215,35 @@ def audit(
         seed=seed,
         options=model_options,
         progress=progress,
+        checkpoint=checkpoint_for(partial, data, prior, beliefs_model),
     )
+    keeper = question.checkpoint
+    if keeper is None:
+        return _answer(data, question, arm_groups)
+    keeper.begin(prior, arm_groups, several=isinstance(data, Mapping))
+    with keeper.kept_if_interrupted():
+        found = _answer(data, question, arm_groups)
+    if keeper is not partial:
+        keeper.drop()
+    return found
+
+
+def _answer(
+    data: Any, question: Question, arm_groups: Mapping[str, str] | None
+) -> Audit | AuditGroup:
     if isinstance(data, Mapping):
         if not data:
             raise DataError("there is no log to audit: the mapping of groups is empty.")
         logs = by_label(data, "group", "data")
         question = _common_rewards(logs, question)
+        check_logs(logs, question.prior)
         return AuditGroup(
             {
                 label: _grouped(_audit_next(label, log, question), arm_groups)
                 for label, log in logs.items()
             }
         )
-    if isinstance(prior, AuditGroup):
+    if isinstance(question.prior, AuditGroup):
         raise OptionError(
             "prior= is an audit of several logs, and this is one log: give prior=earlier[label]."
         )
@@ -258,6 +288,7 @@ def _audit_one(data: Any, question: Question) -> Audit:
     if question.truth is not None:
         question = replace(question, truth=question.truth.for_arms(data.arms))
     resumed = isinstance(getattr(question.prior, "state", question.prior), AuditState)
+    resumed = resumed and begun(question) is None  # else the whole log is there
     for name in ("model", "beliefs_model"):
         if resumed and getattr(question, name) is not None:
             raise OptionError(
@@ -285,10 +316,13 @@ def _audit_one(data: Any, question: Question) -> Audit:
 
 def _audit_next(label: str, log: Any, question: Question) -> Audit:
     """Audit one of several logs, from where the earlier audit of the same label ended."""
+    question = replace(question, label=label)
     if not isinstance(question.prior, AuditGroup):
         return _audit_one(log, question)
     if label in question.prior.audits:
         return _audit_one(log, replace(question, prior=question.prior[label]))
+    if question.prior.unfinished:  # it was not begun
+        return _audit_one(log, as_at_first(question, question.prior))
     check_log(log)
     result = _audit_one(log, replace(question, prior=question.prior.start_for(label, log.arms)))
     note = Notice(
@@ -303,6 +337,37 @@ def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _summarise_log(data: Any, question: Question) -> tuple[Summary, list[str]]:
+    earlier = begun(question)
+    total: Summary | None = None
+    notes: list[str] = []
+    if earlier is None:
+        start, notes = _start(data, question)
+    else:
+        total, start = earlier.summary, earlier.summary.start
+        check_question(total, question)
+    log = data
+    if earlier is not None or question.checkpoint is not None:
+        log = Followed(data, None if earlier is None else earlier.unfinished)
+    threads = n_threads()
+    state = start if total is None else total.end
+    for part, result, begin in iter_results(log, state, question.criterion, threads=threads):
+        summary = summarise(part, begin, question.criterion, result, threads)
+        summary = replace(summary, start=state)
+        if total is None:  # notes belong to the summary, so that merged audits keep them
+            total = replace(summary, notices=(*notes, *summary.notices))
+        else:
+            total = total.merged(summary)
+        state = summary.end
+        if question.checkpoint is not None:
+            question.checkpoint.seen(question.label, total, question, log)
+        if question.progress is not None:
+            question.progress(state.n_rounds - start.n_rounds)
+    assert total is not None
+    return total, []
+
+
+def _start(data: Any, question: Question) -> tuple[AuditState, list[str]]:
+    """Return the beliefs before the first round, and notices."""
     first = data if isinstance(data, History) else next(iter(parts_of(data)), None)
     if first is None or first.n_rounds == 0:
         raise DataError(f"{getattr(data, 'source', 'the log')} has no rounds to audit.")
@@ -319,19 +384,7 @@ def _summarise_log(data: Any, question: Question) -> tuple[Summary, list[str]]:
             "not in its rounds.",
             kind="outcomes_before", n=before,
         ))  # fmt: skip
-    threads = n_threads()
-    total: Summary | None = None
-    state = start
-    for part, result, begin in iter_results(data, start, question.criterion, threads=threads):
-        summary = summarise(part, begin, question.criterion, result, threads)
-        summary = replace(summary, start=state)
-        total = summary if total is None else total.merged(summary)
-        state = summary.end
-        if question.progress is not None:
-            question.progress(state.n_rounds - start.n_rounds)
-    assert total is not None
-    # they belong to the summary, so that merged audits keep them
-    return replace(total, notices=(*notes, *total.notices)), []
+    return start, notes
 
 
 def _same_log_again(earlier: Summary, part: History) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +25,15 @@ from bayesfair.notices import Notice, unique
 from bayesfair.priors import describe_prior
 from bayesfair.rewards import Bernoulli, Rewards
 
+if TYPE_CHECKING:
+    from bayesfair.audit.checkpoint import Checkpoint
+
 __all__ = ["Question", "conclude"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """The options of an audit that apply to every group alike."""
+    """The options of an audit that apply to every group alike, and the label of the one at hand."""
 
     criterion: Criterion
     tolerance: float | None
@@ -45,6 +48,8 @@ class Question:
     options: Mapping[str, Any]
     progress: Callable[[int], None] | None
     support: NDArray[np.float64] | None = None
+    checkpoint: Checkpoint | None = None
+    label: str = ""
 
 
 def conclude(summary: Summary, question: Question, notes: list[str], data: Any) -> Audit:

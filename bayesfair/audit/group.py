@@ -41,6 +41,11 @@ class AuditGroup:
     def __len__(self) -> int:
         return len(self.audits)
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether the audit was interrupted: `resume` takes the same logs again and goes on."""
+        return any(audit.unfinished is not None for audit in self.audits.values())
+
     def start_for(self, label: str, arms: Sequence[str]) -> AuditState | None:
         """Return where the next part of a log starts; for a new label the prior of all the others.
 
@@ -61,6 +66,7 @@ class AuditGroup:
         draws: int | None = None,
         seed: Any = None,
         progress: Callable[[int], None] | None = None,
+        partial: Any = None,
     ) -> AuditGroup:
         """Return the audits of these logs together with their next parts; see `Audit.resume`.
 
@@ -68,7 +74,10 @@ class AuditGroup:
         """
         from bayesfair.audit.merging import resume
 
-        return resume(self, data, objective=objective, draws=draws, seed=seed, progress=progress)
+        return resume(
+            self, data, objective=objective, draws=draws, seed=seed, progress=progress,
+            partial=partial,
+        )  # fmt: skip
 
     @property
     def tree(self) -> xr.DataTree:

@@ -94,6 +94,13 @@ def join[T: (Audit, AuditGroup)](
             "an audit of one log, or both of several (by=)."
         )
     for part in (first, second):
+        if part.unfinished is not None:
+            raise OptionError(
+                f"the audit of {part.summary.source!r} was interrupted and cannot be merged: "
+                "finish it with resume, giving its log again.",
+                kind="unfinished",
+                value=part.summary.source,
+            )
         if part.settings.beliefs_model is not None:
             raise OptionError(
                 "an audit with beliefs_model= holds beliefs of a model that was fitted to its own "
@@ -159,6 +166,27 @@ def _join_groups(first: AuditGroup, second: AuditGroup, **options: Any) -> Audit
     return AuditGroup(whole, first.origin)
 
 
+def _had_objective(audit: Audit) -> bool:
+    """Whether an audit has an objective part, or was to have one when it was interrupted."""
+    if audit.unfinished is not None:
+        return audit.unfinished.objective
+    return audit.objective is not None
+
+
+def _require_objective(audit: Audit, objective: bool) -> None:
+    """Refuse an objective part that the file of an interrupted audit does not hold."""
+    begun = audit.unfinished
+    if begun is None or begun.model is None or not objective:
+        return
+    raise OptionError(
+        f"the interrupted audit was asked for an objective part with {begun.model!r}, which is "
+        "not in the file: bayesfair.audit(log, prior=interrupted, ...) goes on with model= or "
+        "truth= and the options of the beginning; objective=False leaves that part out.",
+        kind="model_not_kept",
+        value=begun.model,
+    )
+
+
 def next_part[T: (Audit, AuditGroup)](
     earlier: T,
     data: Any,
@@ -167,9 +195,22 @@ def next_part[T: (Audit, AuditGroup)](
     draws: int | None = None,
     seed: Any = None,
     progress: Callable[[int], None] | None = None,
+    partial: Any = None,
 ) -> T:
-    """Return the audit of the rounds that follow alone, asked what the earlier one was asked."""
+    """Return the audit of the rounds that follow alone, asked what the earlier one was asked.
+
+    That of an interrupted audit is the whole one: its log is given again.
+    """
     first = _first(earlier)
+    begun = first.unfinished
+    if partial is not None and begun is None:
+        raise OptionError(
+            "partial= keeps an audit of one log on its way; an audit that goes on with the next "
+            "log needs the file of the earlier one, which stays as it is until the end. Leave "
+            "partial= out.",
+            kind="unused_option",
+            column="partial",
+        )
     if isinstance(earlier, AuditGroup) != isinstance(data, Mapping):
         raise OptionError(
             "the earlier audit is one of several logs: give a mapping of its labels to their next "
@@ -182,7 +223,9 @@ def next_part[T: (Audit, AuditGroup)](
     if first.arm_groups is not None:
         arm_groups = dict(zip(first.summary.arms, first.arm_groups.member, strict=True))
     seed = settings.seed if seed is None else seed
-    objective = first.objective is not None if objective is None else objective
+    if begun is not None:
+        arm_groups = begun.arm_groups
+    objective = _had_objective(first) if objective is None else objective
     drawn: dict[str, Any] = {"objective": objective}
     if objective:
         drawn["draws"] = settings.draws if draws is None else draws
@@ -201,6 +244,7 @@ def next_part[T: (Audit, AuditGroup)](
         seed=seed,
         arm_groups=arm_groups,
         progress=progress,
+        partial=partial,
     )
     return cast(T, found)  # a mapping gives a group, a log an audit
 
@@ -213,12 +257,14 @@ def resume[T: (Audit, AuditGroup)](
     draws: int | None = None,
     seed: Any = None,
     progress: Callable[[int], None] | None = None,
+    partial: Any = None,
 ) -> T:
     """Return the audit of an audited log and its next part together; see `Audit.resume`."""
     first = _first(earlier)
     if objective is None:
-        objective = first.objective is not None
-    check_judge(first.criterion.judge, objective)
+        objective = _had_objective(first)
+    _require_objective(first, objective)
+    check_judge(first.summary.criterion.judge, objective)
     asked = {} if draws is None else {"draws": draws}
     refuse_without_effect(
         asked, {"drawn"} if objective else (), AUDIT_OPTIONS, "an audit without objective part"
@@ -232,5 +278,10 @@ def resume[T: (Audit, AuditGroup)](
     if objective and seed is None:
         raise OptionError("seed= is required: the earlier audit was made with a Generator.")
     draws = first.settings.draws if draws is None else draws
+    if first.unfinished is not None or partial is not None:
+        return next_part(
+            earlier, data, objective=objective, draws=draws, seed=seed, progress=progress,
+            partial=partial,
+        )  # fmt: skip
     part = next_part(earlier, data, objective=False, draws=draws, seed=seed, progress=progress)
     return join(earlier, part, objective=objective, draws=draws, seed=seed)

@@ -17,6 +17,7 @@ from bayesfair.audit.objective import Objective
 from bayesfair.audit.saved_file import Origin
 from bayesfair.audit.state import AuditState
 from bayesfair.audit.summary import Summary
+from bayesfair.audit.unfinished import Unfinished
 from bayesfair.notices import Notice
 
 if TYPE_CHECKING:
@@ -107,6 +108,8 @@ class Audit:
         The log, or every round of it as read from a file; None where neither is at hand.
     origin : Origin or None
         The saved file that this audit was loaded from, or goes on from.
+    unfinished : Unfinished or None
+        What is still to be done, if the audit was interrupted: `resume` does it.
     """
 
     criterion: Criterion
@@ -121,6 +124,7 @@ class Audit:
     arm_groups: GroupPairs | None = None
     data: Any = None
     origin: Origin | None = None
+    unfinished: Unfinished | None = None
 
     # -- the log itself --------------------------------------------------------------------------
 
@@ -299,17 +303,19 @@ class Audit:
         draws: int | None = None,
         seed: Any = None,
         progress: Callable[[int], None] | None = None,
+        partial: Any = None,
     ) -> Audit:
         """Return the audit of this log together with its next part.
 
         Parameters
         ----------
         data : History or HistoryScan
-            The rounds that follow, with the same arms.
+            The rounds that follow, with the same arms. If this audit was interrupted: its own log
+            again, from the start, read in the same way; the rest of it is audited.
         objective, draws, seed
             Of the objective part; default as in this audit.
-        progress : callable, optional
-            As in `bayesfair.audit`.
+        progress, partial : optional
+            As in `bayesfair.audit`; `partial` where this audit was interrupted.
 
         Returns
         -------
@@ -332,7 +338,10 @@ class Audit:
         """
         from bayesfair.audit.merging import resume
 
-        return resume(self, data, objective=objective, draws=draws, seed=seed, progress=progress)
+        return resume(
+            self, data, objective=objective, draws=draws, seed=seed, progress=progress,
+            partial=partial,
+        )  # fmt: skip
 
     def save(self, path: Any, *, rounds: bool = False) -> None:
         """Write the audit to a NetCDF file; `bayesfair.load_audit` reads it back whole.

@@ -40,6 +40,7 @@ from bayesfair.audit.saved_kinds import (
 from bayesfair.audit.series import Series
 from bayesfair.audit.state import AuditState
 from bayesfair.audit.summary import ChosenChecks, Moments, Summary, Sums, Worst
+from bayesfair.audit.unfinished import Unfinished
 from bayesfair.audit.violations import JudgedRounds, Violations
 from bayesfair.kernels.conjugate import BeliefTable
 from bayesfair.kernels.guards import RewardMoments, RuleSums
@@ -351,6 +352,15 @@ AUDIT = Record(Audit, {
     })),
     "data": Maybe(WHOLE),
     "origin": None,
+    "unfinished": Maybe(Record(Unfinished, {
+        "n_rounds": WHOLE,
+        "digest": TEXT,
+        "source": TEXT,
+        "objective": TRUTH,
+        "model": Maybe(TEXT),
+        "arm_groups": Maybe(JSON),
+        "start": JSON,
+    })),
 })  # fmt: skip
 """``data``: how many rounds are kept in the table ``rounds``; None for none."""
 

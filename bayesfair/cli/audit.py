@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from bayesfair.cli import options as opt
+from bayesfair.cli.interrupts import at_interrupt
 from bayesfair.cli.resume import arms_of, earlier_audit, go_on, unique_of
-from bayesfair.cli.tools import Progress, check_suffix, check_targets, labels, reading, words, write
+from bayesfair.cli.tools import (
+    Progress,
+    check_suffix,
+    check_targets,
+    complain,
+    labels,
+    reading,
+    words,
+    write,
+)
 from bayesfair.cli.tools import numbers as numbers_of
+
+if TYPE_CHECKING:
+    from bayesfair.audit import Audit, AuditGroup
+    from bayesfair.audit.checkpoint import Checkpoint
 
 __all__ = ["AUDIT_HELP", "audit_command"]
 
@@ -127,9 +143,10 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
     _check_prior_sensitivity(prior_sensitivity, objective, data)
     from bayesfair.audit import Audit, audit
 
-    with Progress(data) as progress:
+    keeper = _keeper(save, earlier)
+    with Progress(data) as progress, _keeping(keeper):
         if earlier is not None:
-            part, result = go_on(earlier, data, context, progress.advance)
+            part, result = go_on(earlier, data, context, progress.advance, keeper)
         else:
             part = result = audit(
                 data,
@@ -149,6 +166,7 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
                 from_round=from_round,
                 judge=judge,
                 progress=progress.advance,
+                partial=keeper,
             )
     result = _add_prior_sensitivity(result) if prior_sensitivity else result
     numbers = result.to_dict()
@@ -158,12 +176,43 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         write_rounds(part, rounds)
     if save is not None:
         result.save(save)
+        if keeper is not None:
+            keeper.drop()
     _write_report(result, report)
     write(numbers, str(result), json_file, context)
     if fail_on is not None:
         _check_verdict(numbers, fail_on)
     if max_regret_per_round is not None:
         _check_regret(numbers, max_regret_per_round)
+
+
+def _keeper(save: Path | None, earlier: Audit | AuditGroup | None) -> Checkpoint | None:
+    """Return where the audit is kept on its way to the file that it is to be saved in.
+
+    One that goes on with a next log is not: the file of the earlier one stays as it is.
+    """
+    if save is None or (earlier is not None and not earlier.unfinished):
+        return None
+    if save.exists() and not save.is_file():  # a device or a pipe
+        return None
+    from bayesfair.audit.checkpoint import Checkpoint
+
+    return Checkpoint(f"{save}.partial")
+
+
+@contextlib.contextmanager
+def _keeping(keeper: Checkpoint | None) -> Iterator[None]:
+    """Within the block, Ctrl-C keeps what has been audited, and says how to go on."""
+    if keeper is None:
+        yield
+        return
+    with at_interrupt(keeper.last_words):
+        try:
+            yield
+        except KeyboardInterrupt as stop:
+            for said in getattr(stop, "__notes__", ()):
+                complain(said)
+            raise
 
 
 def _read(source: Any, scan: bool | None, **options: Any) -> Any:

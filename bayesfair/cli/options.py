@@ -219,11 +219,20 @@ JsonFile = Annotated[
 RoundsFile = Annotated[
     Path | None, typer.Option("--rounds", help="Write every round to this Parquet file.")
 ]
-SaveAudit = Annotated[Path | None, typer.Option(help="Write the audit to a NetCDF file.")]
+SaveAudit = Annotated[
+    Path | None,
+    typer.Option(
+        help="Write the audit to a NetCDF file. On its way, and after Ctrl-C, FILE.partial holds "
+        "what has been audited: --resume FILE.partial."
+    ),
+]
 SaveFit = Annotated[Path | None, typer.Option(help="Write the fit to a NetCDF file.")]
 Resume = Annotated[
     Path | None,
-    typer.Option(help="Go on with the audit in this file (--save): LOG is what followed."),
+    typer.Option(
+        help="Go on with the audit in this file (--save): LOG is what followed; of FILE.partial, "
+        "the same LOG again."
+    ),
 ]
 Report = Annotated[Path | None, typer.Option(help="Write a report for readers to this HTML file.")]
 Plot = Annotated[Path | None, typer.Option(help="Draw rank intervals: FILE.png, .svg or .pdf.")]

@@ -16,6 +16,7 @@ from bayesfair.options import AUDIT_OPTIONS, refuse_without_effect
 
 if TYPE_CHECKING:
     from bayesfair.audit import Audit, AuditGroup
+    from bayesfair.audit.checkpoint import Checkpoint
 
 __all__ = ["arms_of", "earlier_audit", "go_on", "unique_of"]
 
@@ -118,8 +119,12 @@ def go_on(
     data: Any,
     context: typer.Context,
     progress: Callable[[int], None],
+    keeper: Checkpoint | None = None,
 ) -> tuple[Audit | AuditGroup, Audit | AuditGroup]:
-    """Return the audit of the next part alone, and that of the whole log."""
+    """Return the audit of the next part alone, and that of the whole log.
+
+    An interrupted audit goes on with its own log: both are that of all of it.
+    """
     from bayesfair.audit.merging import join, next_part
 
     first = _first(earlier)
@@ -128,7 +133,9 @@ def go_on(
         for name in ("objective", "draws", "seed")
         if _is_given(context, name)
     }
-    options.setdefault("objective", first.objective is not None)
+    begun = first.unfinished
+    had = first.objective is not None if begun is None else begun.objective
+    options.setdefault("objective", had)
     asked = {"draws": options["draws"]} if "draws" in options else {}
     drawn = {"drawn"} if options["objective"] else set()
     refuse_without_effect(asked, drawn, AUDIT_OPTIONS, "an audit without objective part")
@@ -141,6 +148,11 @@ def go_on(
         )
     if options["seed"] is None:  # it was made with a Generator
         options["seed"] = context.params["seed"]
+    if begun is not None:
+        if not options["objective"]:
+            del options["draws"]
+        whole = earlier.resume(data, **options, progress=progress, partial=keeper)
+        return whole, whole
     before: Any = earlier  # one log, or several: which it is was checked against --by
     part = next_part(before, data, **(options | {"objective": False}), progress=progress)
     return part, join(before, part, **options)

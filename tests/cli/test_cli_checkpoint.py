@@ -1,0 +1,130 @@
+"""Ctrl-C in `audit --save FILE` leaves FILE.partial, and `--resume FILE.partial` ends the work."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import bayesfair as bf
+from bayesfair.cli import main
+from bayesfair.cli.tools import Progress
+from bayesfair.readers import scan
+
+SLOW = """
+import sys, time
+from bayesfair.cli import main
+from bayesfair.cli.tools import Progress
+from bayesfair.readers import scan
+
+def advance(self, done):
+    print("busy", done, flush=True)
+    time.sleep(0.5 if done < 300 else 60)
+
+scan.ROWS, Progress.advance = 100, advance
+sys.argv[0] = "bayesfair"
+main()
+"""
+ASKED = ["--scan", "--eps1", "1", "--seed", "5", "--draws", "500"]
+
+
+def run(capsys, *arguments):
+    before, sys.argv = sys.argv, ["bayesfair", *map(str, arguments)]
+    status = 0
+    try:
+        main()
+    except SystemExit as end:
+        status = int(end.code or 0)
+    finally:
+        sys.argv = before
+    return status, *capsys.readouterr()
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(scan, "ROWS", 100)
+    rows = (f"{'abb'[t % 3]},{t % 5 % 2},0.{3 + t % 3},0.{7 - t % 3}\n" for t in range(1000))
+    (tmp_path / "log.csv").write_text("arm,reward,p_a,p_b\n" + "".join(rows))
+    return tmp_path / "log.csv"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
+def test_ctrl_c_keeps_what_was_done_and_resume_ends_it(capsys, log):
+    command = [sys.executable, "-c", SLOW, "audit", "log.csv", *ASKED, "--save", "a.nc"]
+    with subprocess.Popen(
+        command, cwd=log.parent, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            assert process.stdout is not None
+            while process.stdout.readline() not in {"busy 300\n", ""}:
+                pass
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert "300 rounds have been audited and are kept in a.nc.partial" in errors
+    assert "--resume a.nc.partial" in errors
+    assert sorted(path.name for path in log.parent.iterdir()) == ["a.nc.partial", "log.csv"]
+    assert bf.load_audit("a.nc.partial").summary.n_rounds == 300
+    status, out, err = run(
+        capsys, "audit", "log.csv", "--scan", "--resume", "a.nc.partial", "--save", "a.nc",
+        "--json", "two.json", "--rounds", "rounds.parquet",
+    )  # fmt: skip
+    assert status == 0, err
+    assert "Interrupted" not in out
+    assert run(capsys, "audit", "log.csv", *ASKED, "--json", "one.json")[0] == 0
+    one, two = (json.loads((log.parent / f"{n}.json").read_text()) for n in ("one", "two"))
+    assert two == one
+    assert bf.load_audit("a.nc").to_dict() == one
+    import pyarrow.parquet as pq
+
+    assert pq.read_table("rounds.parquet").num_rows == 1000
+    assert not (log.parent / "a.nc.partial").exists()
+
+
+def interrupt_after(rounds, monkeypatch):
+    def advance(self, done):
+        if done >= rounds:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Progress, "advance", advance)
+
+
+def test_other_logs_and_options_are_refused_and_no_draws_go_on(capsys, log, monkeypatch):
+    with monkeypatch.context() as patched:
+        interrupt_after(500, patched)
+        status, _, err = run(
+            capsys, "audit", "log.csv", "--scan", "--no-objective", "--save", "b.nc"
+        )
+    assert status == 130
+    assert "500 rounds have been audited and are kept in b.nc.partial" in err
+    assert not (log.parent / "b.nc").exists()
+    (log.parent / "other.csv").write_text(log.read_text().replace("a,0,0.3", "b,0,0.3"))
+    for options, said in (
+        (["other.csv", "--scan"], "cannot go on with 'other.csv': its first 500 rounds"),
+        (["log.csv", "--no-scan"], "none of which ends after 500"),
+        (["log.csv", "--scan", "--eps1", "0.5"], "--eps1 0.5 cannot go on from b.nc.partial"),
+        (["log.csv", "--scan", "--by", "arm"], "holds the audit of one log"),
+    ):
+        status, out, err = run(capsys, "audit", *options, "--resume", "b.nc.partial")
+        assert (status, out) == (2, "")
+        assert said in err
+    status, _, err = run(
+        capsys, "audit", "log.csv", "--scan", "--resume", "b.nc.partial", "--save", "b.nc"
+    )
+    assert status == 0, err
+    assert bf.load_audit("b.nc").objective is None
+    assert not (log.parent / "b.nc.partial").exists()
+
+
+def test_a_run_that_is_not_interrupted_leaves_no_checkpoint(capsys, log):
+    assert run(capsys, "audit", "log.csv", *ASKED, "--save", "a.nc")[0] == 0
+    (log.parent / "next.csv").write_text(log.read_text())
+    command = ["audit", "next.csv", "--scan", "--resume", "a.nc", "--save", "a.nc"]
+    assert run(capsys, *command)[0] == 0
+    assert sorted(path.name for path in log.parent.iterdir()) == ["a.nc", "log.csv", "next.csv"]
