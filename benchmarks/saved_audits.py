@@ -2,8 +2,8 @@
 
     python benchmarks/saved_audits.py [GROUPS ...]
 
-Groups of four rounds of three arms, 4000 draws each. Besides seconds, the processor time is shown: on a
-busy machine it is the one to look at. The targets are for an idle machine.
+Groups of four rounds of three arms, 4000 draws each. Besides seconds, the processor time is shown:
+on a busy machine it is the one to look at. The targets are for an idle machine.
 """
 
 from __future__ import annotations
