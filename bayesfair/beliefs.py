@@ -15,6 +15,8 @@ from bayesfair.history import History
 from bayesfair.kernels.best_mean import beta_best_mean, gamma_best_mean
 from bayesfair.kernels.conjugate import BeliefTable, iter_parameters
 from bayesfair.kernels.continuous_arms import location_scale_best_arm
+from bayesfair.kernels.count_laws import count_best_arm
+from bayesfair.kernels.finite_arms import finite_best_arm
 from bayesfair.notices import Notice
 from bayesfair.priors import DEFAULT_PRIOR, describe_prior, prior_table
 from bayesfair.rewards import Rewards
@@ -23,7 +25,10 @@ from bayesfair.sufficient import check_support, choose_family, earlier_counts, s
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Beliefs", "belief_start", "beliefs", "coded_rewards", "iter_beliefs", "marginal"]
+__all__ = [
+    "Beliefs", "belief_start", "beliefs", "best_of_laws", "coded_rewards", "iter_beliefs",
+    "marginal",
+]  # fmt: skip
 
 _CHUNK_VALUES = 2_000_000
 
@@ -194,16 +199,57 @@ def marginal(
 
 
 def iter_beliefs(
-    history: History, family: str, start: BeliefTable
+    history: History,
+    family: str,
+    start: BeliefTable,
+    *,
+    laws: NDArray[np.int64] | None = None,
+    pairs: bool = True,
 ) -> Iterator[tuple[int, int, Rewards, NDArray[np.float64], NDArray[np.bool_]]]:
-    """Yield (start, stop, marginals batch (n,), parameters (n, k, p), changed (n,)) in chunks."""
+    """Yield (start, stop, marginals batch (n,), parameters (n, k, p), changed (n,)) in chunks.
+
+    Parameters
+    ----------
+    history : History
+        The rounds.
+    family : str
+        Reward family.
+    start : BeliefTable
+        Before them, by arm, or by law.
+    laws : (n_arms,) array of int, optional
+        Law of each arm, where `start` holds one row for all arms that share one.
+    pairs : bool
+        Whether chunks are short enough for every pair in every round.
+    """
     k, p = start.parameters.shape
-    size = max(1, min(16_384, _CHUNK_VALUES // max(1, k * max(p, k))))
+    arm = history.arm if laws is None else laws[history.arm].astype(np.int32)
+    labels = history.arms if laws is None else ()
+    size = max(1, min(16_384, _CHUNK_VALUES // max(1, k * (max(p, k) if pairs else p))))
     coded = coded_rewards(history, family, start.support)
     for a, b, parameters, changed in iter_parameters(
-        family, start, history.arm, coded, history.known_at, size
+        family, start, arm, coded, history.known_at, size
     ):
-        yield a, b, marginal(family, parameters, start.support, history.arms), parameters, changed
+        yield a, b, marginal(family, parameters, start.support, labels), parameters, changed
+
+
+def best_of_laws(rewards: Rewards, n_arms: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return P* of an arm of each law, where several arms have one; 0 arms: NaN.
+
+    Parameters
+    ----------
+    rewards : Finite, NegativeBinomial or StudentT
+        The laws, batch ``(n,)``.
+    n_arms : (1 or n, L) array of int
+        How many arms have each.
+    """
+    from bayesfair import rewards as families
+
+    if isinstance(rewards, families.Finite):
+        return finite_best_arm(rewards.pmf, n_arms)
+    if isinstance(rewards, families.NegativeBinomial):
+        return count_best_arm(rewards.mean, rewards.n, n_arms)
+    assert isinstance(rewards, families.StudentT)
+    return location_scale_best_arm(rewards.df, rewards.loc, rewards.scale, n_arms)
 
 
 def beliefs(

@@ -111,8 +111,11 @@ def _judged(statistic: float, p: float, method: str, **more: Any) -> Check:
 
 
 def log_checks(summary: Summary) -> dict[str, Check]:
-    """Return every test of a log by its name."""
-    return {
+    """Return every test of a log by its name; a summary never changes, and is tested once."""
+    known: dict[str, Check] | None = vars(summary).get("_checks")
+    if known is not None:
+        return known
+    found = {
         "choices": _choices(summary),
         "strength": _strength(summary),
         "propensities": _propensities(summary),
@@ -122,6 +125,8 @@ def log_checks(summary: Summary) -> dict[str, Check]:
         "context": _context(summary),
         "movement": _movement(summary),
     }
+    object.__setattr__(summary, "_checks", found)
+    return found
 
 
 def contradictions(checks: dict[str, Check]) -> list[str]:

@@ -9,14 +9,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.audit.best_sums import BestSums
 from bayesfair.audit.cells import ChosenCell, FullCell
 from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.guards import BestPath
 from bayesfair.audit.objective import Part, parts_from_cells
 from bayesfair.audit.pairs import PairFindings, bernoulli_means, find_pairs
+from bayesfair.audit.shared_laws import laws_of
 from bayesfair.audit.state import AuditState
 from bayesfair.audit.summary import Summary, cells_of, summarise
 from bayesfair.audit.violations import JudgedRounds
-from bayesfair.beliefs import belief_start, beliefs, coded_rewards, iter_beliefs
+from bayesfair.beliefs import (
+    belief_start,
+    beliefs,
+    best_of_laws,
+    coded_rewards,
+    iter_beliefs,
+)
 from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.inference.contract import CLOSED_FORM, label_of, share_options
@@ -73,8 +82,8 @@ class GeneralResult(NamedTuple):
     smallest_eps2: NDArray[np.float64] | None
     pair: NDArray[np.int64] | None
     p_best: NDArray[np.float64] | None
-    best_rows: NDArray[np.float64]
-    """P* of every round, which this path has anyway; the checks of the log ask how far it moves."""
+    best_path: BestPath
+    """How far P* moves, which the checks of the log ask for."""
 
 
 def general_start(
@@ -90,29 +99,33 @@ def general_result(
 ) -> GeneralResult:
     """Audit a part against conjugate beliefs of any family, chunk by chunk."""
     table: BeliefTable = state.beliefs
-    best = np.empty((part.n_rounds, part.n_arms))
+    laws = laws_of(part, table)
+    best = BestSums(part, keep=want_rounds)
     changed = np.zeros(part.n_rounds, dtype=bool)
+    pi = part.selection_probability
 
     def chunks() -> Iterator[tuple[int, int, NDArray[np.float64]]]:
-        for a, b, rewards, _, moved in iter_beliefs(part, state.family, table):
+        believed = iter_beliefs(
+            part, state.family, laws.table(table), laws=laws.of, pairs=pi is not None
+        )
+        for a, b, rewards, _, moved in believed:
             offered = None if part.offered is None else part.offered[a:b]
-            best[a:b] = rewards.best_arm_probability(offered=offered)
+            best.add(a, b, best_of_laws(rewards, laws.counts(offered)), laws)
             changed[a:b] = moved
-            if part.selection_probability is None:
-                yield a, b, np.empty(0)
-            else:
-                yield a, b, rewards.divergence(criterion.reward_divergence)
+            yield (
+                a,
+                b,
+                np.empty(0) if pi is None else rewards.divergence(criterion.reward_divergence),
+            )
 
     found = None
-    if part.selection_probability is None:
+    if pi is None:
         for _ in chunks():
             pass
     else:
-        found = find_pairs(part.selection_probability, chunks(), criterion)
+        found = find_pairs(pi, chunks(), criterion, laws)
     end = general_end(part, state)
-    return _result(
-        part, criterion, best, found, changed, end, before=table, want_rounds=want_rounds
-    )
+    return _result(part, best, found, changed, end, criterion, before=table)
 
 
 def general_end(part: History, state: AuditState) -> BeliefTable:
@@ -136,18 +149,16 @@ def _with_last_round(end: BeliefTable, part: History, before: BeliefTable) -> Be
 
 def _result(
     part: History,
-    criterion: Criterion,
-    best: NDArray[np.float64],
+    best: BestSums,
     found: PairFindings | None,
     changed: NDArray[np.bool_],
     end: Any,
+    criterion: Criterion,
     *,
     before: BeliefTable | None = None,
-    want_rounds: bool,
 ) -> GeneralResult:
     n, k = part.n_rounds, part.n_arms
     pi = part.selection_probability
-    rows = np.arange(n)
     still = ~changed
     follows = before is not None and before.last_pi.size > 0
     still[:1] = before is not None and follows and not before.changed
@@ -166,13 +177,12 @@ def _result(
             np.zeros(n), np.full((n, 2), -1),
         )  # fmt: skip
     offered = part.offered
+    want_rounds = best.rows is not None
     return GeneralResult(
         state=end,
-        regret=np.empty(0)
-        if known is None
-        else np.maximum(np.nan_to_num(best) - known, 0).sum(axis=1),
-        p_best_chosen=best[rows, part.arm],
-        p_best_sum=np.nansum(best, axis=0),
+        regret=np.empty(0) if known is None else best.regret,
+        p_best_chosen=best.chosen,
+        p_best_sum=best.total,
         pi_sum=nothing if known is None else known.sum(axis=0),
         pi_var_sum=nothing if known is None else (known * (1 - known)).sum(axis=0),
         plays=np.bincount(part.arm, minlength=k),
@@ -180,7 +190,7 @@ def _result(
         all_zero_sum=0.0,
         n_still=int(still.sum()),
         n_moved=moved,
-        p_best=best if want_rounds else None,
+        p_best=best.rows,
         frontier=found.frontier,
         worst_excess=found.worst_excess,
         worst_round=found.worst_round,
@@ -190,7 +200,7 @@ def _result(
         last_violating=found.last_violating,
         smallest_eps2=found.smallest_eps2 if want_rounds and pi is not None else None,
         pair=found.pair if want_rounds and pi is not None else None,
-        best_rows=best,
+        best_path=BestPath(best.moved, best.first, best.last),
     )
 
 
@@ -238,7 +248,8 @@ def audit_with_beliefs_model(data: Any, question: Any) -> tuple[Summary, list[st
     criterion = question.criterion
     skipped = min(criterion.from_round, data.n_rounds)
     part, believed = data.rounds(skipped, data.n_rounds), found.rewards[skipped:]
-    best = found.best_arm_probability.values[skipped:]
+    best = BestSums(part, keep=True)
+    best.add(0, part.n_rounds, found.best_arm_probability.values[skipped:])
     pairs = None
     if part.selection_probability is not None:
         size = max(1, 2_000_000 // part.n_arms**2)
@@ -256,7 +267,7 @@ def audit_with_beliefs_model(data: Any, question: Any) -> tuple[Summary, list[st
     n_levels = len(levels) if found.family == "finite" else None
     rows = prior_table(question.prior, found.family, data.arms, n_levels)
     start = AuditState(data.arms, found.family, rows, 0, (), criterion.eps2_arms)
-    result = _result(part, criterion, best, pairs, changed, (), want_rounds=True)
+    result = _result(part, best, pairs, changed, (), criterion)
     summary = summarise(part, replace(start, n_rounds=skipped), criterion, result)
     summary = replace(summary, start=start)
     details = found.details

@@ -19,7 +19,7 @@ from bayesfair.kernels.guards import (
     rule_sums,
 )
 
-__all__ = ["Edge", "Guards"]
+__all__ = ["BestPath", "Edge", "Guards"]
 
 Floats = NDArray[np.float64]
 _NOTHING = RuleSums(0.0, 0.0, 0.0, 0.0, 0.0, 0, 0.0, 0)
@@ -32,6 +32,14 @@ class Edge(NamedTuple):
     p: float
     pi: Floats  # (k,) or empty
     best: Floats  # (k,) or empty
+
+
+class BestPath(NamedTuple):
+    """How P* moved over a part: total variation from round to round; its first and last row."""
+
+    moved: float
+    first: Floats
+    last: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +77,9 @@ class Guards:
     keys: Keys | None = None
 
     @classmethod
-    def of(cls, part: History, start: int, p: Floats | None, best: Floats | None = None) -> Guards:
+    def of(
+        cls, part: History, start: int, p: Floats | None, best: BestPath | None = None
+    ) -> Guards:
         """Sum up a part.
 
         Parameters
@@ -80,8 +90,8 @@ class Guards:
             Rounds before it.
         p : (T,) array or None
             Logged probability of each choice.
-        best : (T, k) array, optional
-            P* of each round, where it is at hand.
+        best : BestPath, optional
+            How P* moved, where it was traced.
         """
         k, pi, arm = part.n_arms, part.selection_probability, part.arm
         rule = _NOTHING
@@ -95,9 +105,6 @@ class Guards:
                 same_variance=float(((1 - x) / x**2).sum()),
                 n_pairs=len(again),
             )
-        moved = np.nan
-        if best is not None:
-            moved = 0.5 * float(np.abs(np.diff(np.nan_to_num(best), axis=0)).sum())
         rows = row_prints(arm, part.reward, p)
         zero = part.reward == 0
         keys = None
@@ -107,10 +114,10 @@ class Guards:
             reward_moments(arm, part.reward, p, k),
             rule,
             float(p.min()) if p is not None and len(p) else np.inf,
-            moved,
+            np.nan if best is None else best.moved,
             np.bincount(arm[zero], minlength=k),
-            _edge(part, p, best, 0),
-            _edge(part, p, best, part.n_rounds - 1),
+            _edge(part, p, None if best is None else best.first, 0),
+            _edge(part, p, None if best is None else best.last, part.n_rounds - 1),
             Blocks.of(start, rows, p),
             Ties.of(stamps_of(part.time), rows, p),
             keys,
@@ -153,7 +160,7 @@ def _edge(part: History, p: Floats | None, best: Floats | None, t: int) -> Edge:
         int(part.arm[t]),
         float("nan") if p is None else float(p[t]),
         none if pi is None else np.array(pi[t]),
-        none if best is None else np.array(best[t]),
+        none if best is None else np.array(best),
     )
 
 

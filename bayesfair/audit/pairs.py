@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.shared_laws import Laws
 from bayesfair.audit.violations import violations_of
 from bayesfair.history import History
 from bayesfair.kernels.divergences import worst_pair_general
@@ -39,6 +40,7 @@ def find_pairs(
     pi: NDArray[np.float64],
     reward_divergences: Iterator[tuple[int, int, NDArray[np.float64]]],
     criterion: Criterion,
+    laws: Laws | None = None,
 ) -> PairFindings:
     """Return the worst pairs of all rounds.
 
@@ -50,20 +52,31 @@ def find_pairs(
         D(r_i || r_j) under the beliefs of each round; NaN leaves a pair out.
     criterion : Criterion
         What is asked.
+    laws : Laws, optional
+        Where arms share laws: the divergences are those of the laws.
     """
     grid, asked = criterion.grid, criterion.grid_index
     n_rounds = len(pi)
     frontier = np.zeros(len(grid))
     excess = np.full(n_rounds, -np.inf)
     pair = np.full((n_rounds, 2), -1, dtype=np.int64)
-    for start, stop, rewards in reward_divergences:
-        rows = pi[start:stop]
+    for start, stop, found_rewards in reward_divergences:
+        rows, arms, rewards = pi[start:stop], None, found_rewards
+        if laws is not None and laws.shared:
+            rows, arms, law = laws.extremes(rows)
+            at = np.arange(stop - start)[:, None, None]
+            rewards = rewards[at, law[:, :, None], law[:, None, :]]
         for e, eps1 in enumerate(grid):
             found, first, second = worst_pair_general(rows, rewards, eps1, criterion.divergence)
             frontier[e] = max(frontier[e], float(found.max(initial=0.0)))
             if e == asked:
                 excess[start:stop] = found
-                pair[start:stop, 0], pair[start:stop, 1] = first, second
+                found_pair = np.stack([first, second], axis=1)
+                if arms is not None:
+                    known = found_pair >= 0
+                    found_pair = np.take_along_axis(arms, np.maximum(found_pair, 0), axis=1)
+                    found_pair[~known] = -1
+                pair[start:stop] = found_pair
     both = pair[:, 0] >= 0
     i, j = np.where(both, pair[:, 0], 0), np.where(both, pair[:, 1], 0)
     at = np.arange(n_rounds)

@@ -10,11 +10,19 @@ from numpy.typing import NDArray
 __all__ = ["Series"]
 
 _MOST = 512
+_MOST_PLAYS = 1 << 22  # values kept of many arms: 32 MB
+
+
+def _most_points(k: int) -> int:
+    """Return how many points are kept of the plays of ``k`` arms."""
+    return min(_MOST, max(8, _MOST_PLAYS // max(k, 1)))
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
     """Cumulative values after every ``stride``-th round, and at the end; mergeable.
+
+    Of more than eight thousand arms fewer points are kept, eight at least.
 
     Attributes
     ----------
@@ -49,7 +57,7 @@ class Series:
             return self
         n, k = self.n_rounds + len(arm), len(self.last_plays)
         old = self
-        while n // old.stride > _MOST:
+        while n // old.stride > _most_points(k):
             old = old._coarser()
         first = -(-(self.n_rounds + 1) // old.stride) * old.stride
         marks = np.arange(first, n + 1, old.stride)
@@ -77,7 +85,7 @@ class Series:
         """
         n = self.n_rounds + other.n_rounds
         stride = max(self.stride, other.stride)
-        while n // stride > _MOST:
+        while n // stride > _most_points(len(self.last_plays)):
             stride *= 2
         marks = np.arange(stride, n + 1, stride)
         early = marks <= self.n_rounds

@@ -393,6 +393,6 @@ def summarise(
         part.missing,
         tuple(n for n in part.notices if n not in part.repairs.sentences()),
         part.repairs,
-        Guards.of(part, offset, propensity, getattr(result, "best_rows", None)),
+        Guards.of(part, offset, propensity, getattr(result, "best_path", None)),
         part.unused_columns,
     )

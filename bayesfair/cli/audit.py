@@ -142,6 +142,7 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
     )
     _check_prior_sensitivity(prior_sensitivity, objective, data)
     from bayesfair.audit import Audit, audit
+    from bayesfair.audit.text import report_text
 
     keeper = _keeper(save, earlier)
     with Progress(data) as progress, _keeping(keeper):
@@ -179,7 +180,7 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         if keeper is not None:
             keeper.drop()
     _write_report(result, report)
-    write(numbers, str(result), json_file, context)
+    write(numbers, report_text(numbers), json_file, context)
     if fail_on is not None:
         _check_verdict(numbers, fail_on)
     if max_regret_per_round is not None:

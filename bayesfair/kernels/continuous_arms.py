@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.kernels.compiled import compiled
+from bayesfair.kernels.finite_arms import arms_with_law
 from bayesfair.kernels.quadrature import require_sum_of_one, unit_nodes
 
 __all__ = ["LOWEST_DF", "location_scale_best_arm", "student_cdf"]
@@ -172,10 +173,14 @@ def panel_length(x, df, loc, scale, reach, shrink):  # type: ignore[no-untyped-d
 
 
 @compiled()
-def _first_point(df, loc, scale, order):  # type: ignore[no-untyped-def]
+def _first_point(df, loc, scale, copies, order):  # type: ignore[no-untyped-def]
     """Return a point below which all rewards lie with probability at most `_LEFT`."""
     k = df.shape[0]
     best = -np.inf
+    for j in range(k):
+        if copies[j] > 1:
+            p = _LEFT ** (1.0 / copies[j])
+            best = max(best, loc[j] - scale[j] * tail_reach(p, df[j]))
     r = 1
     while True:
         # r arms that each lie below with probability p give p^r
@@ -190,15 +195,16 @@ def _first_point(df, loc, scale, order):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def _one_round(df, loc, scale, log_c, shrink, rule, work, out):  # type: ignore[no-untyped-def]
+def _one_round(df, loc, scale, log_c, copies, shrink, rule, work, out):  # type: ignore[no-untyped-def]
     nodes, weights, integrate = rule
     density, cdf, prefix, reach, below = work
     k = df.shape[0]
     n = nodes.shape[0]
-    x = _first_point(df, loc, scale, below)
+    x = _first_point(df, loc, scale, copies, below)
     last = -np.inf
+    n_arms = copies.sum()
     for j in range(k):
-        last = max(last, loc[j] + scale[j] * tail_reach(_RIGHT / k, df[j]))
+        last = max(last, loc[j] + scale[j] * tail_reach(_RIGHT / n_arms, df[j]))
         reach[j] = tail_reach(_NEGLIGIBLE, df[j])
         z = (x - loc[j]) / scale[j]
         tail = student_tail(abs(z), df[j], log_c[j], nodes, weights)
@@ -244,12 +250,16 @@ def _one_round(df, loc, scale, log_c, shrink, rule, work, out):  # type: ignore[
         for j in range(1, k):
             for u in range(n):
                 prefix[j, u] = prefix[j - 1, u] * cdf[j - 1, u]
+                if copies[j - 1] > 1:
+                    prefix[j, u] *= cdf[j - 1, u] ** (copies[j - 1] - 1)
         suffix = prefix[k]
         for u in range(n):
             suffix[u] = 1.0
         for j in range(k - 1, -1, -1):
             total = 0.0
             for u in range(n):
+                if copies[j] > 1:
+                    suffix[u] *= cdf[j, u] ** (copies[j] - 1)
                 total += density[j, u] * prefix[j, u] * suffix[u]
                 suffix[u] *= cdf[j, u]
             out[j] += total
@@ -265,15 +275,15 @@ def _one_round(df, loc, scale, log_c, shrink, rule, work, out):  # type: ignore[
         # the error of the integral of the density; the sum of P* alone would not show it
         off += abs(1.0 - below[j] - rest)
         reach[j] = rest
-        above += rest
+        above += copies[j] * rest
     for j in range(k):
         out[j] += reach[j] * (1.0 - 0.5 * (above - reach[j]))
-        total += out[j]
+        total += copies[j] * out[j]
     return off + abs(total)
 
 
 @compiled()
-def _rows(df, loc, scale, offered, masked, nodes, weights, integrate, out):  # type: ignore[no-untyped-def]
+def _rows(df, loc, scale, offered, nodes, weights, integrate, out):  # type: ignore[no-untyped-def]
     n_rows, k_all = loc.shape
     n = nodes.shape[0]
     scratch = np.empty((7, k_all))
@@ -289,28 +299,32 @@ def _rows(df, loc, scale, offered, masked, nodes, weights, integrate, out):  # t
     density, cdf = np.empty((k_all, n)), np.empty((k_all, n))
     prefix = np.empty((k_all + 1, n))
     rule = (nodes, weights, integrate)
+    copies, step = np.empty(k_all, np.int64), offered.shape[0] > 1
     for t in range(n_rows):
         k = 0
         for i in range(k_all):
-            if not masked or offered[t, i]:
+            if offered[t * step, i] > 0:
+                copies[k] = offered[t * step, i]
                 d[k] = df[t, i]
                 m[k] = loc[t, i]
                 s[k] = scale[t, i]
                 c[k] = log_constant(d[k])
                 k += 1
         if k == 1:
-            best[0] = 1.0
+            best[0] = 1.0 / copies[0]
         elif k > 1:
             work = (density[:k], cdf[:k], prefix[: k + 1], reach[:k], below[:k])
             shrink = 1.0
             for _ in range(6):
-                off = _one_round(d[:k], m[:k], s[:k], c[:k], shrink, rule, work, best[:k])
+                off = _one_round(
+                    d[:k], m[:k], s[:k], c[:k], copies[:k], shrink, rule, work, best[:k]
+                )
                 if off < _OFF:
                     break
                 shrink *= 0.5
         k = 0
         for i in range(k_all):
-            if not masked or offered[t, i]:
+            if offered[t * step, i] > 0:
                 out[t, i] = best[k]
                 k += 1
             else:
@@ -321,7 +335,7 @@ def location_scale_best_arm(
     df: NDArray[np.float64],
     loc: NDArray[np.float64],
     scale: NDArray[np.float64],
-    offered: NDArray[np.bool_] | None = None,
+    offered: NDArray[np.bool_] | NDArray[np.int64] | None = None,
 ) -> NDArray[np.float64]:
     """Return P*(i) for independent Student-t arms, normal where df is inf.
 
@@ -329,8 +343,9 @@ def location_scale_best_arm(
     ----------
     df, loc, scale : (..., k) arrays
         Degrees of freedom (>= `LOWEST_DF`, or inf), location and scale (> 0).
-    offered : (..., k) array of bool, optional
-        Arms on offer; the others take no part and get NaN.
+    offered : (..., k) array of bool or int, optional
+        Arms on offer; the others take no part and get NaN. A number says how many arms have this
+        law: P* is that of each of them.
 
     Returns
     -------
@@ -344,15 +359,12 @@ def location_scale_best_arm(
     """
     k = loc.shape[-1]
     out = np.empty(loc.shape)
-    masked = offered is not None
-    mask = np.ones((1, k), dtype=bool) if offered is None else offered
     _rows(
         np.ascontiguousarray(df).reshape(-1, k),
         np.ascontiguousarray(loc).reshape(-1, k),
         np.ascontiguousarray(scale).reshape(-1, k),
-        np.ascontiguousarray(mask).reshape(-1, k),
-        masked,
+        arms_with_law(offered, k),
         *panel_rule(),
         out.reshape(-1, k),
     )
-    return require_sum_of_one(out, "which reward is the highest")
+    return require_sum_of_one(out, "which reward is the highest", offered)

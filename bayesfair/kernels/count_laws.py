@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.kernels.compiled import compiled
-from bayesfair.kernels.finite_arms import levels_best_arm, tie_rules
+from bayesfair.kernels.finite_arms import arms_with_law, levels_best_arm
 from bayesfair.kernels.quadrature import require_sum_of_one
+from bayesfair.kernels.tie_integral import tie_rules
 
 __all__ = ["count_best_arm", "levels_needed"]
 
@@ -95,16 +96,17 @@ def _fill(mean, size, window, start, mass):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def _rows(mean, size, offered, masked, sizes, nodes, weights, out):  # type: ignore[no-untyped-def]
+def _rows(mean, size, offered, sizes, nodes, weights, out):  # type: ignore[no-untyped-def]
     n_rows, k_all = mean.shape
     mass = np.empty((k_all, 64))
     below, prefix, best = np.empty(k_all), np.empty(k_all), np.empty(k_all)
+    copies, step = np.empty(k_all, np.int64), offered.shape[0] > 1
     windows = [(0, 0, 0, 0.0) for _ in range(k_all)]
     for t in range(n_rows):
         k = 0
         start, stop = 0, 0
         for i in range(k_all):
-            if not masked or offered[t, i]:
+            if offered[t * step, i] > 0:
                 windows[k] = window_of(mean[t, i], size[t, i], _TAIL)
                 # below the highest of the lowest levels one arm is surely above
                 start = max(start, windows[k][1])
@@ -115,15 +117,18 @@ def _rows(mean, size, offered, masked, sizes, nodes, weights, out):  # type: ign
             mass = np.empty((k_all, 2 * n_levels))
         k = 0
         for i in range(k_all):
-            if not masked or offered[t, i]:
+            if offered[t * step, i] > 0:
+                copies[k] = offered[t * step, i]
                 row = mass[k, :n_levels]
                 below[k] = _fill(mean[t, i], size[t, i], windows[k], start, row)
                 best[k] = 0.0
                 k += 1
-        levels_best_arm(mass[:k], below[:k], n_levels, sizes, nodes, weights, prefix[:k], best[:k])
+        levels_best_arm(
+            mass[:k], below[:k], copies[:k], n_levels, sizes, nodes, weights, prefix[:k], best[:k]
+        )
         k = 0
         for i in range(k_all):
-            if not masked or offered[t, i]:
+            if offered[t * step, i] > 0:
                 out[t, i] = best[k]
                 k += 1
             else:
@@ -158,7 +163,7 @@ def levels_needed(mean: NDArray[np.float64], size: NDArray[np.float64]) -> NDArr
 def count_best_arm(
     mean: NDArray[np.float64],
     size: NDArray[np.float64],
-    offered: NDArray[np.bool_] | None = None,
+    offered: NDArray[np.bool_] | NDArray[np.int64] | None = None,
 ) -> NDArray[np.float64]:
     """Return P*(i) for independent negative binomial arms, Poisson where size is inf.
 
@@ -166,8 +171,8 @@ def count_best_arm(
     ----------
     mean, size : (..., k) arrays
         Mean >= 0 and size > 0 (variance mean + mean^2 / size).
-    offered : (..., k) array of bool, optional
-        Arms on offer; the others take no part and get NaN.
+    offered : (..., k) array of bool or int, optional
+        Arms on offer, or how many arms have this law; see `finite_best_arm`.
 
     Returns
     -------
@@ -181,14 +186,11 @@ def count_best_arm(
     """
     k = mean.shape[-1]
     out = np.empty(mean.shape)
-    masked = offered is not None
-    mask = np.ones((1, k), dtype=bool) if offered is None else offered
     _rows(
         np.ascontiguousarray(mean).reshape(-1, k),
         np.ascontiguousarray(size).reshape(-1, k),
-        np.ascontiguousarray(mask).reshape(-1, k),
-        masked,
-        *tie_rules(k),
+        arms_with_law(offered, k),
+        *tie_rules(),
         out.reshape(-1, k),
     )
-    return require_sum_of_one(out, "which count is the highest")
+    return require_sum_of_one(out, "which count is the highest", offered)

@@ -19,11 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.pairs import PAIR_TIE, worst_pair, worst_pairs
-from bayesfair.kernels.quadrature import n_tie_nodes, unit_nodes
 from bayesfair.kernels.stream_narrow import MOST_ARMS, run_narrow
 from bayesfair.kernels.stream_state import TOLERANCES, StreamResult, StreamState, start_state
 from bayesfair.kernels.stream_wide import run_wide
 from bayesfair.kernels.team import Team
+from bayesfair.kernels.tie_integral import tie_nodes
 
 __all__ = [
     "TOLERANCES",
@@ -38,6 +38,11 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _BLOCK = 8192
+
+_WIDE = 8
+"""Blocks have at least so many rounds per arm: what they write stays below the size of the log."""
+
+_CELLS = 1 << 22  # rounds times arms whose beliefs are laid out at once: 32 MB
 
 
 class _Updates(NamedTuple):
@@ -119,11 +124,11 @@ def stream_bernoulli(
     flat, stride = _flat(pi, n_rounds, k)
     updates = _updates(arm, reward, known_at, state)
     blocks = _Blocks(n_rounds, k, grid.size, pi is not None, want_rounds)
-    nodes, weights = unit_nodes(n_tie_nodes(k))
+    nodes, weights = tie_nodes(k)
     mask = np.empty((0, k), bool) if offered is None else np.ascontiguousarray(offered, dtype=bool)
     narrow = k <= MOST_ARMS and pi is not None and offered is None
     with Team(max(1, min(threads, blocks.n))) as team:
-        counts = _block_counts(blocks.n, updates, k, team)
+        counts = _block_counts(blocks.n, blocks.size, updates, k, team)
         inputs: tuple[Any, ...] = (
             _fixed(arm), flat, stride, _fixed(mask),
             _fixed(updates.until), _fixed(updates.arm), _fixed(updates.reward), counts,
@@ -133,11 +138,11 @@ def stream_bernoulli(
 
         def run(which: Ints) -> None:
             kernel = run_narrow if narrow else run_wide
-            kernel(which, _BLOCK, n_rounds, *inputs, *blocks.outputs())
+            kernel(which, blocks.size, n_rounds, *inputs, *blocks.outputs())
             gaps = which[np.isnan(blocks.sums[which, 1]).any(axis=1)] if narrow else which[:0]
             if gaps.size:  # arms that are not on offer somewhere
                 blocks.clear(gaps)
-                run_wide(gaps, _BLOCK, n_rounds, *inputs, *blocks.outputs())
+                run_wide(gaps, blocks.size, n_rounds, *inputs, *blocks.outputs())
 
         team.share(run, blocks.n)
 
@@ -185,11 +190,17 @@ def stream_bernoulli(
     )
 
 
+def _block_size(k: int) -> int:
+    """Return how many rounds of ``k`` arms are a block."""
+    return _BLOCK * max(1, -(-_WIDE * k // _BLOCK)) if k > _BLOCK // _WIDE else _BLOCK
+
+
 class _Blocks:
     """What the kernels write: one entry per block, or per round."""
 
     def __init__(self, n_rounds: int, k: int, n_grid: int, has_pi: bool, rows: bool) -> None:
-        self.n = n = -(-n_rounds // _BLOCK)
+        self.size = _block_size(k)
+        self.n = n = -(-n_rounds // self.size)
         self.frontier = np.zeros((n, n_grid))
         self.worst_mean = np.zeros((n, k))  # m in the block's worst round
         self.sums = np.zeros((n, 3, k))  # P*, pi, pi (1 - pi)
@@ -311,7 +322,8 @@ def end_state(
         return state
     updates = _updates(arm, np.asarray(reward, np.float64), known_at, state)
     with Team(1) as team:
-        counts = _block_counts(-(-n_rounds // _BLOCK), updates, state.alpha.size, team)
+        k, size = state.alpha.size, _block_size(state.alpha.size)
+        counts = _block_counts(-(-n_rounds // size), size, updates, k, team)
     return _end_state(pi, None, updates, counts[-1], state, n_rounds)
 
 
@@ -352,9 +364,9 @@ def _count(blocks, bounds, arm, reward, counts):  # type: ignore[no-untyped-def]
                 counts[b + 1, 1, arm[event]] += 1.0
 
 
-def _block_counts(n_blocks: int, updates: _Updates, k: int, team: Team) -> Floats:
+def _block_counts(n_blocks: int, size: int, updates: _Updates, k: int, team: Team) -> Floats:
     """Return successes and observations known before each block and at the end, (n + 1, 2, k)."""
-    starts = np.arange(n_blocks + 1) * _BLOCK
+    starts = np.arange(n_blocks + 1) * size
     if updates.until.size:
         bounds = updates.until[np.minimum(starts, updates.until.size - 1)]
     else:
@@ -369,11 +381,14 @@ def _block_counts(n_blocks: int, updates: _Updates, k: int, team: Team) -> Float
 
 
 @compiled()
-def _means(start, stop, until, arm, reward, won, seen, alpha, beta, means):  # type: ignore[no-untyped-def]
-    """Write the posterior predictive means before each round of a block."""
+def _means(start, stop, first, until, arm, reward, won, seen, alpha, beta, means):  # type: ignore[no-untyped-def]
+    """Write the posterior predictive means before each round; ``won`` and ``seen`` go along.
+
+    ``first``: they are those before round ``start`` already.
+    """
     k = alpha.shape[0]
     for t in range(start, stop):
-        if t > start:
+        if t > start or not first:
             done = until[t - 1] if until.shape[0] else t - 1
             due = until[t] if until.shape[0] else t
             for event in range(done, due):
@@ -395,11 +410,17 @@ def _pairs_of_rounds(
     """Return every round's smallest eps2 and worst pair."""
     n_rounds, k = pi.shape
     excess, pair = np.empty(n_rounds), np.empty((n_rounds, 2), np.int64)
-    means = np.empty((min(_BLOCK, n_rounds), k))
-    for b, start in enumerate(range(0, n_rounds, _BLOCK)):
-        stop = min(start + _BLOCK, n_rounds)
-        _means(start, stop, _fixed(updates.until), _fixed(updates.arm), _fixed(updates.reward),
-               counts[b, 0].copy(), counts[b, 1].copy(), _fixed(state.alpha), _fixed(state.beta),
+    size, few = _block_size(k), max(1, _CELLS // k)
+    means = np.empty((min(size, n_rounds, few), k))
+    stop = 0
+    while stop < n_rounds:
+        start = stop
+        block_start = start - start % size
+        if start == block_start:
+            won, seen = counts[start // size, 0].copy(), counts[start // size, 1].copy()
+        stop = min(start + few, block_start + size, n_rounds)
+        _means(start, stop, start == block_start, _fixed(updates.until), _fixed(updates.arm),
+               _fixed(updates.reward), won, seen, _fixed(state.alpha), _fixed(state.beta),
                means)  # fmt: skip
         rows = _on_offer(pi, offered, slice(start, stop))
         excess[start:stop], pair[start:stop] = worst_pairs(rows, means[: stop - start], eps1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayesfair.kernels.compiled import compiled
-from bayesfair.kernels.stream_wide import FASTMATH, SUMS
+from bayesfair.kernels.stream_slots import FASTMATH, SUMS
 
 __all__ = ["MOST_ARMS", "run_narrow"]
 
