@@ -6,6 +6,8 @@ the pairs one by one, quadrature by scipy.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy import integrate, stats
@@ -172,7 +174,7 @@ def test_measurements_with_copies_by_quadrature(df):
         parts = [-200, -5, 0, 2, 5, 20, 200, 1e4]
         expected = sum(
             integrate.quad(integrand, a, b, (i,), epsabs=1e-13, limit=200)[0]
-            for a, b in zip(parts, parts[1:], strict=False)
+            for a, b in pairwise(parts)
         )
         assert found[i] == pytest.approx(expected, abs=1e-9)
     whole = location_scale_best_arm(
