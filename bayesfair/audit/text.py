@@ -35,11 +35,6 @@ _MEANINGS = (
 )
 
 
-def report_text(numbers: dict[str, Any]) -> str:
-    """Return the report of what `Audit.to_dict` or `AuditGroup.to_dict` returned."""
-    return render_group(numbers) if "groups" in numbers else render(numbers)
-
-
 def render(audit: dict[str, Any]) -> str:
     """Return the report of one audit."""
     log, criterion = audit["log"], audit["criterion"]

@@ -142,7 +142,8 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
     )
     _check_prior_sensitivity(prior_sensitivity, objective, data)
     from bayesfair.audit import Audit, audit
-    from bayesfair.audit.text import report_text
+    from bayesfair.audit.group_text import render_group
+    from bayesfair.audit.text import render
 
     keeper = _keeper(save, earlier)
     with Progress(data) as progress, _keeping(keeper):
@@ -180,7 +181,8 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         if keeper is not None:
             keeper.drop()
     _write_report(result, report)
-    write(numbers, report_text(numbers), json_file, context)
+    text = render_group(numbers) if "groups" in numbers else render(numbers)
+    write(numbers, text, json_file, context)
     if fail_on is not None:
         _check_verdict(numbers, fail_on)
     if max_regret_per_round is not None:

@@ -251,12 +251,11 @@ def write(found: dict[str, Any], text: str, json_file: str | None, context: type
 
     The report speaks of options as the command does; JSON says what Python's ``to_dict`` says.
     """
-    as_json = _json_text(found)
     if json_file == "-":
-        say(as_json)
+        say(_json_text(found))
         return
     if json_file is not None:
-        write_text(json_file, as_json + "\n")
+        write_text(json_file, _json_text(found) + "\n")
     say(in_shell_words(text, flags_of(context.command)))
 
 
