@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from bayesfair import __version__
+from bayesfair.audit.text import number
 from bayesfair.checks import counted
 from bayesfair.duelling import DuelLog, simulate_duels
 from bayesfair.errors import OptionError
@@ -93,9 +95,6 @@ def report(
 
     For ``fair_sd_dts`` the arms are items, their values worths, and the logs are of duels.
     """
-    from bayesfair import __version__
-    from bayesfair.audit.text import number
-
     rule = policy_from_name(policy, _parameters(params))
     if isinstance(rule, FairSDDTS):
         if batch != 1 or delay != 0:
@@ -153,9 +152,6 @@ def report(
 def _duel_report(
     rule: FairSDDTS, worth: dict[str, float], n_rounds: int, *, runs: int, seed: int
 ) -> tuple[dict[str, Any], str, dict[str, DuelLog]]:
-    from bayesfair import __version__
-    from bayesfair.audit.text import number
-
     logs: dict[str, DuelLog] = simulate_duels(rule, worth, n_rounds, seed=seed, n_runs=runs)
     rows: list[dict[str, Any]] = [
         {

@@ -13,6 +13,7 @@ from bayesfair.comparisons import Comparisons
 from bayesfair.comparisons.connectivity import Connectivity
 from bayesfair.errors import ConvergenceError, OptionError
 from bayesfair.inference.laplace import Mode, centred_covariance
+from bayesfair.inference.nuts import CompiledModel, diagnose, refusal
 from bayesfair.inference.tree import N_CHAINS, in_order_of, posterior_dataset
 from bayesfair.inference.worth_nuts import sample_worths
 from bayesfair.kernels.gauss_best import gauss_best_probability
@@ -169,8 +170,6 @@ def worth_nuts_groups(
     """
     import xarray as xr
 
-    from bayesfair.inference.nuts import diagnose, refusal
-
     per_chain = draws // N_CHAINS
     every = -(-_LEAST // per_chain)
     groups: dict[str, Any] = {}
@@ -223,8 +222,6 @@ def nuts_groups(
     OptionError
         If the model has no `log_worth` with dims ("item",) over the items.
     """
-    from bayesfair.inference.nuts import CompiledModel, refusal
-
     model = build(comparisons, **options)
     dims = tuple(getattr(model, "named_vars_to_dims", {}).get("log_worth") or ())
     if dims != ("item",) or tuple(map(text_of, model.coords["item"])) != comparisons.items:

@@ -32,6 +32,7 @@ from bayesfair.inference.comparison_trees import (
 )
 from bayesfair.inference.existence import require_maximum
 from bayesfair.inference.laplace import Mode, find_mode
+from bayesfair.inference.nuts import unconverged
 from bayesfair.inference.robust import Robust, robust_of
 from bayesfair.inference.tree import N_CHAINS, make_tree, seed_label
 from bayesfair.labels import one_label
@@ -250,8 +251,6 @@ def _accepted(
             notices.append(Notice(text, kind="sampled_by_nuts", value=certificate.khat))
     reason = str(attrs.pop("refusal", ""))
     if reason:
-        from bayesfair.inference.nuts import unconverged
-
         notices.append(unconverged(reason))
     attrs["n_comparisons"] = comparisons.n_comparisons
     if attrs["method"] == "nuts":

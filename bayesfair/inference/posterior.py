@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair import rewards
 from bayesfair.inference.tree import flat_reads
 from bayesfair.rewards import base
 
@@ -23,8 +24,6 @@ def rewards_of(
     level: NDArray[np.float64] | None = None,
 ) -> base.Rewards:
     """Return the reward family at the given parameters, each ``(..., k)`` (``(..., k, L)``)."""
-    from bayesfair import rewards
-
     if family == "bernoulli":
         return rewards.Bernoulli(np.clip(reads["theta"], 0.0, 1.0), arms=arms)
     if family == "finite":

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from bayesfair import rewards
 from bayesfair.inference.refit import Draws
 from bayesfair.notices import Notice
 from bayesfair.rewards.base import Rewards
@@ -115,8 +116,6 @@ class PredictiveLaw:
 
     def rewards(self) -> Rewards:
         """Return the laws, batch ``(T,)``."""
-        from bayesfair import rewards
-
         if self.family == "bernoulli":
             return rewards.Bernoulli(np.clip(self.table[..., 0], 0.0, 1.0), arms=self.arms)
         mass = np.maximum(self.table, 0.0)

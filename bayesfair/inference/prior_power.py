@@ -13,6 +13,7 @@ from bayesfair.history import History
 from bayesfair.inference.carry import psis_weights
 from bayesfair.inference.contract import ARM_MODELS, CLOSED_FORM, contract_of
 from bayesfair.inference.criticism import cells_of_fit, log_likelihood_of_cells
+from bayesfair.inference.posterior import rewards_from_posterior
 from bayesfair.json_text import from_json
 
 if TYPE_CHECKING:
@@ -197,8 +198,6 @@ def prior_power_weights(
 
 
 def _default_quantities(tree: xr.DataTree) -> dict[str, FloatArray]:
-    from bayesfair.inference.posterior import rewards_from_posterior
-
     if "bin" in tree["posterior"].to_dataset().sizes:
         return {}
     return {"best_arm_probability": rewards_from_posterior(tree).best_arm_probability()}

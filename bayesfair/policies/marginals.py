@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from bayesfair.kernels.best_arm import bernoulli_best_arm
 from bayesfair.kernels.best_mean import beta_best_mean, gamma_best_mean
+from bayesfair.kernels.dirichlet_mean import dirichlet_best_mean
 from bayesfair.kernels.quadrature import require_sum_of_one
 from bayesfair.policies.base import State
-from bayesfair.rewards import Finite, Rewards
+from bayesfair.rewards import Bernoulli, Finite, NegativeBinomial, Rewards, StudentT
 
 __all__ = [
     "best_arm_probability",
@@ -43,8 +44,6 @@ def subjective_marginals(state: State) -> Rewards:
     array([0.75, 0.5 ])
     """
     if state.family == "bernoulli":
-        from bayesfair.rewards import Bernoulli
-
         s, f = state.beta
         return Bernoulli(s / (s + f), f / (s + f))
     if state.family == "finite":
@@ -52,11 +51,8 @@ def subjective_marginals(state: State) -> Rewards:
         weight = state.prior + state.levels
         return Finite(state.support, weight / weight.sum(axis=1, keepdims=True))
     if state.family == "poisson":
-        from bayesfair.rewards import NegativeBinomial
-
         shape, rate = state.prior[:, 0] + state.total, state.prior[:, 1] + state.pulls
         return NegativeBinomial(shape, rate / (rate + 1))
-    from bayesfair.rewards import StudentT
 
     mean, kappa, shape, scale = _normal_posterior(state)
     return StudentT(2 * shape, mean, np.sqrt(scale * (kappa + 1) / (shape * kappa)))
@@ -81,15 +77,11 @@ def best_mean_probability(state: State) -> NDArray[np.float64]:
     if state.family == "bernoulli":
         pi = beta_best_mean(*state.beta)
     elif state.family == "normal":
-        from bayesfair.rewards import StudentT
-
         mean, kappa, shape, scale = _normal_posterior(state)
         pi = StudentT(2 * shape, mean, np.sqrt(scale / (shape * kappa))).best_arm_probability()
     elif state.family == "poisson":
         pi = gamma_best_mean(state.prior[:, 0] + state.total, state.prior[:, 1] + state.pulls)
     else:
-        from bayesfair.kernels.dirichlet_mean import dirichlet_best_mean
-
         assert state.levels is not None and state.support is not None
         pi = dirichlet_best_mean(state.prior + state.levels, state.support)
     require_sum_of_one(pi, f"which mean is the largest ({state.family} rewards)")

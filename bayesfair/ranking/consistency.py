@@ -12,6 +12,7 @@ from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
 from bayesfair.inference.fitted_data import fitted_data
 from bayesfair.ranking.draws import fitted
+from bayesfair.ranking.probability import win_probability
 from bayesfair.ranking.replicate import observed_wins, replicated_wins
 
 if TYPE_CHECKING:
@@ -121,8 +122,6 @@ def pl_consistency(
 
 
 def _fitted_probability(tree: xr.DataTree, comparisons: Comparisons) -> FloatArray:
-    from bayesfair.ranking.probability import win_probability
-
     pairs = win_probability(tree).sel(
         item=list(comparisons.items), item_other=list(comparisons.items)
     )
