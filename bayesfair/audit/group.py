@@ -36,7 +36,8 @@ class AuditGroup:
     origin: Origin | None = None
 
     def __getitem__(self, label: str) -> Audit:
-        return self.audits[one_label(label, "group", "label")]
+        known = label in self.audits
+        return self.audits[label if known else one_label(label, "group", "label")]
 
     def __len__(self) -> int:
         return len(self.audits)

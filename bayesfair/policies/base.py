@@ -137,7 +137,8 @@ class Policy(ABC):
         >>> rule.selection_probability(state)
         array([0.625, 0.375])
         """
-        labels = [str(i) for i in range(arms)] if isinstance(arms, int) else labels_of(arms)
+        counted = isinstance(arms, (int, np.integer))
+        labels = [str(i) for i in range(arms)] if counted else labels_of(arms)
         if not labels:
             raise OptionError(f"arms={arms!r} must be at least one.")
         check_choice(family, "family", FAMILIES)

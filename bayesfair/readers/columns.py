@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from bayesfair.checks import listed
 from bayesfair.errors import ArmError, DataError, OptionError
-from bayesfair.labels import clean_label
+from bayesfair.labels import clean_label, text_of
 from bayesfair.notices import Notice
 from bayesfair.readers.headers import missing_column
 
@@ -127,7 +127,7 @@ def resolve_layout(
     """
 
     def find(column: str, option: str) -> str:
-        name = str(column).strip()
+        name = (text_of(column) or "").strip()
         if name not in header:
             raise missing_column(name, option, source, header)
         return name
@@ -157,7 +157,9 @@ def resolve_layout(
     chosen = find(arm, "arm")
     full = pattern_of(probabilities, "probabilities", PROBABILITIES)
     taken = {
-        str(c).strip() for c in (arm, reward, propensity, order, by, known_at, known_until) if c
+        (text_of(c) or "").strip()
+        for c in (arm, reward, propensity, order, by, known_at, known_until)
+        if c
     }
     full = {label: column for label, column in full.items() if column not in taken}
     marks: dict[str, str] = {}

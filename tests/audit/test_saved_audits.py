@@ -313,13 +313,13 @@ def test_logs_together_come_back_and_are_few_objects(tmp_path):
     half = [[0.5, 0.5]] * 2
     logs = {
         "north/west": bf.History([0, 1], [1, 0], selection_probability=half),
-        "": bf.History(["x", "y"], [0, 1], selection_probability=half),
+        "x and y": bf.History(["x", "y"], [0, 1], selection_probability=half),
         "chosen": bf.History([0, 1, 2], [1, 0, 1], propensity=[0.5, 0.2, 0.1]),
     }
     three = bf.audit(logs, seed=1, draws=9)
     more = {
-        "few": bf.audit(logs[""], seed=1, draws=3),
-        "not drawn": bf.audit(logs[""], objective=False),
+        "few": bf.audit(logs["x and y"], seed=1, draws=3),
+        "not drawn": bf.audit(logs["x and y"], objective=False),
     }
     objects = {}
     for n in (3, 100, 1000):
