@@ -137,8 +137,9 @@ class Policy(ABC):
         >>> rule.selection_probability(state)
         array([0.625, 0.375])
         """
-        counted = isinstance(arms, (int, np.integer))
-        labels = [str(i) for i in range(arms)] if counted else labels_of(arms)
+        if isinstance(arms, (int, np.integer)):
+            arms = [str(i) for i in range(arms)]
+        labels = labels_of(arms)
         if not labels:
             raise OptionError(f"arms={arms!r} must be at least one.")
         check_choice(family, "family", FAMILIES)
