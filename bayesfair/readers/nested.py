@@ -61,7 +61,8 @@ def meaning(text: str) -> Any:
 
 def _of_other_programs(text: str) -> Any:
     """Return what NumPy or Python means by text in brackets."""
-    parts = text[1:-1].replace(",", " ").split()
+    inside = text[1:-1]  # separated by commas, or by blanks alone
+    parts = [p.strip() for p in inside.split(",")] if "," in inside else inside.split()
     if text[0] != "{" and parts:
         found = [numerals.number(part) for part in parts]
         if None not in found:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import mutants
 import numpy as np
 import originals
+import strict_comparisons as comparing
 import strict_reading as strict
 
 import bayesfair as bf
@@ -136,6 +137,23 @@ def _log(name: str, rule: str, file: str, original: bytes, delimiter: str | None
     )
 
 
+def _text_log(
+    name: str, file: str, original: bytes, strictly: Callable[[list[Any]], Any], **options: Any
+) -> Case:
+    """Return the case of a log of text that needs other columns than the usual ones."""
+    needed = ("arm", "reward", "probs" if "probabilities" in options else "t")
+    options = {"propensity": False, "known_at": False, "probabilities": False, **options}
+    return Case(
+        name,
+        "table",
+        file,
+        original,
+        lambda path: _rounds([bf.read_history(path, **options)]),
+        lambda data: strictly(strict.table(data, needed)),
+        use=lambda path: bf.audit(bf.read_history(path, **options), draws=100, seed=1),
+    )
+
+
 def _comparisons(
     name: str,
     kind: str,
@@ -167,7 +185,7 @@ _BALLOTS: dict[str, Any] = {"partial": "subset", "last_tie": "tie", "labels": "i
 
 def _arena(data: bytes, weight: str | None = None) -> Any:
     names = _SIDES if weight is None else (*_SIDES, weight)
-    return strict.duels(strict.arena(data, names), _SIDES, weight)
+    return comparing.duels(comparing.arena(data, names), _SIDES, weight)
 
 
 CASES = (
@@ -176,18 +194,29 @@ CASES = (
     _log("chosen", "chosen", "log.tsv", originals.CHOSEN),
     _log("none", "none", "log.csv", originals.NONE),
     _log("parquet", "full", "log.parquet", originals.PARQUET),
+    replace(
+        _text_log(
+            "records", "log.tsv", originals.RECORDS,
+            lambda rows: strict.records(rows, originals.RECORD_ARMS),
+            probabilities="probs.{arm}", arms=originals.RECORD_ARMS, order=False,
+        ),
+        mutate=mutants.mutated_records,
+    ),
+    _text_log("counted", "log.csv", originals.COUNTED, strict.ordered, order="t"),
+    _text_log("timed", "log.csv", originals.TIMED, strict.ordered, order="t"),
+    _text_log("zoned", "log.csv", originals.ZONED, strict.ordered, order="t"),
     _comparisons(
         "duels", "table", "duels.csv", originals.DUELS,
-        lambda data: strict.duels(strict.table(data, _SIDES), _SIDES), **_ARENA,
+        lambda data: comparing.duels(strict.table(data, _SIDES), _SIDES), **_ARENA,
     ),
     _comparisons(
         "wins", "table", "wins.csv", originals.WINS,
-        lambda data: strict.wins(strict.table(data, ("left", "right", "wins", "losses"))),
+        lambda data: comparing.wins(strict.table(data, ("left", "right", "wins", "losses"))),
         left="left", right="right", wins=("wins", "losses"),
     ),
     _comparisons(
         "long", "table", "long.csv", originals.LONG,
-        lambda data: strict.long_rankings(strict.table(data, ("ranking", "item", "rank"))),
+        lambda data: comparing.long_rankings(strict.table(data, ("ranking", "item", "rank"))),
         ranking="ranking", item="item", rank="rank", partial="subset", last_tie="tie",
     ),
     _comparisons("jsonl", "json", "arena.jsonl", originals.JSONL, _arena, **_ARENA),
@@ -198,7 +227,7 @@ CASES = (
     _comparisons("json", "json", "arena.json", originals.JSON, _arena, **_ARENA),
     _comparisons("columns", "json", "arena.json", originals.COLUMNS, _arena, **_ARENA),
     *(
-        _comparisons(name, "ballots", f"votes.{suffix}", data, strict.ballots, **_BALLOTS)
+        _comparisons(name, "ballots", f"votes.{suffix}", data, comparing.ballots, **_BALLOTS)
         for name, suffix, data in originals.BALLOTS
     ),
 )  # fmt: skip

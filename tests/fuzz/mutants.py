@@ -10,7 +10,7 @@ import unicodedata
 
 import pyarrow as pa
 
-__all__ = ["mutated"]
+__all__ = ["mutated", "mutated_records"]
 
 BYTES = [
     b'"', b'""', b"\0", b"\r", b"\n", b"\r\n", b",", b";", b"\t", b"|", b"\xef\xbb\xbf", b"\xff",
@@ -26,6 +26,9 @@ FIELDS = [
     "Cafe\u0301", "Caf\u00e9", "\u202ea", "a" * 3000, '"', '"a"', '"a', 'a"', '"a"b', ' "a"', "a,b",
     '"a,b"', '"a\nb"', "a\nb", "=1+1", "{1,2}", "{1", "1,{2", "1:2", "#", "[]", "{}", '{"a":1}',
     "true ", "\u00a01", "1\u00a0", "1\u2009", "2024-01-01", "1970-01-01T00:00:00Z", "1/2",
+    "2024-02-30", "2024-01-02 10:00", "2024-01-02T10:00:00+02:00", "2024-01-02 10:00:00 UTC",
+    "2024-01-02T10:00:00.123456789", "9007199254740993", "9007199254740992", "0001-01-01", "12:00",
+    "2024-01-02T24:00:00", "2024-01-02T10:00:60", "1704153600", "9999-12-31", "20240102", "9e15",
 ]  # fmt: skip
 TOKENS = [
     "NaN", "Infinity", "-Infinity", "1e400", "1e-400", '"\\ud800"', '"\\udc00x"', '"\\u0000"',
@@ -55,6 +58,11 @@ def mutated(rng: random.Random, data: bytes, kind: str) -> bytes:
         if rng.random() < 0.6:
             data = _bytes(rng, data)
     return data
+
+
+def mutated_records(rng: random.Random, data: bytes, kind: str) -> bytes:
+    """Return a mutant of a table that holds JSON: of its fields, or within one of them."""
+    return mutated(rng, data, rng.choice((kind, "json")))
 
 
 # -- bytes -----------------------------------------------------------------------------------------

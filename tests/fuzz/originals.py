@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import strict_reading as strict
 
 _RNG = random.Random(20170707)
+RECORD_ARMS = ("x", "Caf\u00e9", "10")
 _ARMS = ("north", "Caf\u00e9", "west, old")
 _LAWS = ((0.5, 0.25, 0.25), (0.2, 0.3, 0.5), (0.125, 0.375, 0.5), (0.61, 0.13, 0.26))
 
@@ -45,6 +46,21 @@ def _none() -> bytes:
     lines = ["reward;arm"]
     lines += [f"{_RNG.choice(('yes', 'no', 'True'))};{_RNG.choice('ab')}" for _ in range(16)]
     return ("\r\n".join(lines) + "\r\n").encode()
+
+
+def _records() -> bytes:
+    lines = ["arm\treward\tprobs"]
+    for t in range(14):
+        law = dict(zip(RECORD_ARMS, _LAWS[t % 4], strict=True))
+        arm = _RNG.choices(RECORD_ARMS, _LAWS[t % 4])[0]
+        values: Any = law if t % 3 else list(law.values())
+        lines.append(f"{arm}\t{_RNG.randrange(2)}\t{json.dumps(values, ensure_ascii=False)}")
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _ordered(places: list[str]) -> bytes:
+    lines = ["t,reward,arm", *(f"{t},{_RNG.randrange(2)},{_RNG.choice('ab')}" for t in places)]
+    return ("\n".join(lines) + "\n").encode()
 
 
 def _duels() -> list[dict[str, Any]]:
@@ -82,6 +98,10 @@ def _long() -> bytes:
 
 
 FULL, CHOSEN, NONE = _full(), _chosen(), _none()
+RECORDS = _records()
+COUNTED = _ordered([str(t) for t in (3, 1, 2, 10, 9, 2.5, -1, 7, 7, 1e3, 4)])
+TIMED = _ordered([f"2024-01-{d:02}T{h:02}:30:00" for d in (3, 1, 2) for h in (8, 6, 23, 0)])
+ZONED = _ordered([f"2024-03-31 0{h}:30:00.25+0{z}:00" for h in (3, 1, 2) for z in (1, 2, 0)])
 _BATTLES = _duels()
 DUELS = _table(_BATTLES, ("model_a", "model_b", "winner", "votes"))
 WINS, LONG = _wins(), _long()

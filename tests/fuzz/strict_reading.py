@@ -8,6 +8,7 @@ reason why it need not.
 
 from __future__ import annotations
 
+import ast
 import bz2
 import csv
 import io
@@ -17,11 +18,15 @@ import math
 import re
 import unicodedata
 import zlib
-from collections import Counter
+from datetime import datetime
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
-__all__ = ["Refused", "arena", "ballots", "history", "long_rankings", "same", "table", "wins"]
+__all__ = [
+    "Refused", "Row", "content", "history", "label", "need", "number", "ordered", "parsed_json",
+    "records", "same", "table", "text_of",
+]  # fmt: skip
 
 Row = dict[str, Any]
 
@@ -30,7 +35,7 @@ class Refused(Exception):
     """The file is not exactly what was promised to be readable."""
 
 
-def _need(holds: bool, why: str) -> None:
+def need(holds: bool, why: str) -> None:
     if not holds:
         raise Refused(why)
 
@@ -47,7 +52,7 @@ def _members(data: bytes, make: Any, faults: tuple[type[Exception], ...]) -> byt
             out += one.decompress(data)
         except faults as error:
             raise Refused(f"damaged: {error}") from None
-        _need(one.eof, "truncated")
+        need(one.eof, "truncated")
         data = one.unused_data
         if make is _gzip or make is lzma.LZMADecompressor:
             data = data.lstrip(b"\0")  # padding, which both formats allow
@@ -101,11 +106,11 @@ def number(text: Any) -> float:
     text = text.strip()
     if re.fullmatch(r"[+-]?inf(inity)?", text, re.IGNORECASE):
         return float(text)
-    _need(_NUMBER.fullmatch(text) is not None, f"{text[:40]!r} is no number")
+    need(_NUMBER.fullmatch(text) is not None, f"{text[:40]!r} is no number")
     value = float(text)
     digits = re.split("[eE]", text)[0]
-    _need(math.isfinite(value), f"{text[:40]!r} is too large")
-    _need(value != 0 or not digits.strip("+-0."), f"{text[:40]!r} is too close to 0")
+    need(math.isfinite(value), f"{text[:40]!r} is too large")
+    need(value != 0 or not digits.strip("+-0."), f"{text[:40]!r} is too close to 0")
     return value
 
 
@@ -136,14 +141,17 @@ def _split(text: str, delimiter: str) -> list[list[str]]:
 
 def _by_name(rows: list[list[str]]) -> list[Row]:
     header = [name.strip() or f"(column {i})" for i, name in enumerate(rows[0], start=1)]
-    _need(len(set(header)) == len(header), "a column twice")
-    _need(len(rows) > 1, "no rows")
-    _need(all(len(row) == len(header) for row in rows), "rows of other lengths")
+    need(len(set(header)) == len(header), "a column twice")
+    need(len(rows) > 1, "no rows")
+    need(all(len(row) == len(header) for row in rows), "rows of other lengths")
     return [dict(zip(header, row, strict=True)) for row in rows[1:]]
 
 
 # -- logs ------------------------------------------------------------------------------------------
 
+_ISO = re.compile(
+    r"\d{4}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d+)?)?)?\s*(Z|UTC|GMT|[+-]\d\d(:?\d\d)?)?)?", re.ASCII
+)
 _WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 
 
@@ -156,25 +164,91 @@ def history(rows: list[Row], rule: str) -> list[tuple[str, float, Any]]:
     columns = {label(c[2:]): c for c in rows[0] if c.startswith("p_") and label(c[2:])}
     if rule == "full":
         names = [label(c[2:]) for c in rows[0] if c.startswith("p_") and label(c[2:])]
-        _need(len(set(names)) == len(names) and names != [], "two columns of one arm, or none")
-        _need(all(label(r["arm"]) in columns for r in rows), "an arm without its column")
+        need(len(set(names)) == len(names) and names != [], "two columns of one arm, or none")
+        need(all(label(r["arm"]) in columns for r in rows), "an arm without its column")
         laws = _laws([[number(r[c]) for c in columns.values()] for r in rows])
     for i, row in enumerate(rows):
         arm, paid = label(row["arm"]), row["reward"]
-        _need(arm != "", "no arm")
+        need(arm != "", "no arm")
         word = "" if paid is None else paid.strip().casefold()
         reward = _WORDS[word] if word in _WORDS else number(paid)
-        _need(math.isfinite(reward), "no reward")
+        need(math.isfinite(reward), "no reward")
         known: Any = None
         if rule == "chosen":
             known = number(row["propensity"])
-            _need(0 < known <= 1 + 1e-6, "no probability")
+            need(0 < known <= 1 + 1e-6, "no probability")
             known = min(known, 1.0)
         if rule == "full":
             known = {a: p for a, p in zip(columns, laws[i], strict=True) if not math.isnan(p)}
-            _need(known.get(arm, 0.0) > 0, "the chosen arm cannot have been chosen")
+            need(known.get(arm, 0.0) > 0, "the chosen arm cannot have been chosen")
         found.append((arm, reward, known))
     return found
+
+
+def records(rows: list[Row], arms: tuple[str, ...]) -> list[tuple[str, float, Any]]:
+    """Return the same of a log whose column `probs` holds JSON: objects or lists of numbers."""
+    filled = []
+    for row in rows:
+        text = row["probs"].strip()
+        law = _record(text) if text else {}
+        need(isinstance(law, (dict, list)), "no record")
+        if isinstance(law, list):
+            need(len(law) == len(arms), "a list of another length")
+            law = dict(zip(arms, law, strict=True))
+        named = {label(str(a)): p for a, p in law.items()}
+        need(len(named) == len(law) and set(named) <= set(arms), "other arms")
+        for p in named.values():
+            need(
+                p is None or (isinstance(p, (int, float)) and not isinstance(p, bool)), "no number"
+            )
+        need(label(row["arm"]) in arms, "another arm")
+        written = {a: "" if p is None else _shown(p) for a, p in named.items()}
+        filled.append({**row, **{f"p_{a}": written.get(a, "") for a in arms}})
+    return history(filled, "full")
+
+
+def _record(text: str) -> Any:
+    """Return a record in JSON, as Python writes it, or as NumPy writes lists."""
+    try:
+        return parsed_json(text, nan=True)
+    except Refused as refusal:
+        need("no JSON" in str(refusal), str(refusal))
+    if re.fullmatch(r"[\[(][^,{}]*[\])]", text):
+        values = [number(part) for part in text[1:-1].split()]
+        need(len(values) > 1, "no list")
+        return values
+    odd = r"\d_\d|0[xXoObB]|\d[jJ]|['\"]\s*['\"]|\d[eE]"  # exponents may be lost: not judged here
+    need(re.search(odd, text) is None, "numbers that only Python reads")
+    try:
+        tree = ast.parse(text, mode="eval").body
+        found = ast.literal_eval(tree)
+    except (ValueError, SyntaxError, RecursionError, MemoryError) as error:
+        raise Refused(f"no record: {error}") from None
+    need(not isinstance(tree, ast.Dict) or len(found) == len(tree.keys), "a key twice")
+    return list(found) if isinstance(found, tuple) else found
+
+
+def _shown(value: float) -> str:
+    try:
+        return repr(float(value))
+    except OverflowError:
+        raise Refused("too large") from None
+
+
+def ordered(rows: list[Row]) -> list[tuple[str, float, Any]]:
+    """Return the rounds sorted stably by column `t`: all numbers, or all times of one kind."""
+    written = [row["t"].strip() for row in rows]
+    try:
+        places: list[Any] = [Fraction(t) if _NUMBER.fullmatch(t) else _time(t) for t in written]
+        order = sorted(range(len(rows)), key=places.__getitem__)
+    except (ValueError, TypeError) as error:  # two kinds cannot be compared
+        raise Refused(f"no order: {error}") from None
+    return history([rows[i] for i in order], "none")
+
+
+def _time(text: str) -> datetime:
+    need(_ISO.fullmatch(text) is not None, f"{text[:40]!r} is no time")
+    return datetime.fromisoformat(re.sub(r"\s*(UTC|GMT)$", "Z", text))
 
 
 def _laws(matrix: list[list[float]]) -> list[list[float]]:
@@ -185,72 +259,13 @@ def _laws(matrix: list[list[float]]) -> list[list[float]]:
     found = []
     for row in matrix:
         known = [p for p in row if not math.isnan(p)]
-        _need(known != [] and all(0 <= p <= 1 + 1e-6 for p in known), "no probabilities")
+        need(known != [] and all(0 <= p <= 1 + 1e-6 for p in known), "no probabilities")
         slack = len(known) / 2 * 10.0 ** -min(decimals, digits)
         slack = min(slack, 0.02) if min(decimals, digits) <= 1 else slack
         total = math.fsum(known)
-        _need(abs(total - 1) <= max(slack, 1e-6) * (1 + 1e-9), f"a sum of {total}")
+        need(abs(total - 1) <= max(slack, 1e-6) * (1 + 1e-9), f"a sum of {total}")
         found.append([p / total for p in row])
     return found
-
-
-# -- comparisons -----------------------------------------------------------------------------------
-
-_OUTCOMES = {
-    "left": "left", "model_a": "left", "right": "right", "model_b": "right", "tie": "tie",
-    "tie (bothbad)": "tie", "both_bad": "tie",
-}  # fmt: skip
-
-
-def duels(rows: list[Row], names: tuple[str, str, str], weight: str | None = None) -> Counter[Any]:
-    """Return the weight of every (left, right, outcome); an item against itself says nothing."""
-    found: Counter[Any] = Counter()
-    for row in rows:
-        left, right, word = (label(row.get(name)) for name in names)
-        _need(bool(left and right and word), "something is missing")
-        _need(word in _OUTCOMES, f"{word!r} is no outcome")
-        count = 1.0 if weight is None else number(row.get(weight))
-        _need(math.isfinite(count) and count >= 0, "no weight")
-        if left != right and count:
-            found[left, right, _OUTCOMES[word]] += count
-    _need(sum(found.values()) <= 2.0**53, "more than can be counted")
-    return found
-
-
-def wins(rows: list[Row]) -> Counter[Any]:
-    """Return the same of a table of wins and losses."""
-    found: Counter[Any] = Counter()
-    for row in rows:
-        left, right = label(row["left"]), label(row["right"])
-        _need(bool(left and right), "something is missing")
-        for column, outcome in (("wins", "left"), ("losses", "right")):
-            count = number(row[column])
-            _need(math.isfinite(count) and count >= 0, "no count")
-            if left != right and count:
-                found[left, right, outcome] += count
-    _need(sum(found.values()) <= 2.0**53, "more than can be counted")
-    return found
-
-
-def long_rankings(rows: list[Row]) -> Counter[Any]:
-    """Return the number of every ordering: places of tied items, best first."""
-    ballots: dict[str, dict[str, float]] = {}
-    for row in rows:
-        who, item, rank = label_as_written(row["ranking"]), label(row["item"]), number(row["rank"])
-        _need(who != "" and item != "" and math.isfinite(rank), "something is missing")
-        _need(item not in ballots.setdefault(who, {}), "an item twice")
-        ballots[who][item] = rank
-    return Counter(_places(ranks) for ranks in ballots.values() if len(ranks) > 1)
-
-
-def label_as_written(text: Any) -> str:
-    """Return the number of a ranking: a key, not an item, and compared as it stands."""
-    return "" if text is None else text
-
-
-def _places(ranks: dict[str, float]) -> tuple[frozenset[str], ...]:
-    steps = sorted(set(ranks.values()))
-    return tuple(frozenset(i for i, r in ranks.items() if r == step) for step in steps)
 
 
 # -- JSON ------------------------------------------------------------------------------------------
@@ -258,12 +273,14 @@ def _places(ranks: dict[str, float]) -> tuple[frozenset[str], ...]:
 _DEEPEST = 100
 
 
-def _json(text: str) -> Any:
+def parsed_json(text: str, *, nan: bool = False) -> Any:
     def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
-        _need(len({k for k, _ in found}) == len(found), "a key twice")
+        need(len({k for k, _ in found}) == len(found), "a key twice")
         return dict(found)
 
     def constant(word: str) -> Any:
+        if nan and word == "NaN":
+            return math.nan
         raise Refused(f"{word} is no JSON")
 
     try:
@@ -271,7 +288,7 @@ def _json(text: str) -> Any:
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise Refused(f"no JSON: {error}") from None
-    _need(_depth(value) <= _DEEPEST, "too deep")
+    need(_depth(value) <= _DEEPEST, "too deep")
     return value
 
 
@@ -279,116 +296,6 @@ def _depth(value: Any) -> int:
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     found = 1 + max(map(_depth, inner), default=0)
     return found if isinstance(value, (dict, list)) else 0
-
-
-def _scalar(value: Any) -> Any:
-    """Return a value of JSON as text, as a table would hold it."""
-    _need(not isinstance(value, (dict, list)), "no simple value")
-    return value if value is None or isinstance(value, str) else json.dumps(value)
-
-
-def arena(data: bytes, names: tuple[str, ...]) -> list[Row]:
-    """Return the records of JSON lines, of an array of objects, or of columns of values by row."""
-    text = text_of(content(data))
-    lines = [line for line in text.split("\n") if line.strip(" \t\r")]
-    _need(lines != [], "empty")
-    try:
-        first = _json(lines[0])
-    except Refused:
-        first = None
-    records: Any
-    if isinstance(first, dict) and not all(isinstance(v, dict) for v in first.values()):
-        records = [_json(line) for line in lines]
-    else:
-        records = _json(text)
-    if isinstance(records, dict):
-        columns = list(records.values())
-        _need(columns != [] and all(isinstance(c, dict) for c in columns), "no records")
-        _need(all(set(c) == set(columns[0]) for c in columns), "columns of other rows")
-        records = [{name: c[row] for name, c in records.items()} for row in columns[0]]
-    _need(isinstance(records, list) and records != [], "no records")
-    _need(all(isinstance(record, dict) for record in records), "no objects")
-    _need(set(names) <= set(records[0]), "no such keys")
-    return [{name: _scalar(record.get(name)) for name in names} for record in records]
-
-
-# -- ballots ---------------------------------------------------------------------------------------
-
-
-def ballots(data: bytes) -> Counter[Any]:
-    """Return the weight of every ordering of a PrefLib file, alternatives by their ids."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = data.decode("latin-1")
-    lines = [line.strip() for line in re.split("\r\n|\r|\n", text)]
-    lines = [line for line in lines if line]
-    _need(lines != [], "empty")
-    known: list[str] = []
-    votes = []
-    if lines[0].startswith("#") or re.match(r"[0-9.]+\s*:", lines[0]):
-        for line in lines:
-            if line.startswith("#"):
-                named = re.match(r"#\s*ALTERNATIVE NAME\s+(\d+)\s*:", line, re.IGNORECASE)
-                known += [named.group(1)] if named else []
-                continue
-            count, colon, order = line.partition(":")
-            _need(colon != "", "no colon")
-            votes.append((count, order))
-        ids = {i.strip() for _, order in votes for i in re.split("[,{}]", order)} - {""}
-        _need(not known or ids <= set(known), "an alternative without a name")
-    else:
-        _need(re.fullmatch("[0-9]{1,15}", lines[0]) is not None, "no number of alternatives")
-        k = int(lines[0])
-        _need(k >= 1 and len(lines) > k + 1, "truncated")
-        _need(all("," in line for line in lines[1 : k + 1]), "no name")
-        known = [line.partition(",")[0].strip() for line in lines[1 : k + 1]]
-        votes = [line.partition(",")[::2] for line in lines[k + 2 :]]
-        ids = {i.strip() for _, order in votes for i in re.split("[,{}]", order)} - {""}
-        _need(ids <= set(known), "an alternative without a name")
-    _need(len(set(known)) == len(known), "a name twice")
-    found: Counter[Any] = Counter()
-    total = 0.0
-    for written, order in votes:
-        count = number(written.strip() or "x")
-        _need(math.isfinite(count) and count >= 0, "no count")
-        total += count
-        places = _order(order)
-        if count and sum(map(len, places)) > 1:
-            found[places] += count
-    _need(votes != [] and total <= 2.0**53, "no ballots, or more than can be counted")
-    return found
-
-
-def _order(text: str) -> tuple[frozenset[str], ...]:
-    places: list[list[str]] = []
-    depth, word = 0, ""
-    group: list[str] = []
-    closed = False  # a brace was closed: a comma must follow
-    for c in text + ",":
-        if c == "{":
-            _need(depth == 0 and not word.strip() and not closed, "braces")
-            depth = 1
-        elif c == "}":
-            _need(depth == 1, "braces")
-            group.append(word.strip())
-            word, depth, closed = "", 0, True
-        elif c == ",":
-            if closed:
-                _need(not word.strip(), "text behind a brace")
-                places.append(group)
-                group, closed = [], False
-            elif depth:
-                group.append(word.strip())
-            else:
-                places.append([word.strip()])
-            word = ""
-        else:
-            word += c
-    _need(depth == 0, "braces")
-    flat = [i for place in places for i in place]
-    _need(all(flat) and len(set(flat)) == len(flat), "an empty place, or an alternative twice")
-    return tuple(map(frozenset, places))
 
 
 # -- is it the same? -------------------------------------------------------------------------------
