@@ -25,7 +25,8 @@ def main() -> int:
     parser.add_argument("--case", help="One case only.")
     options = parser.parse_args()
     faulthandler.enable()
-    cases = tuple(c for c in fuzzing.CASES if options.case in (None, c.name))
+    every = (*fuzzing.CASES, fuzzing.saved_case())
+    cases = tuple(c for c in every if options.case in (None, c.name))
     counts: Counter[tuple[str, str]] = Counter()
     faults, seed, end = 0, options.seed, time.monotonic() + 60 * options.minutes
     with tempfile.TemporaryDirectory() as folder:

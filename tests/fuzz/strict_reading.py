@@ -2,8 +2,19 @@
 
 Nothing here comes from the package. Text is split by Python's `csv`, JSON by Python's `json`,
 ballots by the few lines below, following what the documentation promises and nothing else. What is
-not exactly as promised is `Refused`; the package must refuse it as well, unless `LENIENT` names the
-reason why it need not.
+not exactly as promised is `Refused`, and the package must refuse it as well. It may refuse more.
+
+Leniencies that are promised, each with its reason; there are no others:
+
+* blanks around labels, numbers and names of columns, and the encoding of letters (NFC), make no
+  difference: exports pad columns, and nobody sees the difference;
+* NA, NaN, null and the like are missing numbers (never labels): programs write them;
+* empty lines are no rows: exports end with them;
+* compression goes by the bytes, not by the name; streams may follow one another, and zeros may
+  stand behind gzip and xz streams, as both formats say;
+* records of probabilities may hold NaN, and be text of Python or NumPy: data frames write them so;
+* a ballot file that is no UTF-8 is Latin-1, as PrefLib's older files are;
+* columns of Parquet that nothing is read from may be damaged: they are not looked at.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import time
 import fuzzing
 import pytest
 
-SEEDS = range(120)
+SEEDS = range(100)
 """For each of the cases: more than 2,000 mutants in all."""
 
 
@@ -28,6 +28,15 @@ def test_mutants_are_refused_or_read_right(case, tmp_path):
     assert counts[case.name, "equal"] >= len(SEEDS) // 20
     assert counts[case.name, "refused"] >= len(SEEDS) // 5
     assert sum(counts.values()) == len(SEEDS)
+
+
+def test_mutants_of_saved_audits_are_refused(tmp_path):
+    """Only what is as it was saved is read; a forged seal protects from crashes no less."""
+    case = fuzzing.saved_case()
+    assert fuzzing.judged(case, case.original, tmp_path) == fuzzing.Verdict("equal")
+    counts, faults = fuzzing.fuzz(tmp_path, SEEDS, (case,))
+    assert faults == []
+    assert counts["saved", "refused"] >= len(SEEDS) // 2
 
 
 def test_the_same_seed_gives_the_same_mutant():
