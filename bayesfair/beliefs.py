@@ -13,12 +13,13 @@ from bayesfair.checks import check_choice, listed
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.kernels.best_mean import beta_best_mean, gamma_best_mean
-from bayesfair.kernels.conjugate import BeliefTable, iter_parameters
+from bayesfair.kernels.conjugate import BeliefTable, iter_parameters, run_parameters
 from bayesfair.kernels.continuous_arms import location_scale_best_arm
 from bayesfair.kernels.count_laws import count_best_arm
 from bayesfair.kernels.finite_arms import finite_best_arm
-from bayesfair.notices import Notice
-from bayesfair.priors import DEFAULT_PRIOR, describe_prior, prior_table
+from bayesfair.notices import Notice, unique
+from bayesfair.prior_conflict import prior_conflicts
+from bayesfair.priors import DEFAULT_PRIOR, LearnedPrior, describe_prior, prior_table
 from bayesfair.rewards import Rewards
 from bayesfair.sufficient import check_support, choose_family, earlier_counts, seen_levels
 
@@ -46,7 +47,8 @@ class Beliefs:
     family, prior : str
         Reward family; the prior in words.
     parameters : (T, k, p) array or None
-        Parameters of the conjugate beliefs.
+        Parameters of the conjugate beliefs; under a learned prior they stand in the unit 1, the
+        same for every arm, as long as no two known rewards differ.
     notices : tuple of str
         How the family was chosen, and what else a reader should know.
     details : object
@@ -152,7 +154,10 @@ def coded_rewards(history: History, family: str, support: NDArray[np.float64]) -
 def belief_start(
     arms: tuple[str, ...], family: str, prior: Any, first: History | None, support: Any = None
 ) -> tuple[BeliefTable, NDArray[np.float64]]:
-    """Return the beliefs before the first round, and the table of the prior."""
+    """Return the beliefs before the first round, and the table of the prior.
+
+    Of measurements without a `prior` both are in the unit that the first rewards will tell.
+    """
     if support is not None:
         if family not in ("auto", "finite"):
             raise OptionError(
@@ -170,7 +175,15 @@ def belief_start(
     elif first is not None:
         earlier_counts(first, family, whole=False)
     nothing = np.empty(0)
-    start = BeliefTable(table, nothing.astype(np.int64), nothing.astype(np.int32), nothing, levels)
+    start = BeliefTable(
+        table,
+        nothing.astype(np.int64),
+        nothing.astype(np.int32),
+        nothing,
+        levels,
+        from_data=family == "normal" and prior is None,
+        n_same=np.zeros(len(arms), np.int64),
+    )
     return start, table
 
 
@@ -271,7 +284,9 @@ def beliefs(
     family : str
         ``"auto"``, ``"bernoulli"``, ``"finite"``, ``"poisson"`` or ``"normal"``.
     prior : optional
-        Conjugate parameters for all arms, per arm, or by label; with `model`, its own option.
+        Conjugate parameters for all arms, per arm, or by label; with `model`, its own option. That
+        of measurements is learned from the first 20 known rewards by default
+        (`bayesfair.priors.LearnedPrior`), in each round from those known by then.
     support : (L,) array, optional
         Levels of a finite reward, numbers; default those seen (which looks ahead, and is a notice).
         With it, ``"auto"`` is ``"finite"``.
@@ -317,6 +332,7 @@ def beliefs(
         found = sequential_beliefs(history, model=model, seed=seed, **model_options)
         best = np.asarray(found.best_arm_probability)
         rewards, name, words, table = found.rewards, found.family, found.prior, None
+        notices += found.notices
         details: Any = found
     else:
         if family == "auto" and support is not None:
@@ -335,7 +351,16 @@ def beliefs(
         table = np.concatenate(chunks) if chunks else np.empty((0, *start.parameters.shape))
         rewards = marginal(family, table, start.support, history.arms)
         best = rewards.best_arm_probability(offered=history.offered)
-        name, words = family, describe_prior(prior_rows, family, history.arms)
+        end = run_parameters(
+            family, start, history.arm, coded_rewards(history, family, start.support),
+            history.known_at, everything=True,
+        )  # fmt: skip
+        learned = LearnedPrior(end.early_reward) if start.from_data else None
+        if learned is not None:
+            prior_rows = learned.table(history.n_arms)
+            notices.append(learned.notice((0, end.n_learning - 1)))
+        notices += prior_conflicts(prior_rows, end.parameters, family, history.arms, start.support)
+        name, words = family, describe_prior(prior_rows, family, history.arms, learned)
         details = None
     labelled = xr.DataArray(
         best,
@@ -343,7 +368,7 @@ def beliefs(
         coords={"round": np.arange(history.n_rounds), "arm": list(history.arms)},
         name="best_arm_probability",
     )
-    return Beliefs(rewards, labelled, name, words, table, tuple(notices), details)
+    return Beliefs(rewards, labelled, name, words, table, unique(notices), details)
 
 
 def _whole(history: History, family: str, start: BeliefTable) -> Iterator[NDArray[np.float64]]:

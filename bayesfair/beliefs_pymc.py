@@ -18,6 +18,7 @@ from bayesfair.inference.likelihood import cell_log_likelihood
 from bayesfair.inference.predictive import PredictiveLaw
 from bayesfair.inference.refit import Draws, Refitter, check_family
 from bayesfair.inference.tree import seed_label
+from bayesfair.notices import Notice
 from bayesfair.rewards.base import Rewards
 from bayesfair.sufficient import bin_of_rounds
 
@@ -134,8 +135,8 @@ def sequential_beliefs(
     Notes
     -----
     What a model takes from the whole log is fixed beforehand: time bins (future bins follow the
-    random walk) and the levels of a finite reward. A reward that no draw explains (a first value
-    far outside the prior) leads to a refit right after it.
+    random walk), the levels of a finite reward, and the default prior of measurements. A reward
+    that no draw explains (a first value far outside the prior) leads to a refit right after it.
 
     Examples
     --------
@@ -164,6 +165,17 @@ def sequential_beliefs(
     run = _Run(history, refitter, min_ess, int(max_fits))
     run.carry()
     notices = run.law.notices
+    if refitter.learned is not None:
+        notices = (
+            *notices,
+            Notice(
+                f"The prior of the model is {refitter.learned.words()}; before these are known, "
+                "that looks ahead. prior= gives another prior.",
+                kind="prior_learned",
+                column="prior",
+                n=refitter.learned.reward.size,
+            ),
+        )
     return SequentialBeliefs(
         rewards=run.law.rewards().for_arms(arms, "beliefs_model"),
         mean=run.mean[:, at], mean_mcse=run.mean_mcse[:, at],

@@ -8,10 +8,13 @@ r"""Arms with normal rewards of unknown mean and spread: normal-inverse-gamma pr
 with average_i the mean reward of arm i and spread_i its sum of squared deviations: together they
 carry the whole likelihood of the n_i rounds.
 
-Prior rationale. m = 0, kappa = 1, shape = 1, scale = 1, in reward units: sd has median 1.20 and
+Prior rationale. Without ``prior`` the first 20 known rewards, whatever their arm, tell location and
+unit: m is their median, scale the square of their robust standard deviation s (1.4826 times the
+median absolute deviation), kappa = 1, shape = 1. In units of s from m, sd has median 1.20 and
 central 95 % (0.52, 6.28); marginally mean_i is Student t with 2 degrees of freedom and scale 1,
-central 95 % (-4.30, 4.30). That suits rewards of order one; for others give ``prior`` in their
-units or rescale the rewards, else the prior's scale shrinks or inflates what few rounds say.
+central 95 % (-4.30, 4.30). So results shift and scale along with the rewards. These rewards count
+in prior and likelihood; the prior weighs as much as one reward of each arm. Where no two of the
+rewards differ the unit is 1.
 
 Geometry. Sampled are the variance (its logarithm) and offset_i, where
 mean_i = c_i + sd_i offset_i / w_i^(1/2) with constants w_i = kappa_i + n_i and
@@ -33,7 +36,7 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesfair.history import History
-from bayesfair.priors import prior_table
+from bayesfair.priors import history_prior
 from bayesfair.sufficient import moments
 
 READS = ("mean", "sd")
@@ -43,7 +46,7 @@ FAMILY = "normal"
 def build(history: History, *, prior: Any = None) -> pm.Model:
     """Return the unsampled model; ``prior``: (mean, kappa, shape, scale), common or per arm."""
     pulls, average, squares = moments(history)
-    table = prior_table(prior, FAMILY, history.arms)
+    table, _ = history_prior(prior, FAMILY, history)
     weight = table[:, 1] + pulls
     centre = (table[:, 1] * table[:, 0] + pulls * average) / weight
     with pm.Model(coords={"arm": history.arms}) as model:

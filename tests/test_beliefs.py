@@ -51,7 +51,8 @@ FAMILIES = ("bernoulli", "finite", "poisson", "normal")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_marginals_equal_posteriors_from_scratch(family, delayed):
     history = log(family, delayed=delayed)
-    found = module.beliefs(history, family=family)
+    prior = (0, 1, 1, 1) if family == "normal" else None
+    found = module.beliefs(history, family=family, prior=prior)
     rewards = found.rewards
     probe = np.array([0.0, 1.0, 2.0, 5.0]) if family != "normal" else np.array([-3.0, 0, 7, 1e3])
     for t in range(history.n_rounds):

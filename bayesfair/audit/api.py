@@ -101,7 +101,9 @@ def audit(
         ``"auto"``, ``"bernoulli"``, ``"finite"``, ``"poisson"``, ``"normal"``.
     prior : optional
         Parameters of the conjugate prior, for all arms, ``(k, p)``, or by label; Bernoulli:
-        (alpha, beta), default Jeffreys (1/2, 1/2). Or an earlier audit (a loaded one, or its
+        (alpha, beta), default Jeffreys (1/2, 1/2). That of measurements is by default centred and
+        scaled by the first 20 known rewards and then frozen; in earlier rounds by those known then
+        (a notice ``prior_learned`` says which rounds). Or an earlier audit (a loaded one, or its
         ``state``), to go on where it ended; of several logs for several logs. An audit that was
         interrupted goes on with its own log, from where it stopped.
     support : sequence of float, optional

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.findings import log_findings
 from bayesfair.audit.objective import Objective, Part, evaluate, parts_from_cells, with_draw_axis
+from bayesfair.audit.prior_findings import prior_findings
 from bayesfair.audit.result import Audit, Fitted, Settings
 from bayesfair.audit.running import parts_of
 from bayesfair.audit.summary import Summary
@@ -22,7 +23,7 @@ from bayesfair.inference.conjugate import draw_posterior
 from bayesfair.inference.contract import label_of
 from bayesfair.kernels.stream_state import ROUNDING
 from bayesfair.notices import Notice, unique
-from bayesfair.priors import describe_prior
+from bayesfair.priors import describe_prior, history_prior
 from bayesfair.rewards import Bernoulli, Rewards
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ def conclude(summary: Summary, question: Question, notes: list[str], data: Any) 
             kind="no_objective", column="objective", value=False,
         ))  # fmt: skip
     notices += verdict_findings(summary, criterion, objective)
+    notices += _prior_findings(summary, question, data)
     if objective is not None and objective.error > 1e-12:
         notices.append(Notice(
             f"Objective regret per round comes from a histogram of the logged probabilities; its "
@@ -110,7 +112,7 @@ def conclude(summary: Summary, question: Question, notes: list[str], data: Any) 
     settings = Settings(
         family=summary.start.family,
         model=model_name if question.objective else None,
-        prior=_prior_words(summary, question),
+        prior=_prior_words(summary, question, data),
         seed=int(question.seed) if isinstance(question.seed, (int, np.integer)) else None,
         draws=question.draws,
         beliefs_model=None if question.beliefs_model is None else label_of(question.beliefs_model),
@@ -127,6 +129,18 @@ def conclude(summary: Summary, question: Question, notes: list[str], data: Any) 
     )
 
 
+def _prior_findings(summary: Summary, question: Question, data: Any) -> list[Notice]:
+    """Return the notices on the conjugate prior, where beliefs or true rewards rest on it."""
+    if question.beliefs_model is None:
+        return prior_findings(summary, question.criterion)
+    if not question.objective or question.truth is not None or question.model is not None:
+        return []
+    from bayesfair.inference.conjugate import closed_form_notices
+
+    start = summary.start
+    return closed_form_notices(data, start.family, prior=start.prior, support=question.support)
+
+
 def _model_options(question: Question) -> dict[str, Any]:
     """Return the options that went to the model of the true rewards."""
     if question.model is None:
@@ -136,12 +150,18 @@ def _model_options(question: Question) -> dict[str, Any]:
     return model_options(question)["model"]
 
 
-def _prior_words(summary: Summary, question: Question) -> str:
+def _prior_words(summary: Summary, question: Question, data: Any) -> str:
     """Return the conjugate prior in words, unless models take its place everywhere."""
     drawn = question.objective and question.truth is None
     if question.beliefs_model is not None and (question.model is not None or not drawn):
         return "that of the models, see the notices"
-    return describe_prior(summary.start.prior, summary.start.family, summary.arms)
+    start, learned = summary.start, None
+    if question.beliefs_model is None:
+        prior, _, learned = summary.end.prior_and_posterior()
+    else:  # that of the conjugate posterior
+        n_levels = start.prior.shape[1]
+        prior, learned = history_prior(question.prior, start.family, data, n_levels)
+    return describe_prior(prior, start.family, summary.arms, learned)
 
 
 def _objective(

@@ -32,7 +32,7 @@ from bayesfair.inference.contract import CLOSED_FORM, label_of, share_options
 from bayesfair.kernels.conjugate import BeliefTable, run_parameters
 from bayesfair.kernels.stream import TOLERANCES
 from bayesfair.notices import Notice, notices_from_json
-from bayesfair.priors import prior_table
+from bayesfair.priors import history_prior
 from bayesfair.rewards import Bernoulli
 from bayesfair.sufficient import seen_levels
 
@@ -210,10 +210,7 @@ def posterior_rewards(summary: Summary, draws: int, rng: np.random.Generator) ->
     from bayesfair.inference.posterior import rewards_of
 
     table: BeliefTable = summary.end.beliefs
-    nobody = np.empty(0, np.int32)
-    whole = run_parameters(
-        summary.end.family, table, nobody, np.empty(0), None, everything=True
-    ).parameters
+    _, whole, _ = summary.end.prior_and_posterior()
     reads = draw_posterior(summary.end.family, whole, (draws,), rng, summary.arms)
     level = table.support if table.support.size else None
     return rewards_of(summary.end.family, reads, summary.arms, level)
@@ -265,7 +262,7 @@ def audit_with_beliefs_model(data: Any, question: Any) -> tuple[Summary, list[st
     changed = np.ones(part.n_rounds, dtype=bool)
     levels = seen_levels(data.reward) if question.support is None else question.support
     n_levels = len(levels) if found.family == "finite" else None
-    rows = prior_table(question.prior, found.family, data.arms, n_levels)
+    rows, _ = history_prior(question.prior, found.family, data, n_levels)
     start = AuditState(data.arms, found.family, rows, 0, (), criterion.eps2_arms)
     result = _result(part, best, pairs, changed, (), criterion)
     summary = summarise(part, replace(start, n_rounds=skipped), criterion, result)
@@ -285,7 +282,7 @@ def audit_with_beliefs_model(data: Any, question: Any) -> tuple[Summary, list[st
         "by the marginals, and the theorem on SD_TS, which needs independent arms, does not apply.",
         kind="dependent_arms",
     )]  # fmt: skip
-    return summary, notes
+    return summary, [*notes, *found.notices]
 
 
 def model_options(question: Any) -> dict[str, dict[str, Any]]:

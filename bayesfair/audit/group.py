@@ -132,7 +132,7 @@ class AuditGroup:
                 "question": QUESTIONS["subjective"],
             },
             "objective": self._objective(),
-            "criterion": first["criterion"],
+            "criterion": first["criterion"] | self._priors(),
             "groups": groups,
             "runs": {
                 "n": n,
@@ -144,6 +144,13 @@ class AuditGroup:
             "notices": [str(text) for text in notices],
             "findings": [Notice.of(text).to_dict() for text in notices],
         }
+
+    def _priors(self) -> dict[str, Any]:
+        """Return what stands for the prior where each log has its own."""
+        words = list(dict.fromkeys(audit.settings.prior for audit in self.audits.values()))
+        if len(words) == 1:
+            return {}
+        return {"prior": f"each log has its own, such as: {words[0]}", "prior_learned": None}
 
     def _objective(self) -> dict[str, Any] | None:
         """Return the worst objective verdict; None where the objective part was left out."""

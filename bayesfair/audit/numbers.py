@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bayesfair.audit.calibration import Estimate, share_distance
 from bayesfair.audit.criterion import QUESTIONS, finite_or_text
 from bayesfair.audit.objective import interval
+from bayesfair.audit.prior_findings import learned_numbers
 from bayesfair.notices import Notice
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def audit_numbers(audit: Audit) -> dict[str, Any]:
             "family": settings.family,
             "model": settings.model,
             "prior": settings.prior,
+            "prior_learned": learned_numbers(summary, criterion),
             "beliefs_model": settings.beliefs_model or "conjugate",
             "missing": summary.missing,
             "seed": settings.seed,

@@ -126,6 +126,11 @@ BELIEFS = OneOf((
         "support": _f8("level"),
         "last_pi": _f8("last_arm"),
         "changed": TRUTH,
+        "from_data": TRUTH,
+        "early_arm": _i4("early"),
+        "early_reward": _f8("early"),
+        "n_same": _i8("arm"),
+        "n_learning": WHOLE,
     }),
 ))  # fmt: skip
 """None for beliefs under a model, of which no state is kept."""

@@ -133,8 +133,8 @@ def audit_prior_sensitivity(audit: Audit, *, model: Any = None) -> PriorSensitiv
         model = audit.fitted.model if model is None else model
     else:  # exact draws of the conjugate posterior, made anew at once
         tree = fit(
-            audit.data, family=start.family, prior=start.prior, seed=settings.seed,
-            draws=settings.draws,
+            audit.data, family=start.family, seed=settings.seed, draws=settings.draws,
+            prior=None if start.prior_is_learned else start.prior,
         )  # fmt: skip
     criterion = audit.criterion
     parts, _ = parts_of_tree(tree, audit.data, audit.summary, criterion)

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from bayesfair.checks import counted, listed
 from bayesfair.errors import DataError, OptionError
+from bayesfair.kernels.conjugate import run_parameters
 from bayesfair.kernels.stream import StreamState, start_state
+from bayesfair.priors import LearnedPrior
 
 __all__ = ["AuditState"]
 
@@ -28,7 +30,8 @@ class AuditState:
     family : str
         Reward family.
     prior : (k, p) array
-        Parameters of the prior before the first round of the log.
+        Parameters of the prior before the first round of the log; where it is learned, those in
+        units of location and scale, which `prior_and_posterior` resolves.
     n_rounds : int
         Rounds seen.
     beliefs : StreamState or other named tuple of arrays
@@ -135,8 +138,18 @@ class AuditState:
             begin: Any = start_state(self.prior[:, 0], self.prior[:, 1])
         else:
             self.require_beliefs()
-            nobody = {f: getattr(self.beliefs, f)[:0] for f in self.beliefs._fields if "pend" in f}
-            begin = self.beliefs._replace(parameters=self.prior, **nobody)
+            nobody = {
+                name: getattr(self.beliefs, name)[:0]
+                for name in self.beliefs._fields
+                if name.startswith(("pending", "early", "last_pi"))
+            }
+            begin = self.beliefs._replace(
+                parameters=self.prior,
+                changed=True,
+                n_same=np.zeros_like(self.beliefs.n_same),
+                n_learning=0,
+                **nobody,
+            )
         return replace(self, n_rounds=0, beliefs=begin)
 
     def require_beliefs(self) -> None:
@@ -152,6 +165,29 @@ class AuditState:
                 "an audit with beliefs_model= ends in draws of a model, not in a state that the "
                 "next part could start from; audit the whole log, or leave beliefs_model out."
             )
+
+    @property
+    def prior_is_learned(self) -> bool:
+        """Whether location and scale of the prior are those of the first known rewards."""
+        return bool(getattr(self.beliefs, "from_data", False))
+
+    def prior_and_posterior(
+        self,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], LearnedPrior | None]:
+        """Return prior and posterior, ``(k, p)`` each, and what the prior was learned from, if so.
+
+        Both are those of the whole log so far, rewards not known yet included.
+        """
+        self.require_beliefs()
+        if self.family == "bernoulli":
+            return self.prior, self.posterior, None
+        end = run_parameters(
+            self.family, self.beliefs, np.empty(0, np.int32), np.empty(0), None, everything=True
+        )
+        if not self.prior_is_learned:
+            return self.prior, end.parameters, None
+        learned = LearnedPrior(end.early_reward)
+        return learned.table(len(self.arms)), end.parameters, learned
 
     @property
     def posterior(self) -> NDArray[np.float64]:

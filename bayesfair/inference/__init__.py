@@ -46,7 +46,8 @@ def fit(
     prior : sequence, array or mapping, optional
         Conjugate prior, for all arms, one row per arm, or by label (others keep the default):
         (alpha, beta) = (1/2, 1/2); concentration 1/2; (shape, rate) = (1/2, 1/2);
-        (mean, kappa, shape, scale) = (0, 1, 1, 1), the last in reward units.
+        (mean, kappa, shape, scale), by default (m, 1, 1, s^2) with location m and robust standard
+        deviation s of the first 20 known rewards, see `bayesfair.priors.LearnedPrior`.
     prior_sd : float
         Prior standard deviation of each log-worth; comparisons only.
     draws : int

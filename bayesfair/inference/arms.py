@@ -10,7 +10,7 @@ import numpy as np
 from bayesfair.checks import as_generator, check_choice, check_in_range, listed
 from bayesfair.errors import ConvergenceError, OptionError
 from bayesfair.history import History
-from bayesfair.inference.conjugate import fit_conjugate
+from bayesfair.inference.conjugate import closed_form_notices, fit_conjugate
 from bayesfair.inference.contract import (
     ARM_MODELS,
     CLOSED_FORM,
@@ -23,7 +23,7 @@ from bayesfair.inference.posterior import bin_starts
 from bayesfair.inference.tree import N_CHAINS, in_order_of, make_tree, seed_label
 from bayesfair.labels import by_label, label_order
 from bayesfair.notices import notices_to_json
-from bayesfair.priors import describe_prior, prior_table
+from bayesfair.priors import describe_prior, history_prior
 from bayesfair.sufficient import choose_family, reward_cells
 
 if TYPE_CHECKING:
@@ -123,6 +123,9 @@ def fit_history(
             "ess_min": found["ess_min"],
             "divergences": found["divergences"],
         }
+    if closed:
+        given = {name: options.get(name) for name in ("prior", "support")}
+        notices = (*notices, *closed_form_notices(history, chosen, **given))
     tree.attrs.update(
         make_tree(
             {},
@@ -188,8 +191,8 @@ def _fit_nuts(
     prior = contract.describe(options)
     if contract.name in CLOSED_FORM.values():
         levels = groups["posterior"].sizes.get("level")
-        table = prior_table(options.get("prior"), contract.family, history.arms, levels)
-        prior = describe_prior(table, contract.family, history.arms)
+        table, learned = history_prior(options.get("prior"), contract.family, history, levels)
+        prior = describe_prior(table, contract.family, history.arms, learned)
     return make_tree(groups, {"prior": prior}), found
 
 

@@ -14,7 +14,15 @@ from bayesfair.history import History
 from bayesfair.inference.contract import CLOSED_FORM, FAMILY_READS
 from bayesfair.inference.tree import N_CHAINS, make_tree, posterior_dataset
 from bayesfair.labels import label_order
-from bayesfair.priors import PRIOR_PARAMETERS, describe_prior, prior_table
+from bayesfair.notices import Notice
+from bayesfair.prior_conflict import prior_conflicts
+from bayesfair.priors import (
+    PRIOR_PARAMETERS,
+    LearnedPrior,
+    describe_prior,
+    history_prior,
+    prior_table,
+)
 from bayesfair.sufficient import (
     count_totals,
     earlier_counts,
@@ -26,7 +34,7 @@ from bayesfair.sufficient import (
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["fit_conjugate", "posterior_table"]
+__all__ = ["closed_form_notices", "fit_conjugate", "posterior_table"]
 
 FloatArray = NDArray[np.float64]
 
@@ -57,7 +65,7 @@ def posterior_table(
         levels, counts = level_counts(history, support)
         table = prior_table(prior, family, history.arms, len(levels))
         return table, table + counts, levels
-    table = prior_table(prior, family, history.arms)
+    table, _ = history_prior(prior, family, history)
     if family == "poisson":
         pulls, total = count_totals(history)
         return table, table + np.stack([total, pulls], axis=1), levels
@@ -71,6 +79,16 @@ def posterior_table(
         scale + squares / 2 + kappa * pulls * (average - mean) ** 2 / (2 * weight),
     ]
     return table, np.stack(posterior, axis=1), levels
+
+
+def closed_form_notices(
+    history: History, family: str, *, prior: Any = None, support: Any = None
+) -> list[Notice]:
+    """Say where the prior was learned, and where rewards lie far outside of it."""
+    before, after, levels = posterior_table(history, family, prior=prior, support=support)
+    _, learned = history_prior(prior, family, history, before.shape[1])
+    found = [] if learned is None else [learned.notice()]
+    return found + prior_conflicts(before, after, family, history.arms, levels)
 
 
 def draw_posterior(
@@ -145,6 +163,7 @@ def fit_conjugate(
             f"Options: {listed(known)}."
         )
     before, after, levels = posterior_table(history, family, prior=prior, support=support)
+    learned = LearnedPrior.of(history) if family == "normal" and prior is None else None
     values = draw_posterior(family, after, (N_CHAINS, draws // N_CHAINS), rng, history.arms)
     coords: dict[str, Any] = {"arm": list(history.arms)}
     extra: tuple[str, ...] = ()
@@ -162,5 +181,5 @@ def fit_conjugate(
     )
     return make_tree(
         {"posterior": posterior_dataset(values, dims, coords), "constant_data": tables},
-        {"prior": describe_prior(before, family, history.arms)},
+        {"prior": describe_prior(before, family, history.arms, learned)},
     )

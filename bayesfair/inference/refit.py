@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from bayesfair.errors import ConvergenceError, OptionError
 from bayesfair.history import History
-from bayesfair.inference.contract import FAMILY_READS, Contract, check_reads
+from bayesfair.inference.contract import CLOSED_FORM, FAMILY_READS, Contract, check_reads
 from bayesfair.inference.posterior import rewards_of
+from bayesfair.priors import LearnedPrior, history_prior
 from bayesfair.sufficient import choose_family, level_counts, time_bins
 
 __all__ = ["Draws", "Refitter", "known_before", "same_graph"]
@@ -125,6 +126,7 @@ class Refitter:
         self.draws, self.seed, self.cores = draws, seed, cores
         self.bin_start: NDArray[np.int64] | None = None
         self.n_compiled = 0
+        self.learned: LearnedPrior | None = None
         self._compiled: Any = None
         self._fix_scales()
 
@@ -135,6 +137,9 @@ class Refitter:
             n_bins = self.options.pop("n_bins", known.get("n_bins", 10))
             self.bin_start = time_bins(self.history.n_rounds, n_bins, self.options.get("bin_start"))
             self.options["bin_start"] = self.bin_start
+        shipped = self.contract.build.__module__ == f"bayesfair.models.{CLOSED_FORM['normal']}"
+        if shipped and self.options.get("prior") is None:
+            self.options["prior"], self.learned = history_prior(None, "normal", self.history)
         if "support" in known and self.options.get("support") is None:
             self.options["support"] = level_counts(self.history)[0]
 

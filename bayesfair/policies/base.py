@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesfair.checks import check_choice
 from bayesfair.errors import DataError, OptionError
 from bayesfair.labels import labels_of
-from bayesfair.priors import prior_table
+from bayesfair.priors import LearnedPrior, prior_table
 
 __all__ = ["FAMILIES", "Policy", "State"]
 
@@ -39,6 +39,8 @@ class State:
         ``"bernoulli"``, ``"finite"``, ``"poisson"`` or ``"normal"``.
     prior : array
         Prior parameters per arm; ``"bernoulli"``: (k, 2), the two Beta parameters.
+    learned : LearnedPrior or None
+        What `prior` was learned from so far: measurements without a given prior.
     support : (L,) array or None
         Values of the levels.
     exploration : float
@@ -60,6 +62,7 @@ class State:
     support: NDArray[np.float64] | None = None
     exploration: float = -1.0
     memory: NDArray[np.float64] | None = None
+    learned: LearnedPrior | None = None
 
     @property
     def n_arms(self) -> int:
@@ -120,7 +123,8 @@ class Policy(ABC):
             Reward family the rule learns under.
         prior : sequence, (k, p) array or mapping of label to sequence, optional
             Prior parameters, see `bayesfair.priors`. Default: Beta(1/2, 1/2), Dirichlet(1/2),
-            Gamma(1/2, rate 1/2), or normal-inverse-gamma(0, 1, 1, 1).
+            Gamma(1/2, rate 1/2), or a normal-inverse-gamma law that is centred and scaled by the
+            first 20 known rewards (`bayesfair.priors.LearnedPrior`).
         support : (L,) array_like
             Values of the levels, increasing; required for ``"finite"`` only.
 
@@ -163,6 +167,7 @@ class Policy(ABC):
             family=family,
             prior=prior_table(prior, family, labels, n_levels),
             support=values,
+            learned=LearnedPrior(zeros[:0]) if family == "normal" and prior is None else None,
         )
 
     def selection_probability(
@@ -241,7 +246,14 @@ class Policy(ABC):
         pulls[arm] += 1
         total[arm] += reward
         spread[arm] += before * (reward - total[arm] / pulls[arm])
-        return replace(state, pulls=pulls, total=total, spread=spread, levels=levels)
+        learned, prior = state.learned, state.prior
+        if learned is not None and not learned.settled:
+            learned = learned.after(reward)
+            prior = learned.table(state.n_arms)
+        return replace(
+            state, pulls=pulls, total=total, spread=spread, levels=levels, prior=prior,
+            learned=learned,
+        )  # fmt: skip
 
     def for_run(
         self, n_arms: int, n_rounds: int, rewards: Any, *, family: str | None = None

@@ -26,6 +26,8 @@ def _normal_posterior(
     """Mean, kappa, shape and scale of the normal-inverse-gamma posteriors."""
     mean0, kappa0, shape0, scale0 = state.prior.T
     n = state.pulls
+    if state.learned is not None and state.learned.is_open:
+        n = np.zeros_like(n)  # no scale yet: every arm has the same law
     average = np.where(n > 0, state.total / np.maximum(n, 1), mean0)
     kappa = kappa0 + n
     mean = (kappa0 * mean0 + n * average) / kappa

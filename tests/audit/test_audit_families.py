@@ -53,7 +53,8 @@ def rewards_of(family, n, seed=1):
 def test_parameters_before_each_round(family, delays):
     known_at = np.arange(40) + 1 + np.arange(40) % 4 if delays else None
     log = logged(rewards_of(family, 40), known_at=known_at)
-    found = bf.beliefs(log, family=family)
+    prior = (0, 1, 1, 1) if family == "normal" else None
+    found = bf.beliefs(log, family=family, prior=prior)
     for t in range(40):
         np.testing.assert_allclose(
             found.parameters[t], parameters_by_hand(log, family, t), rtol=1e-10

@@ -15,7 +15,7 @@ FLOOR = {
     "probabilities": 0, "examples": 0, "numerals": 0, "json_text": 0,
     "kernels": 1, "labels": 1,
     "rewards": 2, "history": 2, "history_input": 2, "comparisons": 2,
-    "sufficient": 3, "priors": 3, "fairness": 3, "readers": 3, "models": 3,
+    "sufficient": 3, "priors": 3, "prior_conflict": 3, "fairness": 3, "readers": 3, "models": 3,
     "inference": 4,
     "beliefs": 5, "beliefs_pymc": 5,
     "policies": 6,

@@ -77,12 +77,13 @@ def test_published_integer_prior():
 def test_normal_inverse_gamma_by_hand():
     # two rewards 1 and 3: mean 2, squared deviations 2; prior mean 0, kappa 1, shape 1, scale 1
     history = History(["a", "a"], [1.0, 3.0])
-    _, table, _ = posterior_table(history, "normal")
+    _, table, _ = posterior_table(history, "normal", prior=(0, 1, 1, 1))
     # mean 4/3, kappa 3, shape 2, scale 1 + 1 + 1 * 2 * 2^2 / (2 * 3)
     assert table.tolist() == [[4 / 3, 3.0, 2.0, pytest.approx(1 + 1 + 8 / 6)]]
     # the same from the marginal likelihood of the second reward given the first, as Student t
     one, both = (
-        posterior_table(History(["a"] * n, [1.0, 3.0][:n]), "normal")[1][0] for n in (1, 2)
+        posterior_table(History(["a"] * n, [1.0, 3.0][:n]), "normal", prior=(0, 1, 1, 1))[1][0]
+        for n in (1, 2)
     )
     mean, kappa, shape, scale = one
     predictive = stats.t(2 * shape, mean, np.sqrt(scale * (kappa + 1) / (shape * kappa)))

@@ -74,7 +74,11 @@ CASES = {
         {"concentration": (0.5, 0.5, 5.0)},
     ),
     "poisson_independent": (poisson_independent, {}, {"shape": 6.0, "rate": 0.5}),
-    "normal_independent": (normal_independent, {}, {"location": 4.0, "scale": 4.0}),
+    "normal_independent": (
+        normal_independent,
+        {"prior": (0, 1, 1, 1)},
+        {"location": 4.0, "scale": 4.0},
+    ),
 }
 
 

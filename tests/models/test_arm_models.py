@@ -150,8 +150,8 @@ def test_prior_predictive_counts():
 
     pulls = History([0] * 12, [0, 1] * 6, arms=("a",))
 
-    def predictive(name, variable, history=pulls):
-        with module(name).build(history):
+    def predictive(name, variable, history=pulls, **options):
+        with module(name).build(history, **options):
             found = pm.sample_prior_predictive(draws=4000, random_seed=7, compile_kwargs=PLAIN)
         return found["prior_predictive"][variable].values.reshape(4000, -1)
 
@@ -166,9 +166,9 @@ def test_prior_predictive_counts():
     expected = 4000 * np.diff(law.cdf(edges))
     seen = np.histogram(total, edges + 0.5)[0]
     assert stats.chisquare(seen, expected * 4000 / expected.sum()).pvalue > 0.001
-    average = predictive("normal_independent", "average")[:, 0]
+    average = predictive("normal_independent", "average", prior=(0, 1, 1, 1))[:, 0]
     law = stats.t(2, scale=np.sqrt(1 + 1 / 12))
     assert stats.kstest(average, law.cdf).pvalue > 0.001
-    spread = predictive("normal_independent", "spread")[:, 0]
+    spread = predictive("normal_independent", "spread", prior=(0, 1, 1, 1))[:, 0]
     # spread / variance is chi2(11), variance inverse-gamma(1, 1): spread / 11 is F(11, 2)
     assert stats.kstest(spread / 11, stats.f(11, 2).cdf).pvalue > 0.001

@@ -176,7 +176,7 @@ def test_normal_rewards_by_integrating_student_t_laws():
         expected, _ = integrate.quad(
             lambda x, a=first, b=second: a.pdf(x) * b.cdf(x), -60, 60, limit=500, points=[0, 1]
         )
-        state = learned(rule, rounds, 2, family="normal")
+        state = learned(rule, rounds, 2, family="normal", prior=(0, 1, 1, 1))
         pi = rule.selection_probability(state)
         np.testing.assert_allclose(pi, [expected, 1 - expected], atol=1e-6)
 
