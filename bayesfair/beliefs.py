@@ -318,7 +318,7 @@ def beliefs(
     """
     import xarray as xr
 
-    notices = []
+    notices: list[str] = []
     if model is not None:
         from bayesfair.beliefs_pymc import sequential_beliefs
 

@@ -74,7 +74,7 @@ class LearnedPrior:
     --------
     >>> learned = LearnedPrior(np.array([300.0, 302.0, 301.0, 305.0]))
     >>> learned.location, learned.spread, learned.settled
-    (301.5, 2.2239, False)
+    (301.5, 1.4826, False)
     """
 
     reward: NDArray[np.float64]
@@ -186,7 +186,7 @@ def history_prior(
     >>> log = History(["a", "b", "a", "b"], [300.0, 302.0, 301.0, 305.0])
     >>> table, learned = history_prior(None, "normal", log)
     >>> table[0].round(3), learned.settled
-    (array([301.5  ,   1.   ,   1.   ,   4.946]), False)
+    (array([301.5  ,   1.   ,   1.   ,   2.198]), False)
     """
     if family != "normal" or prior is not None:
         return prior_table(prior, family, history.arms, n_levels), None
