@@ -45,6 +45,8 @@ class Laws(NamedTuple):
         return table._replace(
             parameters=table.parameters[self.arm],
             pending_arm=self.of[table.pending_arm].astype(np.int32),
+            early_arm=self.of[table.early_arm].astype(np.int32),
+            n_same=table.n_same[self.arm] if table.from_data else table.n_same,
         )
 
     def counts(self, offered: NDArray[np.bool_] | None) -> Ints:
@@ -109,6 +111,9 @@ def laws_of(part: History, table: BeliefTable) -> Laws:
     learns = np.zeros(k, dtype=bool)
     learns[part.arm[~np.isnan(part.reward)]] = True
     learns[table.pending_arm] = True
+    if table.from_data:  # arms with rewards that no scale tells apart yet
+        learns[table.early_arm] = True
+        learns[table.n_same > 0] = True
     idle = np.flatnonzero(~learns)
     alone = np.flatnonzero(learns)
     if idle.size < 2:

@@ -165,6 +165,37 @@ def test_parts_give_the_audit_of_the_whole(made, tmp_path):
             assert_same(found[part], whole[part])
 
 
+@pytest.mark.parametrize("equal", [2, 25])
+def test_arms_that_rest_have_their_rewards_remembered(equal):
+    """Five arms; a has the first rewards, all equal, then rests; d and e are never chosen."""
+    rng = np.random.default_rng(8)
+    arm = np.r_[np.zeros(equal, int), rng.integers(1, 3, 30)]
+    reward = np.r_[np.full(equal, 301.0), rng.normal(300, 2, 30)]
+    pi = rng.dirichlet(np.full(5, 3.0), arm.size)
+    log = bf.History(arm, reward, selection_probability=pi, arms=list("abcde"))
+    expected = bf.beliefs(log)
+    assert (expected.parameters[-1, 0, 1], expected.parameters[-1, 3, 1]) == (1 + equal, 1)
+    state, rows = None, []
+    for a, b in itertools.pairwise([0, 1, equal, equal + 1, equal + 4, arm.size]):
+        options = {"family": "normal"} if state is None else {"prior": state}
+        part = bf.audit(log.rounds(a, b), objective=False, **options)
+        rows.append(part.rounds()["best_arm_probability"].values)
+        state = part.state
+    np.testing.assert_allclose(
+        np.concatenate(rows), expected.best_arm_probability, rtol=0, atol=1e-9
+    )
+    whole = bf.audit(log, family="normal", objective=False)
+    np.testing.assert_allclose(
+        whole.rounds()["best_arm_probability"], expected.best_arm_probability, rtol=0, atol=1e-9
+    )
+    best = np.maximum(expected.best_arm_probability.values - pi, 0).sum(axis=1)
+    assert whole.regret.value == pytest.approx(best.mean(), abs=1e-9)
+    for t in range(arm.size):
+        by_hand = beliefs_by_definition(log, t)
+        if by_hand is not None:
+            np.testing.assert_allclose(expected.parameters[t], by_hand, rtol=1e-10)
+
+
 def assert_same(found, expected):
     if isinstance(expected, dict):
         assert found.keys() == expected.keys()
