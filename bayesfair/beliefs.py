@@ -359,7 +359,10 @@ def beliefs(
         if learned is not None:
             prior_rows = learned.table(history.n_arms)
             notices.append(learned.notice((0, end.n_learning - 1)))
-        notices += prior_conflicts(prior_rows, end.parameters, family, history.arms, start.support)
+        notices += prior_conflicts(
+            prior_rows, end.parameters, family, history.arms, start.support,
+            learned=learned is not None,
+        )  # fmt: skip
         name, words = family, describe_prior(prior_rows, family, history.arms, learned)
         details = None
     labelled = xr.DataArray(

@@ -3,7 +3,9 @@
 Per arm, of all its rewards together: successes are beta-binomial, the counts of each level of a
 rating too, the sum of counts is negative binomial; of measurements the mean is Student t, and their
 variance over scale / shape has an F law. Two-sided, at .001 over the number of tests: rewards that
-come from the prior are noticed in at most one log of a thousand.
+come from the prior are noticed in at most one log of a thousand. Of a prior that was learned from
+the rewards these tails are no exact probabilities; there only arms far from the others, or far
+more spread, are looked for.
 """
 
 from __future__ import annotations
@@ -39,6 +41,8 @@ def prior_conflicts(
     family: str,
     arms: Sequence[str],
     support: Floats | None = None,
+    *,
+    learned: bool = False,
 ) -> list[Notice]:
     """Return a notice where rewards lie far outside the prior predictive.
 
@@ -52,6 +56,9 @@ def prior_conflicts(
         Labels.
     support : (L,) array, optional
         Levels of a finite reward.
+    learned : bool
+        Whether the prior is that of measurements which was learned from the first of them. Their
+        spread holds the distance between arms too: arms that spread less are no surprise.
 
     Returns
     -------
@@ -66,7 +73,10 @@ def prior_conflicts(
     >>> [notice.column for notice in prior_conflicts(prior, posterior, "normal", ["a", "b"])]
     ['a']
     """
-    tests = list(_TESTS[family](prior, posterior, support))
+    if family == "normal":
+        tests = list(_normal(prior, posterior, learned=learned))
+    else:
+        tests = list(_COUNTED[family](prior, posterior, support))
     small = [test for test in tests if test.p < _LEVEL / len(tests)]
     first = {test.arm: test for test in sorted(small, key=lambda test: (-test.p, -test.arm))}
     worst = sorted(first.values(), key=lambda test: (test.p, test.arm))
@@ -121,7 +131,7 @@ def _poisson(prior: Floats, posterior: Floats, support: Floats | None) -> Iterat
             yield _Test(float(2 * min(low, high)), i, f"mean {total / n:.4g} of {n:.0f}")
 
 
-def _normal(prior: Floats, posterior: Floats, support: Floats | None) -> Iterator[_Test]:
+def _normal(prior: Floats, posterior: Floats, *, learned: bool) -> Iterator[_Test]:
     for i, ((m, kappa, a, b), (end, weight, _, scale)) in enumerate(
         zip(prior.tolist(), posterior.tolist(), strict=True)
     ):
@@ -136,9 +146,10 @@ def _normal(prior: Floats, posterior: Floats, support: Floats | None) -> Iterato
         # equal rewards were rounded or stand for something else; and what cancels is no spread
         if n > 1 and squares > 1e-9 * (b + shift):
             ratio = squares / (n - 1) * a / b
-            low, high = special.fdtr(n - 1, 2 * a, ratio), special.fdtrc(n - 1, 2 * a, ratio)
+            high = special.fdtrc(n - 1, 2 * a, ratio)
+            low = 1.0 if learned else special.fdtr(n - 1, 2 * a, ratio)
             sd = np.sqrt(squares / (n - 1))
             yield _Test(float(2 * min(low, high)), i, f"standard deviation {sd:.4g} of {n}")
 
 
-_TESTS = {"bernoulli": _bernoulli, "finite": _finite, "poisson": _poisson, "normal": _normal}
+_COUNTED = {"bernoulli": _bernoulli, "finite": _finite, "poisson": _poisson}

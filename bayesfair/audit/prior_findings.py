@@ -21,7 +21,9 @@ def prior_findings(summary: Summary, criterion: Criterion) -> list[Notice]:
     if learned is not None and rounds is not None:
         found.append(learned.notice(rounds, _violating(summary, criterion, rounds[1])))
     support = getattr(end.beliefs, "support", None)
-    return found + prior_conflicts(prior, posterior, end.family, summary.arms, support)
+    return found + prior_conflicts(
+        prior, posterior, end.family, summary.arms, support, learned=learned is not None
+    )
 
 
 def learned_numbers(summary: Summary, criterion: Criterion) -> dict[str, Any] | None:

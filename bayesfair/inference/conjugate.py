@@ -88,7 +88,9 @@ def closed_form_notices(
     before, after, levels = posterior_table(history, family, prior=prior, support=support)
     _, learned = history_prior(prior, family, history, before.shape[1])
     found = [] if learned is None else [learned.notice()]
-    return found + prior_conflicts(before, after, family, history.arms, levels)
+    return found + prior_conflicts(
+        before, after, family, history.arms, levels, learned=learned is not None
+    )
 
 
 def draw_posterior(

@@ -131,3 +131,25 @@ def test_rewards_from_the_prior_are_seldom_noticed(family):
     prior, posteriors = drawn(family, 4000, np.random.default_rng(6))
     n = sum(bool(prior_conflicts(prior, row, family, "abc")) for row in posteriors)
     assert n <= 11
+
+
+def test_arms_like_those_that_a_prior_was_learned_from_are_seldom_noticed():
+    """Arms of unlike means and spreads, drawn from a prior that is not known: 7 of 2000 at most."""
+    rng = np.random.default_rng(3)
+    n_noticed, k, n = 0, 4, 100
+    for _ in range(2000):
+        sd = np.sqrt(1 / rng.gamma(1, 1, k))
+        mean = sd * rng.normal(size=k)
+        arm = rng.integers(0, k, n)
+        x = 300 + 7 * (mean[arm] + sd[arm] * rng.normal(size=n))
+        centre = np.median(x[:20])
+        scale = (1.4826 * np.median(np.abs(x[:20] - centre))) ** 2
+        rows = []
+        for i in range(k):
+            y = x[arm == i]
+            m, average = y.size, y.mean() if y.size else centre
+            squares = ((y - average) ** 2).sum() + m * (average - centre) ** 2 / (1 + m)
+            rows.append([(centre + m * average) / (1 + m), 1 + m, 1 + m / 2, scale + squares / 2])
+        prior = np.tile([centre, 1, 1, scale], (k, 1))
+        n_noticed += bool(prior_conflicts(prior, np.array(rows), "normal", "abcd", learned=True))
+    assert n_noticed <= 7
