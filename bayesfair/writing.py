@@ -158,14 +158,14 @@ def _is_direct(path: Any) -> bool:
     return there or os.path.abspath(path).startswith(("/dev/fd/", "/dev/std", "/proc/"))
 
 
-def tree_bytes(tree: Any, encoding: Mapping[str, Any] | None = None) -> memoryview:
+def tree_bytes(tree: Any, encoding: Mapping[str, Any] | None = None) -> bytes:
     """Return an `xarray.DataTree` as the bytes of a NetCDF-4 file.
 
     It is made in memory: HDF5 on a full disk ends the process.
     """
     whole = io.BytesIO()
     tree.to_netcdf(whole, engine="h5netcdf", encoding=dict(encoding or {}))
-    return whole.getbuffer()
+    return whole.getvalue()
 
 
 def write_tree(tree: Any, path: Any, encoding: Mapping[str, Any] | None = None) -> None:

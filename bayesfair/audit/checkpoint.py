@@ -55,7 +55,7 @@ class Checkpoint:
         self._arm_groups: dict[str, str] | None = None
         self._before: dict[str, Audit] = {}
         self._parts: dict[str, tuple[Summary, Question, Unfinished]] = {}
-        self._new = self._said = False
+        self._new = False
         self._last = time.monotonic()
         self._lock = threading.RLock()
 
@@ -139,14 +139,13 @@ class Checkpoint:
         return replace(audit, findings=(note, *rest), unfinished=state, origin=self._origin)
 
     def last_words(self) -> str | None:
-        """Keep what has been seen, and say where, once; None if there is nothing, or it was said.
+        """Keep what has been seen, and return where, in a sentence; None if there is nothing.
 
         It may be called from another thread while the audit is at work.
         """
         with self._lock:
-            if self._said or not (self._parts or self._before):
+            if not (self._parts or self._before):
                 return None
-            self._said = True
             try:
                 self.keep()
             except OSError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -209,12 +210,23 @@ def _keeping(keeper: Checkpoint | None) -> Iterator[None]:
     if keeper is None:
         yield
         return
-    with at_interrupt(keeper.last_words):
+    lock = threading.Lock()
+    said: list[str] = []
+
+    def say_once() -> None:
+        with (
+            lock
+        ):  # the command ends by itself, or is ended while it does: whichever is first says it
+            words = None if said else keeper.last_words()
+            if words:
+                complain(words)
+                said.append(words)
+
+    with at_interrupt(say_once):
         try:
             yield
-        except KeyboardInterrupt as stop:
-            for said in getattr(stop, "__notes__", ()):
-                complain(said)
+        except KeyboardInterrupt:
+            say_once()
             raise
 
 
