@@ -93,6 +93,19 @@ def test_interrupted_after_any_part_and_resumed_it_is_the_whole(tmp_path, name):
     assert found.rounds().identical(whole.rounds())
 
 
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_interrupted_while_the_prior_is_learned(tmp_path, parts):
+    """The default prior of measurements rests on the first 20 known rewards: parts of 8 rounds."""
+    log, path = write_log(tmp_path / "log.csv", kind="normal", n=100), tmp_path / "a.nc.partial"
+
+    def run(**how):
+        return bf.audit(scanned(log, chunk_rounds=8), seed=3, draws=50, family="normal", **how)
+
+    half = interrupted(run, parts, path)
+    assert half.summary.end.n_rounds == 8 * parts
+    assert half.resume(scanned(log, chunk_rounds=8)).to_dict() == run().to_dict()
+
+
 def test_interrupted_twice_and_in_the_objective_part(tmp_path, monkeypatch):
     log, path = write_log(tmp_path / "log.csv"), tmp_path / "a.nc.partial"
     asked = {"eps1": 1, "seed": 3, "arm_groups": {"a": "x", "b": "y", "c": "y"}}
