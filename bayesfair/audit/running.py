@@ -131,7 +131,10 @@ def require_bernoulli(part: History, *, goes_on: bool) -> None:
         raise DataError(
             f"{what} For ratings use family='finite', for counts "
             "family='poisson', for measurements family='normal' (a scan chooses the family by its "
-            "first part)."
+            "first part).",
+            kind="not_binary",
+            column=part.reward_column,
+            value=float(reward[t]),
         )
 
 

@@ -13,6 +13,7 @@ import typer
 
 from bayesfair.cli import options as opt
 from bayesfair.cli.interrupts import at_interrupt
+from bayesfair.cli.large_files import in_parts_if_large, why_whole
 from bayesfair.cli.resume import arms_of, earlier_audit, go_on, unique_of
 from bayesfair.cli.tools import (
     Progress,
@@ -20,7 +21,6 @@ from bayesfair.cli.tools import (
     check_targets,
     complain,
     labels,
-    reading,
     words,
     write,
 )
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AUDIT_HELP", "audit_command"]
 
-_SCAN_BYTES = 500_000_000
-"""Files above this size are read in parts."""
 
 _EXIT = {
     "unfair": ("unfair",),
@@ -120,9 +118,7 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         from bayesfair import examples
 
         source = examples.path(check_choice(example, "--example", examples.LOGS))
-    data = _read(
-        source,
-        scan,
+    columns: dict[str, Any] = dict(
         arm=arm,
         reward=reward,
         propensity=propensity,
@@ -141,17 +137,19 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         decimal=decimal,
         probability_tolerance=probability_tolerance,
     )
-    _check_prior_sensitivity(prior_sensitivity, objective, data)
     from bayesfair.audit import Audit, audit
     from bayesfair.audit.group_text import render_group
     from bayesfair.audit.text import render
 
     keeper = _keeper(save, earlier)
-    with Progress(data) as progress, _keeping(keeper):
-        if earlier is not None:
-            part, result = go_on(earlier, data, context, progress.advance, keeper)
-        else:
-            part = result = audit(
+
+    def run(data: Any) -> tuple[Audit | AuditGroup, Audit | AuditGroup]:
+        """Return the audit of this log alone, and together with the earlier one."""
+        _check_prior_sensitivity(prior_sensitivity, objective, data)
+        with Progress(data) as progress, _keeping(keeper):
+            if earlier is not None:
+                return go_on(earlier, data, context, progress.advance, keeper)
+            result = audit(
                 data,
                 eps1=eps1,
                 eps2=eps2,
@@ -171,6 +169,13 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
                 progress=progress.advance,
                 partial=keeper,
             )
+            return result, result
+
+    whole = why_whole(
+        by=by, known_until=known_until, model=model, prior_sensitivity=prior_sensitivity
+    )
+    seen = earlier is None and support is None and family in ("auto", "finite")
+    part, result = in_parts_if_large(source, scan, columns, run, whole=whole, by_values=seen)
     result = _add_prior_sensitivity(result) if prior_sensitivity else result
     numbers = result.to_dict()
     if rounds is not None and isinstance(part, Audit):  # --rounds and --by exclude each other
@@ -228,18 +233,6 @@ def _keeping(keeper: Checkpoint | None) -> Iterator[None]:
         except KeyboardInterrupt:
             say_once()
             raise
-
-
-def _read(source: Any, scan: bool | None, **options: Any) -> Any:
-    """Read a log whole, or in parts where it is large."""
-    from bayesfair.readers import read_history, scan_history
-
-    if scan is None:
-        path = Path(str(source))
-        size = path.stat().st_size if path.is_file() else 0
-        scan = size > _SCAN_BYTES and not options["by"]
-    with reading(source):
-        return scan_history(source, **options) if scan else read_history(source, **options)
 
 
 def _check_prior_sensitivity(wanted: bool, objective: bool, data: Any) -> None:

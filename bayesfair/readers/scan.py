@@ -121,7 +121,9 @@ class HistoryScan:
                     f"{converter.where(str(plan.layout.known_at), row)(0)}: holds a "
                     f"{converter.known_kind}, which only the rounds still to come could place. A "
                     "scan needs round numbers there; read the log whole (read_history), "
-                    "or pass known_at=False to use each reward in the next round."
+                    "or pass known_at=False to use each reward in the next round.",
+                    kind="needs_whole",
+                    column=str(plan.layout.known_at),
                 )
             row += len(rounds)
             progress.look_at(rounds)
@@ -210,7 +212,11 @@ class _Progress:
                 f"row {row} of {plan.source.name}, column {column!r}: {joined[at]} comes after "
                 f"{joined[at - 1]}. A scan needs the rows in order: sort the source, read it whole "
                 "(read_history) to have it sorted, or pass order=False if its own order is "
-                "right."
+                "right.",
+                kind="needs_whole",
+                row=row,
+                column=column,
+                source=plan.source.name,
             )
         self.n_ties += int(np.count_nonzero(joined[1:] == joined[:-1]))
         self._last = order[-1:]
@@ -316,7 +322,9 @@ def scan_history(
     if layout.known_at and action == "drop":
         raise OptionError(
             "a scan cannot both leave rows out (missing='drop') and use known_at, whose numbers "
-            "would change with rows still to come; use missing='unobserved' or read_history."
+            "would change with rows still to come; use missing='unobserved' or read_history.",
+            kind="needs_whole",
+            column="missing",
         )
     plan = Plan(opened, layout, action, probability_tolerance, decimal, rewards, offered_delimiter)
     notices = [*opened.notices, *layout.notices]

@@ -1,0 +1,115 @@
+"""Large logs are read in parts unasked, wherever that gives the numbers of the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayesfair.cli.tools import complain, reading
+from bayesfair.errors import BayesfairError
+
+__all__ = ["in_parts_if_large", "why_whole"]
+
+_TEXT_BYTES = 48_000_000
+_PACKED_BYTES = 8_000_000  # text that is compressed
+_PARQUET_VALUES = 12_000_000
+"""Above these sizes the probabilities of a log take more than about .8 GB on the way in."""
+
+_TEXT = (".csv", ".tsv", ".txt", ".tab", "")
+_PARQUET = (".parquet", ".pq")
+
+
+def why_whole(
+    *, by: str | None, known_until: str | None, model: str | None, prior_sensitivity: bool
+) -> str | None:
+    """Return which option needs the whole log, None where parts will do."""
+    needs = {
+        "--by": by, "--known-until": known_until, "--model": model,
+        "--prior-sensitivity": prior_sensitivity,
+    }  # fmt: skip
+    return next((option for option, given in needs.items() if given), None)
+
+
+def in_parts_if_large[Result](
+    source: Any,
+    scan: bool | None,
+    columns: dict[str, Any],
+    run: Callable[[Any], Result],
+    *,
+    whole: str | None,
+    by_values: bool,
+) -> Result:
+    """Read a log, whole or in parts, and return what ``run`` makes of it.
+
+    Parameters
+    ----------
+    source : path
+        The log.
+    scan : bool or None
+        What was asked; None = parts where the file is large.
+    columns : dict
+        Options of `read_history`.
+    run : callable
+        Takes a History or a HistoryScan.
+    whole : str or None
+        Option that needs the whole log.
+    by_values : bool
+        Whether family or levels follow from the values of all rewards.
+    """
+    from bayesfair.readers import read_history, scan_history
+
+    def read_whole() -> Result:
+        with reading(source):
+            data = read_history(source, **columns)
+        return run(data)
+
+    if scan is not None:
+        if not scan:
+            return read_whole()
+        with reading(source):
+            data = scan_history(source, **columns)
+        return run(data)
+    if not _is_large(source):
+        return read_whole()
+    if whole is not None:
+        complain(f"{Path(source).name} is large, and read whole: {whole} needs all of it.")
+        return read_whole()
+    try:
+        with reading(source):
+            data = scan_history(source, **columns)
+        if not (by_values and _has_other_values(data)):
+            return run(data)
+        reason = "family and levels follow from all rewards (--family, --support)"
+    except BayesfairError as error:
+        if error.kind != "needs_whole" and not (by_values and error.kind == "not_binary"):
+            raise
+        reason = str(error)
+    complain(f"{Path(source).name} is large, and read whole after all: {reason}")
+    return read_whole()
+
+
+def _has_other_values(data: Any) -> bool:
+    """Whether the first part has rewards other than 0 and 1."""
+    first = next(iter(data.chunks()))
+    reward = first.reward
+    return bool(((reward != 0) & (reward != 1) & ~np.isnan(reward)).any())
+
+
+def _is_large(source: Any) -> bool:
+    path = Path(str(source))
+    if not path.is_file():
+        return False
+    size = path.stat().st_size
+    if path.suffix.lower() in _PARQUET:
+        import pyarrow.parquet as pq
+        from pyarrow import ArrowException
+
+        try:
+            found = pq.read_metadata(path)
+        except (ArrowException, OSError):
+            return False  # the reader says what is wrong with it
+        return bool(found.num_rows * found.num_columns > _PARQUET_VALUES)
+    return size > (_TEXT_BYTES if path.suffix.lower() in _TEXT else _PACKED_BYTES)
