@@ -18,6 +18,7 @@ from bayesfair.audit.checkpoint import (
 from bayesfair.audit.conclusion import Question, conclude
 from bayesfair.audit.criterion import Criterion, check_judge, eps2_options, finite_or_text
 from bayesfair.audit.group import AuditGroup
+from bayesfair.audit.limits import check_size, in_parts
 from bayesfair.audit.result import Audit
 from bayesfair.audit.running import (
     check_log,
@@ -350,6 +351,8 @@ def _summarise_log(data: Any, question: Question) -> tuple[Summary, list[str]]:
     log = data
     if earlier is not None or question.checkpoint is not None:
         log = Followed(data, None if earlier is None else earlier.unfinished)
+    elif question.progress is not None and isinstance(data, History):
+        log = in_parts(data, start.family)
     threads = n_threads()
     state = start if total is None else total.end
     for part, result, begin in iter_results(log, state, question.criterion, threads=threads):
@@ -374,9 +377,10 @@ def _start(data: Any, question: Question) -> tuple[AuditState, list[str]]:
     if first is None or first.n_rounds == 0:
         raise DataError(f"{getattr(data, 'source', 'the log')} has no rounds to audit.")
     start, note = start_of(data, question.family, question.prior, first, question.support)
+    notes: list[str] = list(check_size(data, start.family, draws=question.n_drawn))
     if question.criterion.eps2_arms is not None:
         start = replace(start, eps2_arms=question.criterion.eps2_arms)
-    notes = [note] if note else []
+    notes += [note] if note else []
     if isinstance(question.prior, Audit):
         notes += _same_log_again(question.prior.summary, first)
     if first.prior_counts is not None and start.n_rounds == 0:

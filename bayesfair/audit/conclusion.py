@@ -49,6 +49,14 @@ class Question:
     options: Mapping[str, Any]
     progress: Callable[[int], None] | None
     support: NDArray[np.float64] | None = None
+
+    @property
+    def n_drawn(self) -> int:
+        """How many laws of the true rewards the objective part looks at."""
+        if not self.objective:
+            return 0
+        return self.draws if self.truth is None else 1
+
     checkpoint: Checkpoint | None = None
     label: str = ""
 

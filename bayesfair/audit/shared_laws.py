@@ -106,7 +106,10 @@ class Laws(NamedTuple):
 
 
 def laws_of(part: History, table: BeliefTable) -> Laws:
-    """Return which arms share their beliefs before every round of a part."""
+    """Return which arms share their beliefs before every round of a part.
+
+    Where none do, laws are the arms in their order.
+    """
     k = part.n_arms
     learns = np.zeros(k, dtype=bool)
     learns[part.arm[~np.isnan(part.reward)]] = True
@@ -121,6 +124,8 @@ def laws_of(part: History, table: BeliefTable) -> Laws:
     _, first, same = np.unique(
         table.parameters[idle], axis=0, return_index=True, return_inverse=True
     )
+    if first.size == idle.size:
+        return Laws(np.arange(k), np.arange(k))
     of = np.empty(k, np.int64)
     of[alone] = np.arange(alone.size)
     of[idle] = alone.size + same.ravel()

@@ -13,7 +13,7 @@ import typer
 
 from bayesfair.cli import options as opt
 from bayesfair.cli.interrupts import at_interrupt
-from bayesfair.cli.large_files import in_parts_if_large, why_whole
+from bayesfair.cli.large_files import in_parts_if_large, say_work, why_whole
 from bayesfair.cli.resume import arms_of, earlier_audit, go_on, unique_of
 from bayesfair.cli.tools import (
     Progress,
@@ -146,6 +146,7 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
     def run(data: Any) -> tuple[Audit | AuditGroup, Audit | AuditGroup]:
         """Return the audit of this log alone, and together with the earlier one."""
         _check_prior_sensitivity(prior_sensitivity, objective, data)
+        say_work(data, family, draws if objective else 0)
         with Progress(data) as progress, _keeping(keeper):
             if earlier is not None:
                 return go_on(earlier, data, context, progress.advance, keeper)

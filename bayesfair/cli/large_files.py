@@ -11,7 +11,7 @@ import numpy as np
 from bayesfair.cli.tools import complain, reading
 from bayesfair.errors import BayesfairError
 
-__all__ = ["in_parts_if_large", "why_whole"]
+__all__ = ["in_parts_if_large", "say_work", "why_whole"]
 
 _TEXT_BYTES = 48_000_000
 _PACKED_BYTES = 8_000_000  # text that is compressed
@@ -89,6 +89,15 @@ def in_parts_if_large[Result](
         reason = str(error)
     complain(f"{Path(source).name} is large, and read whole after all: {reason}")
     return read_whole()
+
+
+def say_work(data: Any, family: str, draws: int) -> None:
+    """Say how long an audit will take, where it is long."""
+    from bayesfair.audit.limits import in_words, work_of
+
+    for log in data.values() if isinstance(data, dict) else [data]:
+        if text := in_words(work_of(log, family, draws=draws)):
+            complain(f"{log.source}: {text} ({log.n_arms} arms). Ctrl-C ends it.")
 
 
 def _has_other_values(data: Any) -> bool:

@@ -7,6 +7,7 @@ import glob
 import json
 import os
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -274,7 +275,9 @@ def reading(source: Any) -> Iterator[None]:
 
 
 class Progress:
-    """A progress bar on stderr for logs that are read in parts, if it is a terminal.
+    """A progress bar on stderr for what is audited in parts or by groups, if it is a terminal.
+
+    For logs in memory it appears after the first second.
 
     Parameters
     ----------
@@ -286,22 +289,29 @@ class Progress:
         logs = list(data.values()) if isinstance(data, dict) else [data]
         counts = [getattr(log, "n_rounds", None) for log in logs]
         self.total = None if None in counts else sum(n for n in counts if n is not None)
-        self.long = any(hasattr(log, "chunks") for log in logs) and sys.stderr.isatty()
+        self.shown = sys.stderr is not None and sys.stderr.isatty()
+        self.long = any(hasattr(log, "chunks") for log in logs)
         self.bar: Any = None
         self._before = self._last = 0
+        self._began = time.monotonic()
 
     def __enter__(self) -> Progress:
-        if self.long:
-            from rich.console import Console
-            from rich.progress import Progress as Bar
-
-            self.bar = Bar(console=Console(stderr=True), transient=True)
-            self.bar.start()
-            self.task = self.bar.add_task("rounds", total=self.total)
+        if self.long and self.shown:
+            self._begin()
         return self
+
+    def _begin(self) -> None:
+        from rich.console import Console
+        from rich.progress import Progress as Bar
+
+        self.bar = Bar(console=Console(stderr=True), transient=True)
+        self.bar.start()
+        self.task = self.bar.add_task("rounds", total=self.total)
 
     def advance(self, done: int) -> None:
         """Show that ``done`` rounds of the log at hand have been audited."""
+        if self.bar is None and self.shown and time.monotonic() > self._began + 1:
+            self._begin()
         if done <= self._last:  # the next log has begun
             self._before += self._last
         self._last = done

@@ -97,6 +97,22 @@ def test_arms_without_rewards_share_a_law():
     assert len(laws_of(log, start._replace(parameters=parameters)).arm) == 6
 
 
+def test_idle_arms_of_different_beliefs_keep_their_order():
+    """Pairs of one round after many: the largest of |pi_i - pi_j| - eps1 |m_i - m_j| by hand."""
+    rng = np.random.default_rng(0)
+    arm, reward = rng.integers(0, 6, 90), rng.integers(0, 2, 90)
+    pi = rng.dirichlet(np.ones(6), size=90)
+    log = bf.History(arm, reward, selection_probability=pi)
+    options = {"family": "finite", "objective": False, "eps1": 0.5, "eps2": 0.0, "support": [0, 1]}
+    early = bf.audit(log.before(60), **options)
+    won = np.bincount(arm[:60], weights=reward[:60], minlength=6)
+    m = (0.5 + won) / (1 + np.bincount(arm[:60], minlength=6))
+    i, j = np.triu_indices(6, 1)
+    expected = np.abs(pi[60, i] - pi[60, j]) - 0.5 * np.abs(m[i] - m[j])
+    found = bf.audit(log.rounds(60, 61), **options | {"support": None}, prior=early)
+    assert found.smallest_eps2 == pytest.approx(expected.max(), abs=1e-12)
+
+
 def test_extremes_are_those_of_every_pair():
     rng = np.random.default_rng(0)
     of = np.array([0, 1, 1, 2, 1, 2])
