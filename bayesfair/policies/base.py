@@ -141,9 +141,7 @@ class Policy(ABC):
         >>> rule.selection_probability(state)
         array([0.625, 0.375])
         """
-        if isinstance(arms, (int, np.integer)):
-            arms = [str(i) for i in range(arms)]
-        labels = labels_of(arms)
+        labels = labels_of(range(arms) if isinstance(arms, (int, np.integer)) else arms)
         if not labels:
             raise OptionError(f"arms={arms!r} must be at least one.")
         check_choice(family, "family", FAMILIES)

@@ -112,7 +112,7 @@ def test_what_a_scan_by_groups_refuses(tmp_path):
     with pytest.raises(OptionError, match="prior names group 'z', which column 'slot'"):
         scan_history(path, by="slot", prior={"z": {"a": (1, 1)}})
     for reader in (read_history, scan_history):
-        with pytest.raises(OptionError, match="prior names a group twice among 'x', 'x '"):
+        with pytest.raises(ArmError, match="prior names 'x' more than once, as 'x' and as 'x ',"):
             reader(path, by="slot", prior={"x": {}, "x ": {}})
     with pytest.raises(ArmError, match=r"row 4 of log.csv, column 'arm': arm 'c'"):
         list(scan_history(path, by="slot", arms=["a", "b"])["y"].chunks())
