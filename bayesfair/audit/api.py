@@ -304,7 +304,9 @@ def _audit_one(data: Any, question: Question) -> Audit:
         summary, notes = audit_with_beliefs_model(data, question)
     else:
         summary, notes = _summarise_log(data, question)
-    result = replace(conclude(summary, question, notes, data), data=data)
+    earlier = begun(question)
+    joined = earlier is not None and earlier.unfinished is not None and earlier.unfinished.before
+    result = replace(conclude(summary, question, notes, data), data=None if joined else data)
     if question.truth is None or not isinstance(data, History):
         return result
     from bayesfair.performance import utility

@@ -51,6 +51,7 @@ class Checkpoint:
         self.written = False
         """Whether the file holds something of this audit."""
         self._several = False
+        self._joined: tuple[Audit, bool, int] | None = None
         self._origin: Origin | None = None
         self._arm_groups: dict[str, str] | None = None
         self._before: dict[str, Audit] = {}
@@ -66,6 +67,24 @@ class Checkpoint:
         if isinstance(prior, (Audit, AuditGroup)) and prior.unfinished:
             self._origin = prior.origin
             self._before = {"": prior} if isinstance(prior, Audit) else dict(prior.audits)
+
+    def joining(self, earlier: Any, *, objective: bool, draws: int) -> None:
+        """Say that the audit will be joined with that of the logs before, and how.
+
+        Raises
+        ------
+        OptionError
+            If the file could not hold both.
+        """
+        if isinstance(earlier, AuditGroup) or earlier.arm_groups is not None:
+            which = "several logs" if isinstance(earlier, AuditGroup) else "groups of arms"
+            raise OptionError(
+                f"partial= cannot keep what goes on from an audit of {which}; the file of that one "
+                "stays as it is. Leave partial= out.",
+                kind="unused_option",
+                column="partial",
+            )
+        self._joined = earlier, objective, draws
 
     def seen(self, label: str, summary: Summary, question: Question, log: Followed) -> None:
         """Remember what has been seen of a log up to here; write it if the last time is long ago.
@@ -83,11 +102,21 @@ class Checkpoint:
         """
         model = "truth" if question.truth is not None else question.model
         name = model if model is None or model == "truth" else label_of(model)
+        before, objective = 0, question.objective
+        source = summary.last_source
+        earlier = begun(question)
+        if self._joined is not None:
+            first, objective, draws = self._joined
+            before = first.summary.end.n_rounds
+            summary, question = first.summary.merged(summary), replace(question, draws=draws)
+        elif earlier is not None and earlier.unfinished is not None:
+            before = earlier.unfinished.before
         unfinished = Unfinished(
             log.n_rounds,
+            before,
             log.digest,
-            summary.source,
-            question.objective,
+            source,
+            objective,
             name,
             self._arm_groups,
             _asked(question),
@@ -165,7 +194,7 @@ class Checkpoint:
             yield
         except KeyboardInterrupt as stop:
             said = self.last_words()
-            if said is not None:
+            if said is not None and said not in getattr(stop, "__notes__", ()):
                 stop.add_note(said)
             raise
 

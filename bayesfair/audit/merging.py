@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
 from bayesfair.audit.api import audit
+from bayesfair.audit.checkpoint import Checkpoint
 from bayesfair.audit.conclusion import Question, conclude
 from bayesfair.audit.criterion import check_judge
 from bayesfair.audit.group import AuditGroup
@@ -203,14 +205,6 @@ def next_part[T: (Audit, AuditGroup)](
     """
     first = _first(earlier)
     begun = first.unfinished
-    if partial is not None and begun is None:
-        raise OptionError(
-            "partial= keeps an audit of one log on its way; an audit that goes on with the next "
-            "log needs the file of the earlier one, which stays as it is until the end. Leave "
-            "partial= out.",
-            kind="unused_option",
-            column="partial",
-        )
     if isinstance(earlier, AuditGroup) != isinstance(data, Mapping):
         raise OptionError(
             "the earlier audit is one of several logs: give a mapping of its labels to their next "
@@ -278,10 +272,21 @@ def resume[T: (Audit, AuditGroup)](
     if objective and seed is None:
         raise OptionError("seed= is required: the earlier audit was made with a Generator.")
     draws = first.settings.draws if draws is None else draws
-    if first.unfinished is not None or partial is not None:
+    if first.unfinished is not None:
         return next_part(
             earlier, data, objective=objective, draws=draws, seed=seed, progress=progress,
             partial=partial,
         )  # fmt: skip
-    part = next_part(earlier, data, objective=False, draws=draws, seed=seed, progress=progress)
-    return join(earlier, part, objective=objective, draws=draws, seed=seed)
+    keeper = None
+    if partial is not None:
+        keeper = partial if isinstance(partial, Checkpoint) else Checkpoint(partial)
+        keeper.joining(earlier, objective=objective, draws=draws)
+    with contextlib.nullcontext() if keeper is None else keeper.kept_if_interrupted():
+        part = next_part(
+            earlier, data, objective=False, draws=draws, seed=seed, progress=progress,
+            partial=keeper,
+        )  # fmt: skip
+        whole = join(earlier, part, objective=objective, draws=draws, seed=seed)
+    if keeper is not None and keeper is not partial:
+        keeper.drop()
+    return whole

@@ -315,7 +315,7 @@ class Audit:
         objective, draws, seed
             Of the objective part; default as in this audit.
         progress, partial : optional
-            As in `bayesfair.audit`; `partial` where this audit was interrupted.
+            As in `bayesfair.audit`.
 
         Returns
         -------

@@ -1,7 +1,7 @@
 """What is saved of an audit, field by field: names, types of number, dimensions.
 
 A field that a class gains is one line here; until it is declared, importing fails. Raise
-`storage.FORMAT` with every change of this file.
+`saved_file.FORMAT` with every change of this file.
 
 `packed` and `unpacked` are inverse to each other. Posterior draws stay outside: they are the
 variables of ``posterior`` that others read (`IN_POSTERIOR`), but for the few that fill no chain.
@@ -359,6 +359,7 @@ AUDIT = Record(Audit, {
     "origin": None,
     "unfinished": Maybe(Record(Unfinished, {
         "n_rounds": WHOLE,
+        "before": WHOLE,
         "digest": TEXT,
         "source": TEXT,
         "objective": TRUTH,

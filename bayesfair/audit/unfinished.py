@@ -24,6 +24,8 @@ class Unfinished:
     ----------
     n_rounds : int
         Rounds seen, from the start of the log.
+    before : int
+        Rounds of earlier logs, with whose audit this one was to be joined.
     digest : str
         Of these rounds as they were read.
     source : str
@@ -39,6 +41,7 @@ class Unfinished:
     """
 
     n_rounds: int
+    before: int
     digest: str
     source: str
     objective: bool

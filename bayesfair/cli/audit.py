@@ -113,6 +113,7 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
     check_targets(targets, read=log, resumed=resume)
     check_suffix(rounds, "--rounds", (".parquet", ".pq"))
     earlier = None if resume is None else earlier_audit(resume, context)
+    _check_rounds(rounds, earlier)
     source: Any = log
     if example is not None:
         from bayesfair import examples
@@ -196,16 +197,33 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         _check_regret(numbers, max_regret_per_round)
 
 
+def _check_rounds(rounds: Path | None, earlier: Audit | AuditGroup | None) -> None:
+    """Refuse --rounds of an interrupted audit that began with other logs: they are not at hand."""
+    from bayesfair.audit import Audit
+    from bayesfair.errors import OptionError
+
+    begun = earlier.unfinished if isinstance(earlier, Audit) else None
+    if rounds is not None and begun is not None and begun.before:
+        raise OptionError(
+            f"--rounds needs every round, and the audit in this file began with {begun.before} "
+            "rounds of logs before this one. Leave --rounds out.",
+            kind="unused_option",
+            column="rounds",
+        )
+
+
 def _keeper(save: Path | None, earlier: Audit | AuditGroup | None) -> Checkpoint | None:
     """Return where the audit is kept on its way to the file that it is to be saved in.
 
-    One that goes on with a next log is not: the file of the earlier one stays as it is.
+    One that goes on from an audit of several logs is not: the file of that one stays as it is.
     """
-    if save is None or (earlier is not None and not earlier.unfinished):
+    if save is None or (save.exists() and not save.is_file()):  # a device or a pipe
         return None
-    if save.exists() and not save.is_file():  # a device or a pipe
-        return None
+    from bayesfair.audit import AuditGroup
     from bayesfair.audit.checkpoint import Checkpoint
+
+    if isinstance(earlier, AuditGroup) and not earlier.unfinished:
+        return None
 
     return Checkpoint(f"{save}.partial")
 

@@ -154,5 +154,8 @@ def go_on(
         whole = earlier.resume(data, **options, progress=progress, partial=keeper)
         return whole, whole
     before: Any = earlier  # one log, or several: which it is was checked against --by
-    part = next_part(before, data, **(options | {"objective": False}), progress=progress)
+    if keeper is not None:
+        keeper.joining(before, objective=options["objective"], draws=options["draws"])
+    asked = options | {"objective": False}
+    part = next_part(before, data, **asked, progress=progress, partial=keeper)
     return part, join(before, part, **options)

@@ -62,6 +62,22 @@ def interrupted(run, parts, path):
     return bf.load_audit(path)
 
 
+def assert_close(found, expected, at=""):
+    """Compare two `to_dict` all the way down, numbers to 1e-12; the words show rounded ones."""
+    if isinstance(expected, dict):
+        assert list(found) == list(expected), at
+        for key in expected.keys() - {"notices", "findings"}:
+            assert_close(found[key], expected[key], f"{at}.{key}")
+    elif isinstance(expected, list):
+        assert len(found) == len(expected), at
+        for i, value in enumerate(expected):
+            assert_close(found[i], value, f"{at}[{i}]")
+    elif isinstance(expected, float):
+        assert found == pytest.approx(expected, rel=1e-12, abs=1e-12), at
+    else:
+        assert found == expected, at
+
+
 KINDS = {
     "full": ({}, {"eps1": 1, "seed": 3}),
     "from a round on": ({}, {"eps1": 1, "seed": 3, "from_round": 333, "judge": "objective"}),
@@ -131,6 +147,39 @@ def test_interrupted_twice_and_in_the_objective_part(tmp_path, monkeypatch):
         half.resume(scanned(log))
     found = bf.audit(scanned(log), prior=half, truth=truth)
     assert found.to_dict() == bf.audit(scanned(log), truth=truth).to_dict()
+
+
+def test_the_next_days_log_interrupted_and_resumed_is_the_whole(tmp_path, monkeypatch):
+    monday, path = write_log(tmp_path / "monday.csv"), tmp_path / "a.nc.partial"
+    tuesday = write_log(tmp_path / "tuesday.csv", seed=2)
+    for asked in ({"eps1": 1, "seed": 3, "draws": 77, "judge": "objective"}, {"objective": False}):
+        bf.audit(scanned(monday), **asked).save(tmp_path / "a.nc")
+        earlier = bf.load_audit(tmp_path / "a.nc")
+        whole = earlier.resume(scanned(tuesday))
+        for parts in (1, 7):
+            half = interrupted(functools.partial(earlier.resume, scanned(tuesday)), parts, path)
+            assert half.summary.n_rounds == N + min(parts * PART, N)
+            assert (half.unfinished.before, half.unfinished.source) == (N, "tuesday.csv")
+            if parts == 1:
+                half = interrupted(functools.partial(half.resume, scanned(tuesday)), 2, path)
+                assert half.summary.n_rounds == N + 3 * PART
+                assert half.unfinished.before == N
+            with pytest.raises(bf.DataError, match=r"'monday\.csv': its first"):
+                half.resume(scanned(monday))
+            found = half.resume(scanned(tuesday), partial=path)
+            assert_close(found.to_dict(), whole.to_dict())
+            assert not path.exists()
+            with pytest.raises(bf.OptionError, match="does not hold its log"):
+                found.rounds()
+    with monkeypatch.context() as patched:
+
+        def stop(*_, **__):
+            raise KeyboardInterrupt
+
+        patched.setattr(sys.modules["bayesfair.audit.merging"], "join", stop)
+        with pytest.raises(KeyboardInterrupt):
+            earlier.resume(scanned(tuesday), partial=path)
+    assert_close(bf.load_audit(path).resume(scanned(tuesday)).to_dict(), whole.to_dict())
 
 
 def test_several_logs_go_on_where_they_stopped(tmp_path):
@@ -226,8 +275,12 @@ def test_what_cannot_be_kept_or_joined_says_so(tmp_path):
     half = interrupted(lambda **how: bf.audit(scanned(log), objective=False, **how), 3, path)
     with pytest.raises(bf.OptionError, match=r"'log.csv' was interrupted and cannot be merged"):
         bf.merge(half, done)
-    with pytest.raises(bf.OptionError, match=r"partial= keeps an audit of one log on its way"):
-        done.resume(scanned(log), partial=path)
+    group = bf.audit({"x": scanned(log)}, objective=False)
+    with pytest.raises(bf.OptionError, match=r"goes on from an audit of several logs"):
+        group.resume({"x": scanned(log)}, partial=path)
+    grouped = bf.audit(scanned(log), objective=False, arm_groups=dict.fromkeys(ARMS, "x"))
+    with pytest.raises(bf.OptionError, match=r"goes on from an audit of groups of arms"):
+        grouped.resume(scanned(log), partial=path)
     with pytest.raises(bf.OptionError, match=r"partial= cannot keep this audit: beliefs_model="):
         bf.audit(scanned(log), beliefs_model="bernoulli_independent", seed=1, partial=path)
     with pytest.raises(bf.OptionError, match=r"partial= cannot keep this audit: several logs"):

@@ -122,6 +122,32 @@ def test_other_logs_and_options_are_refused_and_no_draws_go_on(capsys, log, monk
     assert not (log.parent / "b.nc.partial").exists()
 
 
+def test_the_next_log_interrupted_goes_on_too(capsys, log, monkeypatch):
+    (log.parent / "next.csv").write_text(log.read_text())
+    assert run(capsys, "audit", "log.csv", *ASKED, "--save", "a.nc")[0] == 0
+    before = (log.parent / "a.nc").read_bytes()
+    command = ["audit", "next.csv", "--scan", "--resume"]
+    assert run(capsys, *command, "a.nc", "--json", "one.json")[0] == 0
+    with monkeypatch.context() as patched:
+        interrupt_after(500, patched)
+        status, _, err = run(capsys, *command, "a.nc", "--save", "a.nc")
+    assert status == 130
+    assert "1500 rounds have been audited and are kept in a.nc.partial" in err
+    assert (log.parent / "a.nc").read_bytes() == before
+    status, _, err = run(capsys, *command, "a.nc.partial", "--rounds", "r.parquet")
+    assert status == 2
+    assert "began with 1000 rounds of logs before this one" in err
+    status, _, err = run(capsys, *command, "a.nc.partial", "--save", "a.nc", "--json", "two.json")
+    assert status == 0, err
+    one, two = (json.loads((log.parent / f"{n}.json").read_text()) for n in ("one", "two"))
+    assert two["log"] == one["log"]
+    assert two["verdict"] == one["verdict"]
+    for key in ("regret_total", "lower", "upper"):
+        seen, expected = (x["calibration"]["objective"][key] for x in (two, one))
+        assert seen == pytest.approx(expected, rel=1e-12)
+    assert not (log.parent / "a.nc.partial").exists()
+
+
 def test_a_run_that_is_not_interrupted_leaves_no_checkpoint(capsys, log):
     assert run(capsys, "audit", "log.csv", *ASKED, "--save", "a.nc")[0] == 0
     (log.parent / "next.csv").write_text(log.read_text())
