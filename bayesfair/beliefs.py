@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import check_choice, listed
+from bayesfair.arguments import HISTORY, PLAIN, takes
+from bayesfair.checks import check_choice, did_you_mean, listed
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.kernels.best_mean import beta_best_mean, gamma_best_mean
@@ -265,6 +266,7 @@ def best_of_laws(rewards: Rewards, n_arms: NDArray[np.int64]) -> NDArray[np.floa
     return location_scale_best_arm(rewards.df, rewards.loc, rewards.scale, n_arms)
 
 
+@takes(history=HISTORY, family=PLAIN)
 def beliefs(
     history: History,
     *,
@@ -335,6 +337,15 @@ def beliefs(
         notices += found.notices
         details: Any = found
     else:
+        if model_options:
+            name = next(iter(model_options))
+            hint = did_you_mean(name, ("family", "prior", "support", "model", "seed"))
+            raise OptionError(
+                f"beliefs has no option {name!r}.{hint} (Other options are passed to the model, "
+                "and no model= was given.)",
+                kind="unknown_option",
+                column=name,
+            )
         if family == "auto" and support is not None:
             family = "finite"
         if family == "auto":

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.arguments import HISTORY, takes
 from bayesfair.checks import as_generator, check_in_range
 from bayesfair.errors import ConvergenceError, OptionError
 from bayesfair.history import History
@@ -88,6 +89,7 @@ class SequentialBeliefs:
         )
 
 
+@takes(history=HISTORY)
 def sequential_beliefs(
     history: History,
     *,

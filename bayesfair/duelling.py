@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.checks import as_generator
+from bayesfair.arguments import NUMBERS, takes
+from bayesfair.checks import as_generator, as_numbers
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError
 from bayesfair.kernels.simulate import choose
@@ -114,6 +115,7 @@ class DuelLog:
         )
 
 
+@takes(worth=NUMBERS)
 def simulate_duels(
     policy: FairSDDTS,
     worth: ArrayLike | Mapping[str, float],
@@ -197,11 +199,10 @@ def _one_run(
 def _worths(worth: Any) -> tuple[tuple[str, ...], FloatArray]:
     if isinstance(worth, Mapping):
         named = by_label(worth, "item", "worth")
-        items, given = tuple(named), list(named.values())
+        items, values = tuple(named), as_numbers(list(named.values()), "worth").ravel()
     else:
-        given = worth
-        items = tuple(str(i) for i in range(len(given)))
-    values = np.array(given, dtype=np.float64).ravel()
+        values = as_numbers(worth, "worth").ravel()
+        items = tuple(str(i) for i in range(values.size))
     if not values.size or not np.all(np.isfinite(values) & (values > 0)):
         raise DataError(f"worth={worth!r} must be positive and finite for every item.")
     return items, values / values.sum()

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import check_choice, check_in_range, listed
+from bayesfair.arguments import NAMES, NUMBERS, takes
+from bayesfair.checks import as_numbers, check_choice, check_in_range, listed
 from bayesfair.errors import ArmError, DataError, ProbabilityError
 from bayesfair.kernels.divergences import DIVERGENCES, worst_pair_general
 from bayesfair.labels import labels_of
@@ -51,6 +52,7 @@ def _rewards(rewards: Any, function: str) -> Rewards:
     )
 
 
+@takes(dims=NAMES)
 def best_arm_probability(
     rewards_or_beliefs: Any, *, dims: Sequence[str] | None = None
 ) -> xr.DataArray:
@@ -104,6 +106,7 @@ def best_arm_probability(
     )
 
 
+@takes(dims=NAMES)
 def best_mean_probability(
     rewards_or_beliefs: Any, *, dims: Sequence[str] | None = None
 ) -> xr.DataArray:
@@ -148,6 +151,7 @@ def best_mean_probability(
     )
 
 
+@takes(dims=NAMES)
 def divergence(
     rewards: Rewards, name: str = "total_variation", *, dims: Sequence[str] | None = None
 ) -> xr.DataArray:
@@ -206,7 +210,7 @@ def _decisions(given: Any, arms: Sequence[str] | None) -> tuple[NDArray[np.float
                 )
             else:
                 given = given.isel(arm=[own.index(a) for a in arms])
-    pi = np.asarray(given, dtype=np.float64)
+    pi = as_numbers(given, "selection_probability")
     if pi.ndim == 0:
         raise DataError("selection_probability must have the arms as its last axis.")
     labels = list(arms) if arms is not None else [str(i) for i in range(pi.shape[-1])]
@@ -234,6 +238,7 @@ def _check_rows(p: NDArray[np.float64], name: str) -> None:
         )
 
 
+@takes(selection_probability=NUMBERS)
 def smallest_eps2(
     selection_probability: Any,
     rewards: Rewards,
@@ -325,6 +330,7 @@ def smallest_eps2(
     )
 
 
+@takes(selection_probability=NUMBERS)
 def fairness_regret(selection_probability: Any, p_best: Any) -> xr.DataArray:
     r"""Sum, over arms, how far selection falls short of the probability of being best.
 
@@ -390,6 +396,7 @@ def fairness_regret(selection_probability: Any, p_best: Any) -> xr.DataArray:
     )
 
 
+@takes()
 def guarantee_note(divergence: str, reward_divergence: str | None = None) -> str:
     """Return, in one or two sentences, what is known of SD_TS under these divergences.
 

@@ -155,7 +155,11 @@ class History:
         pi, offered = self._put_arms()
         codes, arms, n_rounds = self.arm, self.arms, self.n_rounds
         reward = self._column("reward", self.reward, np.float64)
-        assert reward is not None
+        if reward is None:
+            raise DataError(
+                "reward is missing: give one number per round, NaN where none was observed.",
+                kind="missing_argument", column="reward",
+            )  # fmt: skip
         if np.isinf(reward).any():
             t = int(np.flatnonzero(np.isinf(reward))[0])
             raise DataError(

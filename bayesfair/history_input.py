@@ -151,7 +151,7 @@ def prior_pairs(given: Any, arms: tuple[str, ...]) -> NDArray[np.float64] | None
     if given is None:
         return None
     given = getattr(given, "state", given)  # an earlier audit, or the state it ended in
-    if hasattr(given, "counts") and hasattr(given, "arms"):
+    if hasattr(given, "arms") and isinstance(getattr(given, "counts", None), np.ndarray):
         given = dict(zip(given.arms, given.counts, strict=True))
     if isinstance(given, Mapping):
         pairs_of = by_label(given, "arm", "prior")
@@ -189,7 +189,13 @@ def _labels_or_numbers(arm: Any, where: Where) -> NDArray[Any]:
 
     NumPy would write None and NaN among text as the words "None" and "nan".
     """
-    raw = np.asarray(arm)
+    try:
+        raw = np.asarray(arm)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"arm must be one label per round, got {type(arm).__name__}: {error}",
+            kind="wrong_kind", column="arm",
+        ) from None  # fmt: skip
     if raw.ndim != 1:
         raise DataError(f"arm must be one value per round, got shape {raw.shape}.")
     gone: list[int] = []

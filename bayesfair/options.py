@@ -1,13 +1,16 @@
 """Which kinds of data an option has an effect on; one check for Python and the command line.
 
 An option that was given and has no effect is refused: whoever gave it would read the result as if
-it had. An option that has its default value counts as not given.
+it had. In Python an option that has its default value counts as not given; the command line knows
+better, and says what was `written`.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from bayesfair.errors import OptionError
@@ -20,7 +23,10 @@ __all__ = [
     "Effect",
     "given",
     "refuse_without_effect",
+    "written",
 ]
+
+_WRITTEN: ContextVar[frozenset[str]] = ContextVar("options that were written", default=frozenset())
 
 
 class Effect(NamedTuple):
@@ -83,7 +89,10 @@ COMPARISON_OPTIONS: dict[str, Effect] = {
     "lowest_is_best": Effect(_SCORED, "it belongs to ranks that are numbers: rank= or ranks="),
     "tie_tolerance": Effect(_SCORED, "it belongs to ranks that are numbers: rank= or ranks="),
     "unranked": Effect(_SCORED, "it belongs to ranks that are numbers: rank= or ranks="),
-    "last_tie": Effect(_RANKED | {"preflib"}, "it says what sharing the last rank means"),
+    "last_tie": Effect(
+        _SCORED | {"preflib"},
+        "it says what sharing the last rank means, and columns of places hold one item each",
+    ),
     "outcomes": Effect(_WORDS, _OF_WORDS),
     "winner_is": Effect(_WORDS, _OF_WORDS),
     "both_bad": Effect(_WORDS, _OF_WORDS),
@@ -116,8 +125,26 @@ AUDIT_OPTIONS: dict[str, Effect] = {
 }
 
 
+@contextmanager
+def written(names: Collection[str]) -> Iterator[None]:
+    """Let options with these names count as given, whatever their value.
+
+    Examples
+    --------
+    >>> def read(source, sep="|"): ...
+    >>> with written({"sep"}):
+    ...     given(read, {"source": 1, "sep": "|"})
+    {'sep': '|'}
+    """
+    token = _WRITTEN.set(frozenset(names))
+    try:
+        yield
+    finally:
+        _WRITTEN.reset(token)
+
+
 def given(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that differ from the defaults of `function`.
+    """Return the options that differ from the defaults of `function`, or were `written`.
 
     Examples
     --------
@@ -131,7 +158,8 @@ def given(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, 
             continue
         value, default = values[name], parameter.default
         plain = isinstance(value, (str, int, float, bool, type(None)))
-        if value is not default and not (plain and value == default):
+        same = value is default or (plain and value == default)
+        if not same or name in _WRITTEN.get():
             found[name] = value
     return found
 

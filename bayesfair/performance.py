@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesfair.arguments import NAMES, NUMBERS, takes
 from bayesfair.checks import check_choice, listed
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
@@ -58,6 +59,7 @@ class Utility:
         return dataclasses.asdict(self)
 
 
+@takes()
 def utility(history: History | Mapping[str, History], rewards: Any) -> Any:
     """Return reward, standard regret and fairness regret of a run under known true rewards.
 
@@ -152,6 +154,7 @@ def fairness_regret_per_round(history: History, rewards: Any) -> FloatArray:
     return np.asarray(short.sum(axis=1))
 
 
+@takes(weights=NUMBERS, divergences=NAMES)
 def tradeoff(
     rewards: Any,
     *,
@@ -237,7 +240,14 @@ def _means(truth: Any) -> FloatArray:
     return np.asarray(truth.mean, dtype=np.float64)
 
 
-def _fitting(history: History, rewards: Any) -> Rewards:
+def _fitting(history: Any, rewards: Any) -> Rewards:
+    if not isinstance(history, History):
+        raise OptionError(
+            f"utility needs a History, or a mapping of label to them, got "
+            f"{type(history).__name__}: read a log with bayesfair.read_history.",
+            kind="wrong_kind",
+            column="history",
+        )
     truth = as_rewards(rewards).for_arms(history.arms, "rewards")
     if truth.batch_shape not in ((), (history.n_rounds,)):
         raise DataError(

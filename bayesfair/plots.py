@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesfair.arguments import AXES, PLAIN, takes
 from bayesfair.checks import as_numbers, check_choice
 from bayesfair.errors import OptionError
 from bayesfair.ranking import rank_table
@@ -50,6 +51,7 @@ def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     return axes
 
 
+@takes(ax=AXES)
 def plot_ranks(
     fit: xr.DataTree | xr.Dataset, *, ax: Axes | None = None, quantity: str = "rank"
 ) -> Axes:
@@ -122,6 +124,7 @@ def plot_ranks(
     return axes
 
 
+@takes(ax=AXES, label=PLAIN)
 def plot_cumulative_regret(
     regret: Any, *, ax: Axes | None = None, label: str | None = None
 ) -> Axes:
@@ -187,6 +190,7 @@ def _draw_cumulative(n: Any, total: Any, ax: Axes | None, label: str | None) -> 
     return axes
 
 
+@takes(ax=AXES)
 def plot_frontier(audit: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the smallest eps2 against eps1: what smooth fairness the log does satisfy.
 
@@ -274,6 +278,7 @@ def _finite(value: Any) -> float:
     return number if np.isfinite(number) else float("nan")
 
 
+@takes(ax=AXES)
 def plot_selection(audit: Any, *, ax: Axes | None = None) -> Axes:
     """Draw how often each arm was to be chosen beside its probability of being best.
 

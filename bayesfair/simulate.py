@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesfair.arguments import COUNT, NUMBER, takes
 from bayesfair.checks import as_generator, check_choice, check_in_range, check_known
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
@@ -36,6 +37,7 @@ Delay = int | ArrayLike | Callable[[np.random.Generator, int], ArrayLike] | None
 _CHUNK = 65_536  # rounds whose rewards are drawn at once
 
 
+@takes()
 def simulate(
     policy: Policy | str,
     rewards: Rewards | ArrayLike | Mapping[str, float],
@@ -167,6 +169,7 @@ def as_rewards(rewards: Any) -> Rewards:
     return Bernoulli(rewards)
 
 
+@takes(n_rounds=COUNT, drift=NUMBER)
 def drifting_rewards(rewards: Any, n_rounds: int, *, drift: float, seed: Any) -> Bernoulli:
     """Return Bernoulli arms whose logits follow Gaussian random walks, means of shape ``(T, k)``.
 

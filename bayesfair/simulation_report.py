@@ -14,6 +14,7 @@ from bayesfair.checks import counted
 from bayesfair.duelling import DuelLog, simulate_duels
 from bayesfair.errors import OptionError
 from bayesfair.history import History
+from bayesfair.options import Effect, given, refuse_without_effect
 from bayesfair.performance import utility
 from bayesfair.policies import FairSDDTS, policy_from_name
 from bayesfair.shown import shortened, table
@@ -22,6 +23,10 @@ from bayesfair.writing import replacing
 
 __all__ = ["formulas", "next_step", "parse_arms", "report", "write_runs"]
 
+_OF_ARMS = {
+    name: Effect(frozenset(), "it is for rules that choose one arm a round")
+    for name in ("batch", "delay")
+}
 _FORMULA = frozenset("=+-@\t\r")
 """What a cell begins with that spreadsheets take for a formula."""
 
@@ -86,10 +91,10 @@ def report(
     n_rounds: int,
     params: Sequence[str],
     *,
-    runs: int,
-    batch: int,
-    delay: int,
     seed: int,
+    runs: int = 1,
+    batch: int = 1,
+    delay: int = 0,
 ) -> tuple[dict[str, Any], str, Mapping[str, History | DuelLog]]:
     """Simulate and return JSON-ready numbers, a text report, and the logs by run.
 
@@ -97,8 +102,8 @@ def report(
     """
     rule = policy_from_name(policy, _parameters(params))
     if isinstance(rule, FairSDDTS):
-        if batch != 1 or delay != 0:
-            raise OptionError("--batch and --delay are for rules that choose one arm a round.")
+        asked = given(report, {"batch": batch, "delay": delay})
+        refuse_without_effect(asked, (), _OF_ARMS, "a rule that chooses pairs")
         return _duel_report(rule, parse_arms(arms, worths=True), n_rounds, runs=runs, seed=seed)
     truth = parse_arms(arms)
     logs: Mapping[str, History] = simulate(

@@ -91,7 +91,7 @@ def test_several_runs_have_a_column_of_their_own(tmp_path):
         (lambda: parse_arms("a=3"), r"mean in \[0, 1\]"),
         (
             lambda: report("fair_sd_dts", "a=3,b=1", 9, [], **(ONE | {"batch": 2})),
-            "--batch and --delay",
+            "batch=2 has no effect on a rule that chooses pairs",
         ),
         (lambda: report("sd_ts_mixture", "a=.3,b=.1", 9, [], **ONE), "--param weight="),
     ],

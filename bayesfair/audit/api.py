@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesfair.arguments import CALL, PLAIN, each, takes
 from bayesfair.audit.checkpoint import (
     as_at_first,
     begun,
@@ -54,6 +55,10 @@ _NO_FILE = ("memory", "data frame")
 """Sources that are no names of files."""
 
 
+@takes(
+    **each(PLAIN, "eps1", "family", "divergence", "reward_divergence", "objective", "judge"),
+    progress=CALL,
+)
 def audit(
     data: Any,
     *,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bayesfair.arguments import takes
 from bayesfair.audit.criterion import Criterion, eps2_options
 from bayesfair.audit.duel_beliefs import path_of
 from bayesfair.audit.duel_chosen import checked_propensity, chosen_regret
@@ -37,6 +38,7 @@ __all__ = ["audit_comparisons"]
 _ALPHA = 0.05  # simultaneous error of the limits of windowed shares
 
 
+@takes()
 def audit_comparisons(
     duels: Any,
     *,

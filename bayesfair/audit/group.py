@@ -11,6 +11,7 @@ from bayesfair.audit.criterion import QUESTIONS, worst_verdict
 from bayesfair.audit.result import Audit
 from bayesfair.audit.saved_file import Origin
 from bayesfair.audit.state import AuditState
+from bayesfair.checks import check_known
 from bayesfair.labels import one_label
 from bayesfair.notices import Notice
 
@@ -36,8 +37,10 @@ class AuditGroup:
     origin: Origin | None = None
 
     def __getitem__(self, label: str) -> Audit:
-        known = label in self.audits
-        return self.audits[label if known else one_label(label, "group", "label")]
+        known = isinstance(label, str) and label in self.audits
+        found = label if known else one_label(label, "group", "label")
+        check_known(found, tuple(self.audits), "group")
+        return self.audits[found]
 
     def __len__(self) -> int:
         return len(self.audits)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
+from bayesfair.arguments import takes
 from bayesfair.audit.api import audit
 from bayesfair.audit.checkpoint import Checkpoint
 from bayesfair.audit.conclusion import Question, conclude
@@ -19,6 +20,7 @@ from bayesfair.options import AUDIT_OPTIONS, refuse_without_effect
 __all__ = ["join", "merge", "next_part", "resume"]
 
 
+@takes()
 def merge[T: (Audit, AuditGroup)](first: T, second: T, *, seed: Any = None) -> T:
     """Return the audit of two consecutive parts of one log, or of several logs.
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.arguments import takes
 from bayesfair.audit.group import AuditGroup
 from bayesfair.audit.per_round import KeptRounds, iter_rounds
 from bayesfair.audit.result import Audit
@@ -154,6 +155,7 @@ def _rounds_table(
     return xr.Dataset(data)
 
 
+@takes()
 def load_audit(path: Any) -> Audit | AuditGroup:
     """Read an audit that `Audit.save` or `AuditGroup.save` wrote.
 

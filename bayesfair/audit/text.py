@@ -8,7 +8,14 @@ from typing import Any
 from bayesfair.audit.calibration import wilson_interval
 from bayesfair.audit.check_words import check_line, contradiction_lines
 from bayesfair.audit.criterion import QUESTIONS
-from bayesfair.audit.verdict_words import VERDICT_WORDS, number, question_words, verdict_lines
+from bayesfair.audit.verdict_words import (
+    VERDICT_WORDS,
+    interval_words,
+    number,
+    prior_title,
+    question_words,
+    verdict_lines,
+)
 from bayesfair.checks import counted
 from bayesfair.shown import MOST_ROWS, fitted, shortened, table, wrapped
 
@@ -18,10 +25,8 @@ __all__ = [
     "asked",
     "divergence_words",
     "hangs_words",
-    "interval_words",
     "log_words",
     "number",
-    "prior_title",
     "render",
     "sensitivity_lines",
     "show_worst",
@@ -101,24 +106,6 @@ def asked(criterion: dict[str, Any]) -> str:
         f"(eps1 = {criterion['eps1']:g}, eps2 = {criterion['eps2']:g}, "
         f"delta = {criterion['delta']:g}, {divergence_words(criterion)})"
     )
-
-
-def prior_title(criterion: dict[str, Any]) -> str:
-    """Return whose prior is printed: with a model of the true rewards that of the beliefs alone."""
-    shared = criterion["model"] in (None, "truth", "conjugate")
-    return "Prior" if shared else "Prior of the beliefs"
-
-
-def interval_words(audit: dict[str, Any]) -> list[str]:
-    """Return what the intervals of a report are; nothing where there are none."""
-    model, selection = audit["criterion"]["model"], audit["log"]["selection"]
-    drawn = audit["objective"] is not None and model != "truth"
-    found = ["equal-tailed over the draws of the true rewards"] if drawn else []
-    if selection == "chosen":
-        found.append("normal ones of a mean for the estimated regret")
-    elif selection == "none":
-        found.append("Wilson's for shares")
-    return [f"Intervals hold 95 %: {', '.join(found)}."] if found else []
 
 
 def divergence_words(criterion: dict[str, Any]) -> str:

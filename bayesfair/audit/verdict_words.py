@@ -12,10 +12,12 @@ from bayesfair.checks import counted
 
 __all__ = [
     "VERDICT_WORDS",
+    "interval_words",
     "judged_by",
     "lead",
     "number",
     "one_line",
+    "prior_title",
     "question_words",
     "regret_words",
     "remarks",
@@ -45,6 +47,24 @@ def number(value: Any, digits: int = 4) -> str:
     if value != 0 and abs(value) < 10.0**-digits:
         return f"{value:.2g}"
     return f"{value:.{digits}f}"
+
+
+def prior_title(criterion: dict[str, Any]) -> str:
+    """Return whose prior is printed: with a model of the true rewards that of the beliefs alone."""
+    shared = criterion["model"] in (None, "truth", "conjugate")
+    return "Prior" if shared else "Prior of the beliefs"
+
+
+def interval_words(audit: dict[str, Any]) -> list[str]:
+    """Return what the intervals of a report are; nothing where there are none."""
+    model, selection = audit["criterion"]["model"], audit["log"]["selection"]
+    drawn = audit["objective"] is not None and model != "truth"
+    found = ["equal-tailed over the draws of the true rewards"] if drawn else []
+    if selection == "chosen":
+        found.append("normal ones of a mean for the estimated regret")
+    elif selection == "none":
+        found.append("Wilson's for shares")
+    return [f"Intervals hold 95 %: {', '.join(found)}."] if found else []
 
 
 def judged_by(audit: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import warnings
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from bayesfair.cli.simulate import simulate_command
 from bayesfair.cli.tools import complain, forget_reader, say
 from bayesfair.cli.warm_up import warm_up_command
 from bayesfair.cli.wording import flags_of, in_shell_words
+from bayesfair.options import written
 
 __all__ = ["app", "main"]
 
@@ -49,10 +51,25 @@ def _root(
     pass
 
 
-app.command(name="audit", help=AUDIT_HELP)(audit_command)
-app.command(name="simulate")(simulate_command)
-app.command(name="fit", help=FIT_HELP)(fit_command)
-app.command(name="audit-comparisons", help=AUDIT_COMPARISONS_HELP)(audit_comparisons_command)
+def _telling(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that says which of its options were written, at their default values too."""
+
+    @functools.wraps(command)
+    def run(**values: Any) -> None:
+        context: typer.Context = values["context"]
+        sources = {name: context.get_parameter_source(name) for name in context.params}
+        with written({n for n, s in sources.items() if s is not None and s.name == "COMMANDLINE"}):
+            command(**values)
+
+    return run
+
+
+app.command(name="audit", help=AUDIT_HELP)(_telling(audit_command))
+app.command(name="simulate")(_telling(simulate_command))
+app.command(name="fit", help=FIT_HELP)(_telling(fit_command))
+app.command(name="audit-comparisons", help=AUDIT_COMPARISONS_HELP)(
+    _telling(audit_comparisons_command)
+)
 app.command(name="warm-up")(warm_up_command)
 
 

@@ -37,11 +37,17 @@ from bayesfair.inference.robust import Robust, robust_of
 from bayesfair.inference.tree import N_CHAINS, make_tree, seed_label
 from bayesfair.labels import one_label
 from bayesfair.notices import Notice
+from bayesfair.options import Effect, given, refuse_without_effect
 
 if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = ["fit_comparisons"]
+
+_OF_POSTERIORS = {
+    "draws": Effect(frozenset(), "there is no posterior to draw from"),
+    "method": Effect(frozenset(), "there is no posterior to sample"),
+}
 
 
 @fitted_in_label_order
@@ -158,14 +164,14 @@ def fit_comparisons(
     if callable(build):
         if method == "laplace" or np.isinf(prior_sd):
             raise OptionError("a model of your own is sampled: use method='nuts'.")
-        for option, given in (("ties", ties), ("reference", reference)):
-            if given is not None:
+        for option, value in (("ties", ties), ("reference", reference)):
+            if value is not None:
                 raise OptionError(
-                    f"{option}={given!r} belongs to the shipped models; a model of your own "
+                    f"{option}={value!r} belongs to the shipped models; a model of your own "
                     "decides itself. Leave it out.",
                     kind="unused_option",
                     column=option,
-                    value=given,
+                    value=value,
                 )
         groups, attrs = nuts_groups(
             comparisons, build, options, rng=rng, draws=n_draws, cores=cores, progress=progress
@@ -182,8 +188,8 @@ def fit_comparisons(
     n_left_out = comparisons.n_comparisons - used.n_comparisons
     flat = np.isinf(prior_sd)
     if flat:
-        if method == "nuts":
-            raise OptionError("prior_sd=inf has no posterior to sample; give a finite prior_sd.")
+        asked = given(fit_comparisons, {"draws": draws, "method": method})
+        refuse_without_effect(asked, (), _OF_POSTERIORS, "maximum likelihood (prior_sd=inf)")
         require_maximum(used, problem.likelihood, ties_left_out=n_left_out)
     problem, mode, robust = _settled(make, problem, used)
     groups = {"mode": mode_group(comparisons, problem, mode, reference, robust if flat else None)}

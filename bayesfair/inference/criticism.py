@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from bayesfair.arguments import takes
 from bayesfair.checks import check_choice, listed
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError
@@ -131,6 +132,7 @@ def _elpd_of(
     )
 
 
+@takes()
 def loo(tree: xr.DataTree, history: History | Comparisons | None = None) -> Any:
     r"""Return the expected log predictive density of a left-out round or comparison (PSIS-LOO).
 
@@ -215,6 +217,7 @@ def _require_same_log(trees: Mapping[str, xr.DataTree]) -> None:
             )
 
 
+@takes()
 def compare(
     fits: Mapping[str, xr.DataTree],
     history: History | Comparisons | None = None,

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair import rewards
+from bayesfair.arguments import FIT, takes
+from bayesfair.errors import OptionError
 from bayesfair.inference.tree import flat_reads
 from bayesfair.rewards import base
 
@@ -37,6 +39,7 @@ def rewards_of(
     return rewards.Normal(reads["mean"], reads["sd"], arms=arms)
 
 
+@takes(tree=FIT)
 def rewards_from_posterior(tree: xr.DataTree) -> Any:
     """Return the reward distributions of the arms under each posterior draw.
 
@@ -66,6 +69,12 @@ def rewards_from_posterior(tree: xr.DataTree) -> Any:
     """
     reads = flat_reads(tree)
     posterior = tree["posterior"].to_dataset()
+    if "arm" not in posterior.coords:
+        raise OptionError(
+            "this is a fit to comparisons, whose worths are no rewards: give one to a History.",
+            kind="wrong_kind",
+            column="tree",
+        )
     arms = tuple(str(arm) for arm in posterior["arm"].values)
     level = np.asarray(posterior["level"].values, float) if "level" in posterior.coords else None
     return rewards_of(str(tree.attrs["family"]), reads, arms, level)

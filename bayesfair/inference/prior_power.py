@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.arguments import MAPPING, NUMBER, takes
 from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.inference.carry import psis_weights
@@ -25,6 +26,7 @@ __all__ = ["prior_power_weights", "prior_sensitivity"]
 FloatArray = NDArray[np.float64]
 
 
+@takes(quantities=MAPPING, threshold=NUMBER)
 def prior_sensitivity(
     tree: xr.DataTree,
     history: History | None = None,

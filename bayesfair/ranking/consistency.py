@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.arguments import takes
 from bayesfair.checks import as_generator, check_in_range
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
@@ -43,6 +44,7 @@ def _cycles(wins: FloatArray) -> int:
     return round(float(np.trace(beats @ beats @ beats)) / 3)
 
 
+@takes()
 def pl_consistency(
     tree: xr.DataTree, comparisons: Comparisons, *, seed: int, replicates: int = 500
 ) -> xr.Dataset:
@@ -128,6 +130,7 @@ def _fitted_probability(tree: xr.DataTree, comparisons: Comparisons) -> FloatArr
     return np.asarray((pairs["p_beats"] + pairs["p_tie"] / 2).fillna(0.5).values)
 
 
+@takes()
 def predicted_wins(
     tree: xr.DataTree, comparisons: Comparisons, *, seed: int, replicates: int = 500
 ) -> xr.Dataset:

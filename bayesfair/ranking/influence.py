@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.arguments import takes
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
 from bayesfair.inference.carry import psis_weights
@@ -27,6 +28,7 @@ _CHALLENGERS = 5
 _AHEAD = 1e-9  # a lead that rounding cannot make
 
 
+@takes()
 def influence(tree: xr.DataTree, comparisons: Comparisons) -> xr.Dataset:
     r"""Return which comparisons or items, if removed, change the top of the table.
 

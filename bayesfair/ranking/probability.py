@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
+from bayesfair.arguments import PLAIN, takes
 from bayesfair.checks import check_choice
 from bayesfair.errors import OptionError
 from bayesfair.kernels.orders import mean_outcomes
@@ -51,6 +52,7 @@ def outcome_probability(
     return np.exp(gap / 2 - total), np.exp(log_tie - total)
 
 
+@takes(first=PLAIN)
 def win_probability(tree: xr.DataTree, *, first: str = "neither") -> xr.Dataset:
     r"""Return, for each pair, P(i is better than j) and P(i beats j), which are two things.
 
@@ -134,6 +136,7 @@ def _gap_by_gap(
     return beats, tie
 
 
+@takes()
 def rank_probability(tree: xr.DataTree) -> xr.DataArray:
     """Return the posterior probability of each rank of each item, ``(item, rank)``.
 

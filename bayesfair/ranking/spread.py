@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.arguments import takes
 from bayesfair.errors import OptionError
 from bayesfair.ranking.draws import fitted
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["quasi_standard_errors"]
 
 
+@takes()
 def quasi_standard_errors(tree: xr.DataTree) -> xr.DataArray:
     r"""Return standard errors q such that a gap between items i, j has error sqrt(q_i^2 + q_j^2).
 

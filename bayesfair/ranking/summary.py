@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesfair.arguments import takes
 from bayesfair.comparisons import Comparisons
 from bayesfair.inference.fitted_data import fitted_data
 from bayesfair.notices import Notice, notices_from_json, unique
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["fit_summary"]
 
 
+@takes()
 def fit_summary(
     tree: xr.DataTree, comparisons: Comparisons, *, anchor: str | None = None
 ) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtr
 
+from bayesfair.arguments import takes
 from bayesfair.checks import check_in_range, check_known
 from bayesfair.inference.comparison_trees import worth_of
 from bayesfair.labels import one_label
@@ -24,6 +25,7 @@ FloatArray = NDArray[np.float64]
 Z95 = 1.959963984540054
 
 
+@takes()
 def rank_table(
     tree: xr.DataTree, *, anchor: str | None = None, tier_probability: float = 0.95
 ) -> xr.Dataset:

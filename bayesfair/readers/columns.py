@@ -241,7 +241,7 @@ def _only(
     lost = [a for a in arms if a not in found]
     if lost:
         raise ArmError(
-            f"arms names {listed(lost)}, which have no {kind} column among "
+            f"arms= names {listed(lost)}, which have no {kind} column among "
             f"{listed(found.values())}. Add the columns or remove the arms."
         )
     wanted = set(arms)

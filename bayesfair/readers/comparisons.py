@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bayesfair.arguments import MAPPING, NAMES, PLAIN, each, takes
 from bayesfair.checks import check_choice
 from bayesfair.comparisons import Comparisons
 from bayesfair.options import COMPARISON_OPTIONS, KINDS, given, refuse_without_effect
@@ -34,6 +35,12 @@ JSON_SUFFIXES = {".jsonl", ".ndjson", ".json"}
 _OF_TEXT = {"delimiter": COMPARISON_OPTIONS["delimiter"]}
 
 
+@takes(
+    **each(PLAIN, "left", "right", "winner", "loser", "tied", "ranking", "item", "rank", "chosen",
+           "offered", "first", "weight", "keep_rows"),
+    **each(NAMES, "wins", "orderings", "ranks"),
+    covariates=MAPPING,
+)  # fmt: skip
 def read_comparisons(
     source: Any,
     *,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesfair.arguments import MAPPING, PLAIN, TEXT, each, takes
 from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.labels import by_label, labels_of
@@ -32,6 +33,12 @@ from bayesfair.readers.tally import Tally, empty_columns, small_groups
 __all__ = ["discovery_notice", "group_priors", "known_arms", "read_history"]
 
 
+@takes(
+    **each(PLAIN, "arm", "reward", "propensity", "order", "by", "known_at", "known_until",
+           "unique", "decimal"),
+    **each(TEXT, "probabilities", "offered"),
+    rewards=MAPPING,
+)  # fmt: skip
 def read_history(
     source: Any,
     *,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair import notices as said
+from bayesfair.arguments import MAPPING, PLAIN, TEXT, each, takes
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.labels import in_order
@@ -245,6 +246,12 @@ class _Progress:
         return found
 
 
+@takes(
+    **each(PLAIN, "arm", "reward", "propensity", "order", "by", "known_at", "known_until",
+           "unique", "decimal"),
+    **each(TEXT, "probabilities", "offered"),
+    rewards=MAPPING,
+)  # fmt: skip
 def scan_history(
     source: Any,
     *,

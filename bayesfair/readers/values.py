@@ -228,7 +228,7 @@ def rewards(
         return _WORDS.get(word.casefold())
 
     def explain(value: str) -> str:
-        if decimal == "." and _number(value, ",") is not None:
+        if _number(value, "," if decimal == "." else ".") is not None:
             return _not_a_number(value)
         value = value.strip()
         if reason := why_no_number(value):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from bayesfair.arguments import PLAIN, takes
 from bayesfair.audit.check_words import check_rows
 from bayesfair.audit.group_text import collected_notices, group_columns, worst_first
 from bayesfair.audit.text import (
@@ -32,6 +33,7 @@ _MOST_GROUPS = 1000
 _MOST_QUANTITIES = 40
 
 
+@takes(command=PLAIN)
 def write_report(audit: Any, path: Any, *, command: str | None = None) -> None:
     """Write an audit as one self-contained HTML page, for reading, printing and handing on.
 

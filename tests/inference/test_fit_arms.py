@@ -56,7 +56,7 @@ def test_seeds():
     assert np.array_equal(theta, generator["posterior"]["theta"].values)
     assert generator.attrs["seed"] == "generator"
     assert not np.array_equal(theta, other["posterior"]["theta"].values)
-    with pytest.raises(TypeError):
+    with pytest.raises(OptionError, match="seed= is required"):
         fit(ECMO)
     with pytest.raises(OptionError, match="seed=None"):
         fit(ECMO, seed=None)

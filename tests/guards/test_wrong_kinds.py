@@ -1,0 +1,189 @@
+"""Whatever a public function is given ends in a result or in a BayesfairError, never in another.
+
+The functions and their options are found in the public names, so that a new one without an example
+fails here.
+"""
+
+import inspect
+import warnings
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot
+
+import bayesfair as bf
+
+mpl.use("Agg")
+
+LOG = "arm,reward,p_a,p_b\na,1,.5,.5\nb,0,.5,.5\n"
+DUELS = "left,right,winner\na,b,left\nb,c,left\nc,a,left\n"
+
+
+def small():
+    """Small results of every kind."""
+    history = bf.History(
+        ["a", "b"] * 6, [1, 0] * 5 + [1, 1], selection_probability=[[0.5, 0.5]] * 12
+    )
+    games = bf.Comparisons.from_duels(
+        list("abcabc"), list("bcacab"), ["left"] * 5 + ["right"], keep_rows=True
+    )
+    first = bf.audit(history.before(6), seed=1, draws=20)
+    return {
+        "history": history,
+        "comparisons": games,
+        "audit": bf.audit(history, seed=1, draws=20),
+        "group": bf.audit({"x": history, "y": history}, seed=1, draws=20),
+        "duel audit": bf.audit_comparisons(games, selection_probability=[1 / 3] * 3, seed=1),
+        "fit of duels": bf.fit(games, seed=1, draws=20),
+        "fit of arms": bf.fit(history, seed=1, draws=20),
+        "first": first,
+        "second": bf.audit(history.rounds(6, 12), prior=first, seed=1, draws=20),
+    }
+
+
+SMALL = small()
+WRONG = {
+    "None": None, "text": "x", "number": 3, "nan": float("nan"), "bytes": b"x",
+    "empty list": [], "mapping": {}, "object": object(), "array": np.zeros((2, 2)),
+    "empty frame": pd.DataFrame(), "one row": pd.DataFrame({"arm": ["a"], "reward": [1]}),
+    "list of audits": [SMALL["duel audit"]],
+    **{name: SMALL[name] for name in SMALL if name not in ("first", "second")},
+}  # fmt: skip
+ARMS = bf.rewards.Bernoulli([0.6, 0.5])
+
+
+def examples(folder):
+    """Public function -> arguments and options with which it works."""
+    for name, text in (("log.csv", LOG), ("duels.csv", DUELS)):
+        (folder / name).write_text(text)
+    SMALL["audit"].save(folder / "audit.nc")
+    history, games, tree = SMALL["history"], SMALL["comparisons"], SMALL["fit of duels"]
+    arms, audit = SMALL["fit of arms"], SMALL["audit"]
+    seeded = {"seed": 1, "replicates": 20}
+    rule = bf.policies.FairSDDTS()
+    return {
+        "audit": ([history], {"seed": 1, "draws": 20}),
+        "audit_comparisons": ([games], {"seed": 1, "draws": 20}),
+        "beliefs": ([history], {}),
+        "best_arm_probability": ([ARMS], {}),
+        "best_mean_probability": ([ARMS], {}),
+        "compare": ([{"a": arms, "b": arms}], {}),
+        "divergence": ([ARMS], {}),
+        "drifting_rewards": ([ARMS, 20], {"seed": 1, "drift": 0.1}),
+        "fairness_regret": ([[0.5, 0.5], [0.6, 0.4]], {}),
+        "fit": ([history], {"seed": 1, "draws": 20}),
+        "fit_summary": ([tree, games], {}),
+        "guarantee_note": (["kl", "kl"], {}),
+        "influence": ([tree, games], {}),
+        "load_audit": ([folder / "audit.nc"], {}),
+        "loo": ([arms], {}),
+        "merge": ([SMALL["first"], SMALL["second"]], {}),
+        "pl_consistency": ([tree, games], seeded),
+        "plot_cumulative_regret": ([audit], {}),
+        "plot_frontier": ([audit], {}),
+        "plot_ranks": ([tree], {}),
+        "plot_selection": ([audit], {}),
+        "predicted_wins": ([tree, games], seeded),
+        "prior_sensitivity": ([arms, history], {}),
+        "quasi_standard_errors": ([tree], {}),
+        "rank_probability": ([tree], {}),
+        "rank_table": ([tree], {}),
+        "read_comparisons": ([folder / "duels.csv"], {}),
+        "read_history": ([folder / "log.csv"], {}),
+        "rewards_from_posterior": ([arms], {}),
+        "scan_history": ([folder / "log.csv"], {}),
+        "sequential_beliefs": None,  # it samples: what it refuses is tried in its own tests
+        "simulate": ([bf.policies.SDTS(), ARMS, 20], {"seed": 1}),
+        "simulate_duels": ([rule, {"a": 2, "b": 1}, 20], {"seed": 1}),
+        "smallest_eps2": ([[0.5, 0.5], ARMS], {"eps1": 1}),
+        "tradeoff": ([ARMS], {}),
+        "utility": ([history, ARMS], {}),
+        "win_probability": ([tree], {}),
+        "write_report": ([audit, folder / "page.html"], {}),
+    }
+
+
+FUNCTIONS = [
+    name for name in bf.__all__
+    if inspect.isfunction(getattr(bf, name)) and not inspect.isclass(getattr(bf, name))
+]  # fmt: skip
+#: Options whose example values would ask for long work: (function, option, value).
+LONG = {("prior_sensitivity", "model", "text"), ("fit", "cores", "number")}
+
+
+def refused(call):
+    """Whether a call is refused as it should be; False where it has a result."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            call()
+    except bf.BayesfairError as error:
+        assert len(str(error)) > 10, "a message says what is needed"
+        return True
+    return False
+
+
+@pytest.fixture(scope="module")
+def works(tmp_path_factory):
+    return examples(tmp_path_factory.mktemp("kinds"))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_public_function_refuses_what_it_does_not_take_by_a_bayesfair_error(name, works):
+    assert name in works, f"{name}: give an example with which it works"
+    function = getattr(bf, name)
+    assert refused(function), "what is lacking is said"
+    if works[name] is None:
+        return
+    given, options = works[name]
+    assert not refused(lambda: function(*given, **options))
+    for place in range(len(given)):
+        for value in WRONG.values():
+            changed = [*given[:place], value, *given[place + 1 :]]
+            refused(lambda changed=changed: function(*changed, **options))
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is not parameter.KEYWORD_ONLY:
+            continue
+        for kind in ("text", "nan", "history", "duel audit", "empty frame", "empty list", "object"):
+            if (name, parameter.name, kind) not in LONG:
+                asked = options | {parameter.name: WRONG[kind]}
+                refused(lambda asked=asked: function(*given, **asked))
+    assert refused(lambda: function(*given, **options, no_such_option=1))
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_results_and_data_refuse_what_they_do_not_take(kind, tmp_path):
+    value = WRONG[kind]
+    for name in ("audit", "group"):
+        refused(lambda name=name: SMALL[name].resume(value, seed=1))
+        refused(lambda name=name: bf.merge(SMALL[name], value))
+    if kind not in ("text", "bytes"):
+        refused(lambda: SMALL["audit"].save(value))
+    refused(lambda: bf.History(value, [1, 0]))
+    refused(lambda: bf.History(["a", "b"], value))
+    refused(lambda: SMALL["comparisons"].with_covariates(value))
+    refused(lambda: SMALL["comparisons"].without(value))
+    for name in ("from_duels", "from_counts", "from_win_matrix", "from_choices", "from_rankings",
+                 "from_ranked_rows"):  # fmt: skip
+        make = getattr(bf.Comparisons, name)
+        needed = [p for p in inspect.signature(make).parameters.values() if p.default is p.empty]
+        given = [value] * max(1, len(needed))
+        refused(lambda make=make, given=given: make(*given))
+
+
+def test_what_lacks_and_what_is_too_much_is_named():
+    history = SMALL["history"]
+    for call, said in (
+        (lambda: bf.fit(history), "seed= is required"),
+        (bf.rank_table, "tree= is required"),
+        (lambda: bf.rank_table(SMALL["fit of duels"], anchr="a"), "Did you mean 'anchor'"),
+        (lambda: bf.rank_table(SMALL["fit of duels"], "a"), "everything else by name"),
+        (lambda: bf.plot_ranks(SMALL["fit of duels"], ax=3), "ax must be the axes of matplotlib"),
+        (lambda: bf.audit(history, seed=1, progress=True), "progress must be a function, got bool"),
+    ):
+        with pytest.raises(bf.OptionError) as error:
+            call()
+        assert said in str(error.value)
