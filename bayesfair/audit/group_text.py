@@ -7,8 +7,8 @@ from typing import Any
 
 from bayesfair.audit.check_words import contradiction_lines
 from bayesfair.audit.criterion import VERDICTS
-from bayesfair.audit.text import Columns, asked, hangs_words, prior_title
-from bayesfair.audit.verdict_words import number, verdict_lines
+from bayesfair.audit.text import Columns, asked, hangs_words
+from bayesfair.audit.verdict_words import number, prior_title, verdict_lines
 from bayesfair.checks import counted
 from bayesfair.shown import MOST_ROWS, fitted, shortened, table, wrapped
 

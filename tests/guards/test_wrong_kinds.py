@@ -130,6 +130,12 @@ def works(tmp_path_factory):
     return examples(tmp_path_factory.mktemp("kinds"))
 
 
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    """Let files with the names that are tried land in no folder of ours."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_public_function_refuses_what_it_does_not_take_by_a_bayesfair_error(name, works):
     assert name in works, f"{name}: give an example with which it works"
