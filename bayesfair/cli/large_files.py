@@ -6,8 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from bayesfair.cli.tools import complain, reading
 from bayesfair.errors import BayesfairError
 
@@ -102,6 +100,8 @@ def say_work(data: Any, family: str, draws: int) -> None:
 
 def _has_other_values(data: Any) -> bool:
     """Whether the first part has rewards other than 0 and 1."""
+    import numpy as np
+
     first = next(iter(data.chunks()))
     reward = first.reward
     return bool(((reward != 0) & (reward != 1) & ~np.isnan(reward)).any())
