@@ -352,7 +352,12 @@ def parts_under_model(
         draws=question.draws,
         **model_options(question)["model"],
     )
-    notices: list[str] = list(notices_from_json(tree.attrs.get("notices")))
+    notices: list[str] = [
+        notice
+        for notice in notices_from_json(tree.attrs.get("notices"))
+        # what the beliefs rest on says that, with the rounds
+        if notice.kind != "prior_learned" or not summary.end.prior_is_learned
+    ]
     notices.append(Notice(
         f"The true rewards are drawn from the posterior of the model {tree.attrs['model']} "
         f"({tree.attrs['method']}; its prior: {tree.attrs['prior']}).",

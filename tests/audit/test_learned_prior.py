@@ -211,17 +211,22 @@ def assert_same(found, expected):
         assert found == expected
 
 
-def test_a_scan_gives_the_audit_of_the_whole(tmp_path):
-    log = rescaled(measured(n=100, missing=False))
-    rows = ["arm,reward,p_a,p_b,p_c"]
-    for arm, reward, pi in zip(log.arm, log.reward, log.selection_probability, strict=True):
-        rows.append(",".join(["abc"[arm], repr(float(reward)), *(repr(float(p)) for p in pi)]))
+@pytest.mark.parametrize("delays", [False, True])
+def test_a_scan_gives_the_audit_of_the_whole(tmp_path, delays):
+    log = rescaled(measured(n=100, missing=False, delays=delays))
+    known_at = np.arange(100) + 1 if log.known_at is None else log.known_at
+    rows = ["arm,reward,known_at,p_a,p_b,p_c"]
+    for t, pi in enumerate(log.selection_probability.tolist()):
+        numbers = [float(log.reward[t]), int(known_at[t]), *pi]
+        rows.append(",".join(["abc"[log.arm[t]], *map(repr, numbers)]))
     path = tmp_path / "log.csv"
     path.write_text("\n".join(rows) + "\n")
     whole = bf.audit(bf.read_history(path), family="normal", seed=1).to_dict()
     scanned = bf.audit(bf.scan_history(path, chunk_rounds=7), family="normal", seed=1).to_dict()
     for part in ("subjective", "objective", "criterion", "calibration", "arms"):
         assert_same(scanned[part], whole[part])
+    given = bf.audit(log, family="normal", seed=1).to_dict()
+    assert whole["criterion"]["prior_learned"] == given["criterion"]["prior_learned"]
 
 
 def test_a_second_part_that_starts_afresh_is_not_merged():
@@ -305,6 +310,23 @@ def test_a_rule_audited_under_the_same_beliefs_has_no_regret(options):
     run = bf.simulate(SDTS(), truth, 150, seed=4, **options)
     audit = bf.audit(run, objective=False)
     assert audit.regret.value == pytest.approx(0, abs=1e-9)
+
+
+def test_beliefs_under_the_model_keep_one_prior_and_say_that_it_looks_ahead():
+    from bayesfair.inference.contract import contract_of
+    from bayesfair.inference.refit import Refitter
+
+    log = rescaled(measured(missing=False))
+    refitter = Refitter(
+        log, contract_of("normal_independent"), {}, draws=400, seed=1, cores=1
+    )  # fmt: skip
+    centre, spread = prior_by_definition(log.reward.tolist())
+    np.testing.assert_allclose(refitter.options["prior"], [[centre, 1, 1, spread**2]] * 3)
+    assert refitter.learned is not None
+    given = Refitter(
+        log, contract_of("normal_independent"), {"prior": (0, 1, 1, 1)}, draws=400, seed=1, cores=1
+    )  # fmt: skip
+    assert given.options["prior"] == (0, 1, 1, 1) and given.learned is None
 
 
 def test_the_fit_the_audit_and_the_sensitivity_share_one_prior():
