@@ -246,7 +246,7 @@ def criterion_rows(criterion: dict[str, Any]) -> list[tuple[str, str, str]]:
             "Excesses up to this are not counted: rounding, and the resolution of the log.",
         ),
         ("rewards", criterion["family"], "Family of the reward distributions."),
-        ("prior", criterion["prior"], "What was believed of an arm before its rewards were taken in."),
+        ("prior", criterion["prior"], "What was believed of an arm before its rewards count."),
     ]  # fmt: skip
     if criterion["model"] is not None:
         true = criterion["model"] == "truth"
