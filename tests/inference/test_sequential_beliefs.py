@@ -8,6 +8,7 @@ from bayesfair.errors import ConvergenceError, DataError, OptionError
 from bayesfair.history import History
 from bayesfair.inference.conjugate import posterior_table
 from bayesfair.inference.refit import known_before
+from bayesfair.priors import history_prior
 from bayesfair.rewards import Bernoulli, StudentT
 
 pytestmark = pytest.mark.statistical
