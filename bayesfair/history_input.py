@@ -157,7 +157,12 @@ def prior_pairs(given: Any, arms: tuple[str, ...]) -> NDArray[np.float64] | None
         pairs_of = by_label(given, "arm", "prior")
         unknown = [a for a in pairs_of if a not in arms]
         if unknown:
-            raise ArmError(f"prior names {listed(unknown)}, not among the arms {listed(arms)}.")
+            raise ArmError(
+                f"prior names {listed(unknown)}, not among the arms {listed(arms)}.",
+                kind="unknown_arm",
+                column="prior",
+                value=unknown[0],
+            )
         given = [pairs_of.get(a, (0.0, 0.0)) for a in arms]
     wanted = (
         f"prior must give (successes, failures) for each of the arms {listed(arms)}, both numbers "
@@ -310,16 +315,25 @@ def _check_once(arms: tuple[str, ...]) -> None:
         twice = sorted({a for a in arms if arms.count(a) > 1})
         raise ArmError(
             f"arms names {listed(twice)} more than once (blanks at the ends and the encoding of "
-            "letters apart); each arm needs its own."
+            "letters apart); each arm needs its own.",
+            kind="label_twice",
+            column="arms",
+            value=twice[0],
         )
     if "" in arms:
-        raise ArmError("arms holds an empty label; each arm needs a label that can be read.")
+        raise ArmError(
+            "arms holds an empty label; each arm needs a label that can be read.",
+            kind="missing_label",
+            column="arms",
+        )
 
 
 def _missing_arm(at: int, n: int, where: Where) -> ArmError:
     return ArmError(
         f"{where(at)}: the arm is missing ({counted(n, 'such round')}). "
-        "Every round needs its arm: fill it in, or leave the round out."
+        "Every round needs its arm: fill it in, or leave the round out.",
+        kind="missing_label",
+        column="arm",
     )
 
 

@@ -262,7 +262,10 @@ class Builder:
                     f"{self.place(rounds, at, self.layout.arm)}: the arm is empty "
                     f"({counted(int(no_arm.sum()), 'such row')}). "
                     "Fill it in, or pass missing='drop' to leave "
-                    "such rows out."
+                    "such rows out.",
+                    kind="missing_label",
+                    row=int(rounds.row[at]),
+                    column=self.layout.arm,
                 )
             tally.no_arm += int(no_arm.sum())
         gone = no_reward & ~no_arm

@@ -218,7 +218,9 @@ class Converter:
         if gone.size:
             raise DataError(
                 f"{where(int(gone[0]))}: the group is empty "
-                f"({counted(gone.size, 'such row')}). Fill it in or remove the row."
+                f"({counted(gone.size, 'such row')}). Fill it in or remove the row.",
+                kind="missing_label",
+                column=self.layout.by,
             )
         return group
 

@@ -220,3 +220,16 @@ def test_a_truth_is_matched_by_label_whole_and_scanned(tmp_path):
             assert best["a"] == pytest.approx(0.65, abs=1e-12)
     with pytest.raises(ArmError, match="on one side only"):
         bf.audit(bf.read_history(path), truth=Bernoulli([0.5, 0.5], arms=["a", "c"]))
+
+
+def test_a_round_or_group_without_label_carries_the_kind(tmp_path):
+    with pytest.raises(ArmError) as caught:
+        bf.History(["a", None], [1, 0])
+    assert (caught.value.kind, caught.value.column) == ("missing_label", "arm")
+    for text, by in (("arm,reward,g\na,1,x\n,0,x\n", None), ("arm,reward,g\na,1,x\na,0,\n", "g")):
+        path = tmp_path / "log.csv"
+        path.write_text(text)
+        with pytest.raises(bf.BayesfairError, match=r"row 3.*empty") as caught:
+            bf.read_history(path, by=by)
+        assert (caught.value.kind, caught.value.column) == ("missing_label", by or "arm")
+        assert by or caught.value.row == 3
