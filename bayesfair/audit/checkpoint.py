@@ -61,7 +61,14 @@ class Checkpoint:
         self._lock = threading.RLock()
 
     def begin(self, prior: Any, arm_groups: Mapping[str, str] | None, *, several: bool) -> None:
-        """Say what the audit is: of one log or several, and whether it was begun before."""
+        """Say what the audit is: of one log or several, and whether it was begun before.
+
+        What an earlier attempt had seen (a log read in parts that turned out to need reading whole)
+        is forgotten.
+        """
+        with self._lock:
+            self._parts.clear()
+            self._new = False
         self._several = several
         self._arm_groups = None if arm_groups is None else dict(arm_groups)
         if isinstance(prior, (Audit, AuditGroup)) and prior.unfinished:

@@ -225,6 +225,15 @@ def test_every_so_often_it_is_written_whatever_ends_the_run(tmp_path):
     assert not path.exists()
 
 
+def test_another_attempt_forgets_what_the_one_before_had_seen(tmp_path):
+    log, keeper = write_log(tmp_path / "log.csv"), Checkpoint(tmp_path / "a.partial")
+    with pytest.raises(KeyboardInterrupt):
+        bf.audit(scanned(log), seed=3, progress=stop_after(4), partial=keeper)
+    with pytest.raises(KeyboardInterrupt):
+        bf.audit(scanned(log), seed=3, progress=stop_after(1), partial=keeper)
+    assert bf.load_audit(keeper.path).summary.n_rounds == PART
+
+
 def test_a_checkpoint_that_cannot_be_written_is_said_and_stops_nothing(tmp_path, monkeypatch):
     log = write_log(tmp_path / "log.csv")
 
