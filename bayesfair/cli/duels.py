@@ -83,18 +83,18 @@ def audit_comparisons_command(  # noqa: D103, PLR0917 - typer: the help is above
     header = header_of(file, delimiter=delimiter)
     if order is None:
         order = next((name for name in _STAMPS if name in header), None)
-    order = order or None  # '' takes the rows as they stand
+    as_they_stand = order == ""
     with warnings.catch_warnings(), reading(file):
         warnings.simplefilter("ignore", BayesfairWarning)  # they are among the notices
         duels = read_comparisons(
             file, left=left, right=right, winner=winner, loser=loser,
             items=labels(items, "--items"), outcomes=meanings(outcomes, "--outcomes"),
             winner_is=winner_is, first=first, unknown=unknown, both_bad=both_bad, missing=missing,
-            order=order, keep_rows=True, delimiter=delimiter,
+            order=False if as_they_stand else order, keep_rows=True, delimiter=delimiter,
         )  # fmt: skip
         logged = read_duel_probabilities(
             file, duels.items, **_columns(propensity, probabilities, header, duels.items),
-            order=order, delimiter=delimiter,
+            order=order or None, delimiter=delimiter,
         )  # fmt: skip
     audit = audit_comparisons(
         duels,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from bayesfair.checks import listed
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError
+from bayesfair.notices import Notice
 from bayesfair.options import COMPARISON_OPTIONS, refuse_without_effect
+from bayesfair.readers.stamps import Trend, check_trends, looks_like_time, seconds
 from bayesfair.readers.times import order_values
 from bayesfair.readers.values import numbers
 
@@ -77,6 +79,9 @@ class Rows:
     def lines(self) -> NDArray[np.int64]:
         """Lines of the source, in the order asked for."""
         return self.row if self.order is None else self.row[self.order]
+
+
+_HEAD = 1000  # rows that tell what a column holds
 
 
 def kind_of(used: Mapping[str, str]) -> str:
@@ -201,6 +206,29 @@ def load(source: Any, used: Mapping[str, str], order: str | None) -> Rows:
         values, _ = order_values(arrays[order], where)
         stable = np.argsort(values, kind="stable")
     return Rows(source.name, arrays, row, stable)
+
+
+def watched_order(source: Any, used: Collection[str]) -> list[Notice]:
+    """Return what has to be said of the order of duels that no column orders.
+
+    Raises
+    ------
+    DataError
+        If a column that looks like a time, and is not used, runs backwards.
+    """
+    import pyarrow as pa
+
+    spare = [column for column in source.header if column not in used]
+    head = next(iter(source.tables(spare)), None) if spare else None
+    if head is None:
+        return []
+    kinds = {c: looks_like_time(c, head.column(c).slice(0, _HEAD)) for c in spare}
+    watched = {column: kind for column, kind in kinds.items() if kind}
+    if not watched:
+        return []
+    table = pa.concat_tables(source.tables(list(watched)), promote_options="permissive")
+    trends = [Trend().after(seconds(table.column(column))[0]) for column in watched]
+    return check_trends(trends, watched, source.name)
 
 
 def rankings(

@@ -23,9 +23,10 @@ from bayesfair.readers.comparison_rows import (
     rankings,
     recognised,
     roles_of,
+    watched_order,
 )
 from bayesfair.readers.headers import missing_column
-from bayesfair.readers.preflib import SUFFIXES, read_preflib
+from bayesfair.readers.preflib import SUFFIXES, read_preflib, refuse_other_data
 from bayesfair.readers.tables import open_source, single_file
 
 __all__ = ["JSON_SUFFIXES", "read_comparisons"]
@@ -61,7 +62,7 @@ def read_comparisons(
     separator: str = "|",
     first: str | None = None,
     weight: str | None = None,
-    order: str | None = None,
+    order: str | bool | None = None,
     items: Sequence[object] | None = None,
     covariates: Mapping[str, Any] | None = None,
     partial: str | None = None,
@@ -108,8 +109,10 @@ def read_comparisons(
         no column is called so: always that side.
     weight : str, optional
         Column of frequency weights.
-    order : str, optional
-        Column to sort rows by, stably; matters only with `keep_rows`.
+    order : str or False, optional
+        Column to sort rows by, stably; matters only with `keep_rows`. Without it, columns that look
+        like times are watched: a file that runs backwards is refused, an order that is not certain
+        is said. False takes the rows as they stand.
     items : sequence, optional
         All items, also those without data.
     covariates : mapping, optional
@@ -147,16 +150,18 @@ def read_comparisons(
     check_choice(format, "format", ("auto", "table", "preflib", "json"))
     check_choice(missing, "missing", ("error", "drop"))
     check_choice(labels, "labels", ("names", "ids"))
+    refuse_other_data(source, format)
     suffixes = _suffixes(source)
     if format == "preflib" or (format == "auto" and suffixes and suffixes[-1] in SUFFIXES):
         refuse_without_effect(asked, {"preflib"}, COMPARISON_OPTIONS, KINDS["preflib"])
+        refuse_other_data(source)
         path = single_file(source, "PrefLib")
         made = read_preflib(path, partial=partial, labels=labels, last_tie=last_tie)
         return made.with_covariates(covariates) if covariates else made
     named = _named(
         {"left": left, "right": right, "winner": winner, "loser": loser, "tied": tied,
          "ranking": ranking, "item": item, "rank": rank, "chosen": chosen, "offered": offered,
-         "weight": weight, "order": order},
+         "weight": weight, "order": str(order) if order else None},
         {"wins": wins, "orderings": orderings, "ranks": ranks},
     )  # fmt: skip
     if format == "json" or (format == "auto" and JSON_SUFFIXES & set(suffixes)):
@@ -181,7 +186,8 @@ def read_comparisons(
         if side is None and first not in header:
             raise missing_column(first, "first", opened_source.name, header)
         used |= {} if side else {"first": first}
-    rows = load(opened_source, used, order)
+    rows = load(opened_source, used, str(order) if order else None)
+    watched = watched_order(opened_source, used.values()) if keep_rows and order is None else []
     shared = {
         "items": items,
         "source": rows.source,
@@ -208,7 +214,7 @@ def read_comparisons(
         words = {"outcomes": outcomes, "winner_is": winner_is, "both_bad": both_bad,
                  "unknown": unknown} if kind == "duels" else {}  # fmt: skip
         made = duels(rows, used, side, keep_rows=keep_rows, **words, **shared)
-    notices = (*getattr(opened_source, "notices", ()), *made.notices)
+    notices = (*getattr(opened_source, "notices", ()), *watched, *made.notices)
     made = replace(made, notices=tuple(dict.fromkeys(notices)))
     return made.with_covariates(covariates) if covariates else made
 

@@ -15,7 +15,7 @@ from bayesfair.errors import DataError
 from bayesfair.labels import clean_label
 from bayesfair.notices import Notice
 
-__all__ = ["SUFFIXES", "read_preflib"]
+__all__ = ["SUFFIXES", "read_preflib", "refuse_other_data"]
 
 SUFFIXES = (".soc", ".soi", ".toc", ".toi")
 
@@ -35,6 +35,36 @@ class _Ballots(NamedTuple):
     n_alternatives: int | None  # as announced
     n_orders: int | None
     modified: str  # MODIFICATION TYPE in lower case; "" if the file does not say
+
+
+_OTHER = {".cat": "categories", ".wmd": "weighted links", ".dat": "other data"}
+
+
+def refuse_other_data(source: Any, format: str = "auto") -> None:
+    """Refuse files of PrefLib that hold no rankings, which would be read as something else.
+
+    Raises
+    ------
+    DataError
+        For ``.cat`` and ``.wmd``, and ``.dat`` with a header of PrefLib's.
+    """
+    if format not in ("auto", "preflib") or not isinstance(source, (str, Path)):
+        return
+    path = Path(source)
+    what = _OTHER.get(path.suffix.lower())
+    if what is None or not path.is_file():
+        return
+    if path.suffix.lower() == ".dat":
+        with path.open("rb") as stream:
+            if not stream.read(200).lstrip().startswith(b"# FILE NAME"):
+                return
+    raise DataError(
+        f"{path.name} holds {what}, not rankings: of PrefLib's files {', '.join(SUFFIXES)} are "
+        "read. Take one of these, which PrefLib has of most data, or give a table with one row "
+        "per duel.",
+        kind="other_data",
+        source=path.name,
+    )
 
 
 def read_preflib(
