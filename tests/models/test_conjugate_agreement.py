@@ -124,7 +124,7 @@ def test_exact_draws_follow_the_closed_form(name):
     history = history_of(name)
     family = name.split("_", maxsplit=1)[0]
     _, table, _ = posterior_table(history, family)
-    draws = draw_posterior(family, table, (20_000,), np.random.default_rng(4))
+    draws = draw_posterior(family, table, (20_000,), np.random.default_rng(4), history.arms)
     pvalues = []
     for i in range(4):
         a = table[i]
