@@ -35,6 +35,7 @@ from bayesfair.probabilities import (
 
 __all__ = ["History"]
 
+_LARGEST = 1e150
 _LONG = 100_000  # probabilities from which a compiled check pays
 
 
@@ -160,11 +161,15 @@ class History:
                 "reward is missing: give one number per round, NaN where none was observed.",
                 kind="missing_argument", column="reward",
             )  # fmt: skip
-        if np.isinf(reward).any():
-            t = int(np.flatnonzero(np.isinf(reward))[0])
+        if (wrong := np.abs(reward) > _LARGEST).any():
+            t = int(np.flatnonzero(wrong)[0])
             raise DataError(
-                f"{self.where_reward(t)} is {reward[t]}; it must be finite, or NaN if it was not "
-                "observed."
+                f"{self.where_reward(t)} is {reward[t]:g}; it must be finite, at most {_LARGEST:g} "
+                "in size (beyond, squares cannot be held), or NaN if it was not observed.",
+                kind="bad_reward",
+                row=None if self.row is None else int(self.row[t]),
+                column=self.reward_column,
+                value=float(reward[t]),
             )
         put(self, "reward", _frozen(reward))
 

@@ -18,6 +18,7 @@ from bayesfair.inference.carry import psis_weights
 from bayesfair.inference.comparison_cells import cell_columns, whole_counts
 from bayesfair.inference.likelihood import cell_log_likelihood
 from bayesfair.inference.posterior import bin_starts
+from bayesfair.inference.read_fits import reads_fits
 from bayesfair.inference.tree import flat_reads
 from bayesfair.sufficient import reward_cells
 
@@ -133,6 +134,7 @@ def _elpd_of(
 
 
 @takes()
+@reads_fits
 def loo(tree: xr.DataTree, history: History | Comparisons | None = None) -> Any:
     r"""Return the expected log predictive density of a left-out round or comparison (PSIS-LOO).
 
@@ -218,6 +220,7 @@ def _require_same_log(trees: Mapping[str, xr.DataTree]) -> None:
 
 
 @takes()
+@reads_fits
 def compare(
     fits: Mapping[str, xr.DataTree],
     history: History | Comparisons | None = None,

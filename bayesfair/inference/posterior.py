@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bayesfair import rewards
 from bayesfair.arguments import FIT, takes
 from bayesfair.errors import OptionError
+from bayesfair.inference.read_fits import reads_fits
 from bayesfair.inference.tree import flat_reads
 from bayesfair.rewards import base
 
@@ -40,6 +41,7 @@ def rewards_of(
 
 
 @takes(tree=FIT)
+@reads_fits
 def rewards_from_posterior(tree: xr.DataTree) -> Any:
     """Return the reward distributions of the arms under each posterior draw.
 

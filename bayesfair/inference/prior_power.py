@@ -15,6 +15,7 @@ from bayesfair.inference.carry import psis_weights
 from bayesfair.inference.contract import ARM_MODELS, CLOSED_FORM, contract_of
 from bayesfair.inference.criticism import cells_of_fit, log_likelihood_of_cells
 from bayesfair.inference.posterior import rewards_from_posterior
+from bayesfair.inference.read_fits import reads_fits
 from bayesfair.json_text import from_json
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ FloatArray = NDArray[np.float64]
 
 
 @takes(quantities=MAPPING, threshold=NUMBER)
+@reads_fits
 def prior_sensitivity(
     tree: xr.DataTree,
     history: History | None = None,

@@ -12,6 +12,7 @@ from bayesfair.checks import as_generator, check_in_range
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
 from bayesfair.inference.fitted_data import fitted_data
+from bayesfair.inference.read_fits import reads_fits
 from bayesfair.ranking.draws import fitted
 from bayesfair.ranking.probability import win_probability
 from bayesfair.ranking.replicate import observed_wins, replicated_wins
@@ -45,6 +46,7 @@ def _cycles(wins: FloatArray) -> int:
 
 
 @takes()
+@reads_fits
 def pl_consistency(
     tree: xr.DataTree, comparisons: Comparisons, *, seed: int, replicates: int = 500
 ) -> xr.Dataset:
@@ -131,6 +133,7 @@ def _fitted_probability(tree: xr.DataTree, comparisons: Comparisons) -> FloatArr
 
 
 @takes()
+@reads_fits
 def predicted_wins(
     tree: xr.DataTree, comparisons: Comparisons, *, seed: int, replicates: int = 500
 ) -> xr.Dataset:

@@ -15,6 +15,7 @@ from bayesfair.inference.comparison_cells import cell_columns, used_cells
 from bayesfair.inference.comparison_problem import problem_of, problem_options
 from bayesfair.inference.fitted_data import fitted_data
 from bayesfair.inference.laplace import find_mode
+from bayesfair.inference.read_fits import reads_fits
 from bayesfair.ranking.draws import fitted
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _AHEAD = 1e-9  # a lead that rounding cannot make
 
 
 @takes()
+@reads_fits
 def influence(tree: xr.DataTree, comparisons: Comparisons) -> xr.Dataset:
     r"""Return which comparisons or items, if removed, change the top of the table.
 

@@ -11,6 +11,7 @@ from scipy.special import expit, ndtr
 from bayesfair.arguments import PLAIN, takes
 from bayesfair.checks import check_choice
 from bayesfair.errors import OptionError
+from bayesfair.inference.read_fits import reads_fits
 from bayesfair.kernels.orders import mean_outcomes
 from bayesfair.kernels.team import usable_cores
 from bayesfair.ranking.draws import better_probability, fitted, ranks_of
@@ -53,6 +54,7 @@ def outcome_probability(
 
 
 @takes(first=PLAIN)
+@reads_fits
 def win_probability(tree: xr.DataTree, *, first: str = "neither") -> xr.Dataset:
     r"""Return, for each pair, P(i is better than j) and P(i beats j), which are two things.
 
@@ -137,6 +139,7 @@ def _gap_by_gap(
 
 
 @takes()
+@reads_fits
 def rank_probability(tree: xr.DataTree) -> xr.DataArray:
     """Return the posterior probability of each rank of each item, ``(item, rank)``.
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from bayesfair.arguments import takes
 from bayesfair.errors import OptionError
+from bayesfair.inference.read_fits import reads_fits
 from bayesfair.ranking.draws import fitted
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ __all__ = ["quasi_standard_errors"]
 
 
 @takes()
+@reads_fits
 def quasi_standard_errors(tree: xr.DataTree) -> xr.DataArray:
     r"""Return standard errors q such that a gap between items i, j has error sqrt(q_i^2 + q_j^2).
 

@@ -11,6 +11,7 @@ import numpy as np
 from bayesfair.arguments import takes
 from bayesfair.comparisons import Comparisons
 from bayesfair.inference.fitted_data import fitted_data
+from bayesfair.inference.read_fits import reads_fits
 from bayesfair.notices import Notice, notices_from_json, unique
 from bayesfair.ranking.table import Z95, rank_table
 
@@ -21,6 +22,7 @@ __all__ = ["fit_summary"]
 
 
 @takes()
+@reads_fits
 def fit_summary(
     tree: xr.DataTree, comparisons: Comparisons, *, anchor: str | None = None
 ) -> dict[str, Any]:

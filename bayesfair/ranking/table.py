@@ -11,6 +11,7 @@ from scipy.special import expit, logit, ndtr
 from bayesfair.arguments import takes
 from bayesfair.checks import check_in_range, check_known
 from bayesfair.inference.comparison_trees import worth_of
+from bayesfair.inference.read_fits import reads_fits
 from bayesfair.labels import one_label
 from bayesfair.ranking.draws import Fitted, better_probability, fitted, ranks_of
 
@@ -26,6 +27,7 @@ Z95 = 1.959963984540054
 
 
 @takes()
+@reads_fits
 def rank_table(
     tree: xr.DataTree, *, anchor: str | None = None, tier_probability: float = 0.95
 ) -> xr.Dataset:

@@ -11,7 +11,7 @@ from typing import Any
 from bayesfair.checks import listed
 from bayesfair.errors import DataError
 from bayesfair.json_text import BadJson, NoJson, strictly
-from bayesfair.numerals import number
+from bayesfair.numerals import number, why_no_number
 from bayesfair.readers.delimited import opened, unreadable
 from bayesfair.readers.quotes import LONGEST
 
@@ -67,6 +67,8 @@ class JsonLines:
         import pyarrow as pa
 
         kinds = set(map(type, values))
+        if _Written in kinds:
+            self._check_numbers(name, values, row)
         if kinds & {list, dict}:
             for at, value in enumerate(values):
                 inner = value if isinstance(value, list) else [value]
@@ -85,6 +87,19 @@ class JsonLines:
             texts = [None if v is None else [_text(label) for label in v] for v in sets]
             return pa.array(texts, pa.list_(pa.string()))
         return pa.array([_text(value) for value in values], pa.string())
+
+    def _check_numbers(self, name: str, values: list[Any], row: int) -> None:
+        for at, value in enumerate(values):
+            if isinstance(value, _Written) and number(value) is None:
+                raise DataError(
+                    f"row {row + at} of {self.name}, key {name!r}: {value[:40]!r} is not a number"
+                    f"{why_no_number(value)}. Correct it, or write it as text.",
+                    kind="bad_number",
+                    row=row + at,
+                    column=name,
+                    value=value[:40],
+                    source=self.name,
+                )
 
     def _records(self) -> Iterator[list[dict[str, Any]]]:
         """Yield the records, block by block."""
@@ -197,10 +212,7 @@ def _cut(name: str, error: Exception) -> DataError:
 def _text(value: Any) -> str | None:
     if value is None or type(value) is str:
         return value
-    if isinstance(value, _Written):  # what cannot be held as a number stays text, refused as such
-        held = number(value)
-        return str(value) if held is None else json.dumps(held)
-    return json.dumps(value)
+    return json.dumps(number(value) if isinstance(value, _Written) else value)
 
 
 def _objects(data: Any, name: str) -> list[dict[str, Any]]:

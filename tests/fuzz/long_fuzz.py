@@ -28,11 +28,16 @@ def main() -> int:
     every = (*fuzzing.CASES, fuzzing.saved_case())
     cases = tuple(c for c in every if options.case in (None, c.name))
     counts: Counter[tuple[str, str]] = Counter()
-    faults, seed, end = 0, options.seed, time.monotonic() + 60 * options.minutes
+    faults, seed = 0, options.seed
     with tempfile.TemporaryDirectory() as folder:
+        for case in cases:  # compiles what they need
+            fuzzing.judged(case, case.original, Path(folder))
+            if case.use is not None:
+                case.use(Path(folder) / case.file)
+        end = time.monotonic() + 60 * options.minutes
         while time.monotonic() < end:
             # what hangs below Python is never reached by the alarm: it ends with a traceback
-            faulthandler.dump_traceback_later(20 * fuzzing.SECONDS, exit=True)
+            faulthandler.dump_traceback_later(100 * fuzzing.SECONDS, exit=True)
             found, wrong = fuzzing.fuzz(Path(folder), range(seed, seed + 5), cases, deep=True)
             counts += found
             for name, at, verdict in wrong:

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from typing import Any
 
-from strict_reading import Refused, Row, content, label, need, number, parsed_json, text_of
+from strict_reading import Refused, Row, Unheld, content, label, need, number, parsed_json, text_of
 
 __all__ = ["arena", "ballots", "duels", "long_rankings", "wins"]
 
@@ -77,7 +77,7 @@ def _places(ranks: dict[str, float]) -> tuple[frozenset[str], ...]:
 
 def _scalar(value: Any) -> Any:
     """Return a value of JSON as text, as a table would hold it."""
-    need(not isinstance(value, (dict, list)), "no simple value")
+    need(not isinstance(value, (dict, list, Unheld)), "no simple value")
     return value if value is None or isinstance(value, str) else json.dumps(value)
 
 

@@ -35,8 +35,20 @@ from fractions import Fraction
 from typing import Any
 
 __all__ = [
-    "Refused", "Row", "content", "history", "label", "need", "number", "ordered", "parsed_json",
-    "records", "same", "table", "text_of",
+    "Refused",
+    "Row",
+    "Unheld",
+    "content",
+    "history",
+    "label",
+    "need",
+    "number",
+    "ordered",
+    "parsed_json",
+    "records",
+    "same",
+    "table",
+    "text_of",
 ]  # fmt: skip
 
 Row = dict[str, Any]
@@ -183,7 +195,7 @@ def history(rows: list[Row], rule: str) -> list[tuple[str, float, Any]]:
         need(arm != "", "no arm")
         word = "" if paid is None else paid.strip().casefold()
         reward = _WORDS[word] if word in _WORDS else number(paid)
-        need(math.isfinite(reward), "no reward")
+        need(abs(reward) <= 1e150, "no reward, or one whose square cannot be held")
         known: Any = None
         if rule == "chosen":
             known = number(row["propensity"])
@@ -284,6 +296,10 @@ def _laws(matrix: list[list[float]]) -> list[list[float]]:
 _DEEPEST = 100
 
 
+class Unheld(str):
+    """A number that double precision cannot hold: wrong only where it is read."""
+
+
 def parsed_json(text: str, *, nan: bool = False) -> Any:
     def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
         need(len({k for k, _ in found}) == len(found), "a key twice")
@@ -294,8 +310,14 @@ def parsed_json(text: str, *, nan: bool = False) -> Any:
             return math.nan
         raise Refused(f"{word} is no JSON")
 
+    def held(word: str) -> Any:
+        try:
+            return number(word)
+        except Refused:
+            return Unheld(word)
+
     try:
-        value = json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+        value = json.loads(text, object_pairs_hook=pairs, parse_constant=constant, parse_float=held)
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise Refused(f"no JSON: {error}") from None

@@ -49,6 +49,10 @@ FOUND = {
     ),
     "Parquet text that is no text": ("parquet", _text_that_is_none(), "UTF-8|damaged"),
     "a Parquet column whose name is no text": ("parquet", _name_that_is_none(), "parquet"),
+    "a label of JSON that is no number that can be held": (
+        "jsonl", LINE + LINE.replace(b'"x"', b"1e-400"), "row 2",
+    ),
+    "a reward whose square cannot be held": ("none", b"reward,arm\n1e200,a\n0,b\n", "finite"),
     "an empty place in a ballot": ("soi", b"3: 1,,2\n", "no order"),
     "no comma behind a brace": ("toc", b"3: {1,2}3\n", "no order"),
     "nothing behind the colon": ("soi", b"3:\n", "no order"),
