@@ -127,7 +127,8 @@ def _dyadic(values: frozenset[float]) -> bool:
 
 def _significant(flat: NDArray[np.float64]) -> int:
     """Return the most significant digits that a value has, 13 if more than 12."""
-    positive = np.abs(flat[flat != 0])
+    positive = np.abs(flat)
+    positive = positive[positive > np.finfo(np.float64).tiny]  # below, the power of ten is 0
     if not positive.size:
         return 0
     mantissa = positive / 10.0 ** np.floor(np.log10(positive))  # in [1, 10)

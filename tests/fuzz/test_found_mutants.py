@@ -34,6 +34,9 @@ FOUND = {
     "a probability as large as double precision holds": (
         "full", SMALL + b"a,1,1e308,0.5\n", "1e+308",
     ),
+    "a probability below the least normal number": (
+        "full", SMALL + b"a,1,0.125,5e-324\nb,0,0.1234567,0.1\n", "sum to",
+    ),
     "a list where a label belongs": (
         "jsonl", LINE + LINE.replace(b'"tie"', b"[1]"), "one value, text or a number",
     ),
