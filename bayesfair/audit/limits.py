@@ -111,7 +111,7 @@ def work_of(data: Any, family: str, *, draws: int, keep_rounds: bool = False) ->
 
 def _different_beliefs(data: Any, family: str, k: int, n: int) -> int:
     """Return about how many arms differ in their beliefs at the same time."""
-    if not isinstance(data, History):
+    if not isinstance(data, History) or k <= MOST_ARMS:  # few arms are never put together
         return min(k, n) + 1
     seen = ~np.isnan(data.reward)
     plays = np.bincount(data.arm[seen], minlength=k)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -174,7 +175,7 @@ class Audit:
             return "not_auditable"
         return "fair" if self.smallest_eps2 <= self.criterion.allowed else "unfair"
 
-    @property
+    @cached_property
     def probability_fair(self) -> float | None:
         """Share of draws of the true rewards under which every round is fair."""
         if self.objective is None or self.objective.smallest_eps2 is None:

@@ -34,7 +34,7 @@ __all__ = [
     "write",
 ]
 
-_LONG_TABLE = 1000
+_LONG_TABLE = 200
 """Tables of more entries are written a line each."""
 
 _LONG_BYTES = 20_000_000
