@@ -98,7 +98,8 @@ def audits() -> Iterator[Case]:
         "no_objective": {"objective": False},
     }  # fmt: skip
     for name, option in options.items():
-        yield f"audit option {name}", lambda o=option: bf.audit(full, draws=200, seed=1, **o)
+        drawn = {} if {"truth", "objective"} & option.keys() else {"draws": 200, "seed": 1}
+        yield f"audit option {name}", lambda o=option | drawn: bf.audit(full, **o)
     wide = log(9, n=60, k=40)
     yield "audit 40 arms", lambda: bf.audit(wide, draws=200, seed=1)
     yield "audit prior sensitivity", lambda: bf.audit(full, draws=400, seed=1).prior_sensitivity()
