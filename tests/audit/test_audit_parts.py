@@ -155,8 +155,8 @@ def test_json_keys_are_fixed_and_plain():
     ]  # fmt: skip
     assert list(out["criterion"]) == [
         "eps1", "eps2", "eps2_reason", "delta", "divergence", "reward_divergence", "family",
-        "model", "prior", "beliefs_model", "missing", "seed", "draws", "tolerance", "from_round",
-        "judge",
+        "model", "prior", "prior_learned", "beliefs_model", "missing", "seed", "draws", "tolerance",
+        "from_round", "judge",
     ]  # fmt: skip
     ends = ["n_violating_rounds", "first_violating_round", "last_violating_round", "smallest_eps2"]
     assert list(out["subjective"]) == ["verdict", "question", *ends, "worst"]

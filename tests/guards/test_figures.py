@@ -5,7 +5,7 @@ import pytest
 
 LIMITS = {
     "circles": 2,
-    "floors": 12,
+    "floors": 13,
     "family_branches": 100,
     "private_imports": 0,
     "late_imports": 80,
