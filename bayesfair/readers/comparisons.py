@@ -38,7 +38,7 @@ _OF_TEXT = {"delimiter": COMPARISON_OPTIONS["delimiter"]}
 
 @takes(
     **each(PLAIN, "left", "right", "winner", "loser", "tied", "ranking", "item", "rank", "chosen",
-           "offered", "first", "weight", "keep_rows"),
+           "offered", "first", "weight", "keep_rows", "order"),
     **each(NAMES, "wins", "orderings", "ranks"),
     covariates=MAPPING,
 )  # fmt: skip
