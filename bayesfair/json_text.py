@@ -105,9 +105,12 @@ def strictly(
     Traceback (most recent call last):
     bayesfair.json_text.BadJson: the key 'a' stands twice in one record; keep one of them
     """
+    halves = False  # of characters: in bytes that are UTF-8 there is none, unless it is escaped
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
+        else:
+            halves = _SURROGATE.search(text) is not None
         found = _decoder(to_number, nan).decode(text)
     except UnicodeDecodeError as error:
         raise BadJson(
@@ -124,7 +127,7 @@ def strictly(
         raise BadJson(str(error).partition(";")[0]) from None
     if text.count("[") + text.count("{") > DEEPEST:
         _check_depth(found)
-    if "\\u" in text or _SURROGATE.search(text):
+    if halves or "\\u" in text:
         _check_text(found)
     return found
 
