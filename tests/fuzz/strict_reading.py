@@ -236,10 +236,11 @@ def _record(text: str) -> Any:
         return parsed_json(text, nan=True)
     except Refused as refusal:
         need("no JSON" in str(refusal), str(refusal))
-    if re.fullmatch(r"[\[(][^,{}]*[\])]", text):
-        values = [number(part) for part in text[1:-1].split()]
-        need(len(values) > 1, "no list")
-        return values
+    inside = text[1:-1]
+    parts = [p.strip() for p in (inside.split(",") if "," in inside else inside.split())]
+    if text[0] + text[-1] in ("[]", "()") and all(map(_NUMBER.fullmatch, parts)):
+        need(len(parts) > 1, "no list")
+        return [number(part) for part in parts]
     odd = r"\d_\d|0[xXoObB]|\d[jJ]|['\"]\s*['\"]|\d[eE]"  # exponents may be lost: not judged here
     need(re.search(odd, text) is None, "numbers that only Python reads")
     try:
