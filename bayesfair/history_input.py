@@ -5,7 +5,7 @@ Nothing is guessed: what could be read in two ways, or would be cut off by a con
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -189,13 +189,33 @@ def prior_pairs(given: Any, arms: tuple[str, ...]) -> NDArray[np.float64] | None
     return counts
 
 
+def _texts(values: Iterable[Any], where: Where) -> list[str | None]:
+    """Return the text of each label, None where it is missing."""
+    texts = []
+    for t, value in enumerate(values):
+        try:
+            texts.append(text_of(value))
+        except UnicodeDecodeError:
+            raise ArmError(
+                f"{where(t)}: the arm {value!r} is not UTF-8 text.", kind="not_text", column="arm"
+            ) from None
+    return texts
+
+
 def _labels_or_numbers(arm: Any, where: Where) -> NDArray[Any]:
     """Return the chosen arms as integers or text; a missing arm is no label.
 
-    NumPy would write None and NaN among text as the words "None" and "nan".
+    NumPy would write None and NaN among text as the words "None" and "nan", and the numbers 1.0 and
+    1 as two texts; `text_of` reads each value of such a list for itself.
     """
     try:
-        raw = np.asarray(arm)
+        kinds = set(map(type, arm)) if isinstance(arm, (list, tuple)) else set()
+        mixed = len(kinds) > 1 and not kinds.isdisjoint({str, bytes})
+        nested = any(hasattr(k, "__len__") and not issubclass(k, (str, bytes)) for k in kinds)
+        if mixed and not nested:
+            raw = np.fromiter(arm, dtype=object, count=len(arm))
+        else:
+            raw = np.asarray(arm)
     except (TypeError, ValueError) as error:
         raise DataError(
             f"arm must be one label per round, got {type(arm).__name__}: {error}",
@@ -208,7 +228,7 @@ def _labels_or_numbers(arm: Any, where: Where) -> NDArray[Any]:
         gone = np.flatnonzero(np.isnan(raw)).tolist()
     elif raw.dtype.kind == "O" or (raw.dtype.kind == "U" and not isinstance(arm, np.ndarray)):
         values = arm.to_pylist() if hasattr(arm, "to_pylist") else arm
-        gone = [t for t, value in enumerate(values) if text_of(value) is None]
+        gone = [t for t, text in enumerate(_texts(values, where)) if text is None]
     elif raw.dtype.kind == "S":
         for t, value in enumerate(raw.tolist()):
             try:
@@ -282,7 +302,7 @@ def resolve_arms(
                 f"{listed(arms)}.{hint}"
             )
         return Resolved(raw.astype(np.int32), arms)
-    written = raw if raw.dtype.kind == "U" else np.array([text_of(v) for v in raw.tolist()], str)
+    written = raw if raw.dtype.kind == "U" else np.array(_texts(raw.tolist(), where), str)
     spelt, inverse = np.unique(written, return_inverse=True)
     labels = [clean_label(str(label)) for label in spelt]
     if "" in labels:

@@ -46,6 +46,22 @@ def test_bytes_are_text_or_refused():
         History(np.array([b"a", b"\xff"]), [1, 0])
 
 
+@pytest.mark.parametrize("given", [list, tuple], ids=["list", "tuple"])
+def test_a_list_of_numbers_and_texts_has_the_labels_of_the_same_values_in_a_series(given):
+    for values, arms, codes in (
+        ([1, 1.0, "1", 2], ("1", "2"), [0, 0, 0, 1]),
+        ([-0.0, 0.0, "0", 0], ("0",), [0, 0, 0, 0]),
+        ([b"a", "a", 0.5, "b"], ("0.5", "a", "b"), [1, 1, 0, 2]),
+        (["7.0", 7, 7.0, "x"], ("7", "7.0", "x"), [1, 0, 0, 2]),  # text stays as it is written
+    ):
+        for arm in (given(values), pd.Series(values, dtype=object)):
+            log = History(arm, [1, 0, 1, 0])
+            assert log.arms == arms
+            assert log.arm.tolist() == codes
+    with pytest.raises(ArmError, match=r"round 1 of memory: the arm b'.xff' is not UTF-8"):
+        History(given(["a", b"\xff"]), [1, 0])
+
+
 # -- labels or positions ---------------------------------------------------------------------------
 
 
