@@ -66,7 +66,8 @@ class History:
         Only the chosen arm's probability, :math:`\pi_t(a_t)`, in (0, 1].
     arms : sequence of str, optional
         Labels. Given: nothing is inferred. Otherwise the column names of a
-        data frame of probabilities, else the sorted labels seen, or "0".."k-1".
+        data frame of probabilities, else the sorted labels seen, or "0".."k-1" for integers
+        that begin at 0 (other numbers are labels unless int32, or there are columns to count in).
     known_at : (T,) array of int, optional
         First round (0-based) whose decision may use this reward; default the next one.
     time : (T,) array, optional

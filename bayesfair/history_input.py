@@ -23,6 +23,7 @@ from bayesfair.labels import (
     merged_spellings,
     text_of,
 )
+from bayesfair.notices import Notice
 
 __all__ = [
     "by_name",
@@ -238,8 +239,6 @@ def _labels_or_numbers(arm: Any, where: Where) -> NDArray[Any]:
         return np.char.decode(raw, "utf-8")
     if gone:
         raise _missing_arm(gone[0], len(gone), where)
-    if raw.dtype.kind == "f" and raw.size and np.all(raw == np.floor(raw)):
-        return raw.astype(np.int64)
     return raw
 
 
@@ -264,7 +263,8 @@ def resolve_arms(
     arm : (T,) array
         Labels or 0-based positions.
     given : sequence
-        Labels; empty = those of the columns if all arms are among them, else those seen.
+        Labels; empty = those of the columns if all arms are among them, else those seen. Integers
+        that count from 0 are then positions, and so are all with columns without names.
     width : int or None
         Columns of the probabilities or offers.
     names : tuple of str or None
@@ -278,17 +278,25 @@ def resolve_arms(
         If an arm is missing, unknown, or may be meant in two ways.
     """
     raw = _labels_or_numbers(arm, where)
+    decimals = raw.dtype.kind == "f"
+    if decimals and raw.size and np.all(raw == np.floor(raw)):
+        raw = raw.astype(np.int64)
     integer = raw.dtype.kind in "iu" or raw.size == 0
     arms: tuple[str, ...] | None = None
+    notices: list[Notice] = []
     if given is not None and not isinstance(given, (str, bytes)) and len(given):
         positions = integer and all(isinstance(a, str) for a in given)
         arms = labels_of(given)
         if positions and raw.dtype != np.int32:  # what a History itself holds are positions
             _check_one_meaning(raw, arms, where)
     elif integer and names is None:
-        positions = True
-        highest = int(raw.max()) + 1 if raw.size else 0
-        arms = tuple(str(i) for i in range(width if width is not None else highest))
+        lowest, highest = (int(raw.min()), int(raw.max()) + 1) if raw.size else (0, 0)
+        # with nothing to count in, numbers are labels unless they count from 0 as positions do
+        named = width is None and raw.dtype != np.int32 and lowest >= (0 if decimals else 1)
+        positions = not named
+        if positions:
+            arms = tuple(str(i) for i in range(highest if width is None else width))
+            notices = _never_chosen(raw, arms) if width is None else []
     else:
         positions = False
     if positions and arms is not None:
@@ -301,7 +309,7 @@ def resolve_arms(
                 f"{where(t)}: arm {raw[t]} is not a position 0..{len(arms) - 1} in arms "
                 f"{listed(arms)}.{hint}"
             )
-        return Resolved(raw.astype(np.int32), arms)
+        return Resolved(raw.astype(np.int32), arms, tuple(notices))
     written = raw if raw.dtype.kind == "U" else np.array(_texts(raw.tolist(), where), str)
     spelt, inverse = np.unique(written, return_inverse=True)
     labels = [clean_label(str(label)) for label in spelt]
@@ -326,8 +334,25 @@ def resolve_arms(
             f"{did_you_mean(labels[inverse[t]], arms)} Add it to `arms` or leave `arms` out to use "
             "the labels seen."
         )
-    notices = merged_spellings(spellings, "arm") + look_alike(arms, "arm")
+    notices += merged_spellings(spellings, "arm") + look_alike(arms, "arm")
     return Resolved(codes, arms, tuple(notices))
+
+
+def _never_chosen(raw: NDArray[Any], arms: tuple[str, ...]) -> list[Notice]:
+    """Say which positions below the highest no round chose: they count among the arms."""
+    missing = np.setdiff1d(np.arange(len(arms)), raw).tolist()
+    if not missing:
+        return []
+    return [
+        Notice(
+            f"the arms are the positions 0..{len(arms) - 1}, of which no round chose "
+            f"{listed(missing)}; {'it counts' if len(missing) == 1 else 'they count'} among the "
+            f"{len(arms)} arms. If the numbers are labels, give them as text, or give arms=.",
+            kind="arms_never_chosen",
+            column="arm",
+            n=len(missing),
+        )
+    ]
 
 
 def _check_once(arms: tuple[str, ...]) -> None:

@@ -84,6 +84,40 @@ def test_integers_with_one_meaning_are_taken():
         History([1, 2, 3], [1, 0, 1], arms=numbers)
 
 
+@pytest.mark.parametrize(
+    ("values", "arms"),
+    [
+        ([1.0, 2.0, 1.0, 2.0], ("1", "2")),
+        ([1, 2, 1, 2], ("1", "2")),
+        (np.array([7, 10, 10, 7], dtype=np.uint8), ("7", "10")),
+        (pd.Series([2, 9, 9, 9]), ("2", "9")),
+        (pd.Series([3, 1, 1, 3], dtype="Int64"), ("1", "3")),
+        ([10**12, 5, 5, 5], ("5", "1000000000000")),
+        ([0.0, 2.0, 0.0, 2.0], ("0", "2")),
+    ],
+)
+def test_numbers_that_do_not_count_from_0_are_labels_and_no_arm_is_invented(values, arms):
+    log = History(values, [1, 0, 1, 0])
+    assert (log.arms, log.notices) == (arms, ())
+    as_text = History([f"{value:g}" if value < 1e6 else str(value) for value in values], log.reward)
+    assert (as_text.arms, as_text.arm.tolist()) == (log.arms, log.arm.tolist())
+
+
+def test_positions_stay_positions_and_one_that_no_round_chose_is_said():
+    whole = History([1, 0, 2], [1, 0, 1])
+    assert (whole.arms, whole.arm.tolist(), whole.notices) == (("0", "1", "2"), [1, 0, 2], ())
+    gap = History([0, 2, 0], [1, 0, 1])
+    again = History(History(["b", "b"], [1, 0], arms=["a", "b"]).arm, [1, 0])
+    for log, arms, never in ((gap, ("0", "1", "2"), "'1'"), (again, ("0", "1"), "'0'")):
+        assert log.arms == arms
+        (notice,) = log.notices
+        assert (notice.kind, notice.n) == ("arms_never_chosen", 1)
+        assert f"no round chose {never}" in notice
+    # columns are what positions count in
+    wide = History([1, 2], [1, 0], selection_probability=[[0.2, 0.3, 0.5]] * 2)
+    assert (wide.arms, wide.arm.tolist()) == (("0", "1", "2"), [1, 2])
+
+
 def test_a_history_can_be_made_anew_from_its_own_columns():
     first = History(["2", "3", "2"], [1, 0, 1], arms=["1", "2", "3"])
     again = History(first.arm, first.reward, arms=first.arms)
