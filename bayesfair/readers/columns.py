@@ -16,6 +16,7 @@ from bayesfair.errors import ArmError, DataError, OptionError
 from bayesfair.labels import clean_label, text_of
 from bayesfair.notices import Notice
 from bayesfair.readers.headers import missing_column
+from bayesfair.readers.stamps import Look
 
 __all__ = ["Layout", "Option", "resolve_layout"]
 
@@ -50,8 +51,8 @@ class Layout:
         Columns of the source that play no part, as they stand in it.
     nested : str or None
         The one column whose records or lists hold what `probabilities` names.
-    watched : dict of str to str
-        Unused columns that look like the order of the rounds -> "time" or "counter".
+    watched : dict of str to Look
+        Unused columns that look like the order of the rounds, and what they look like.
     """
 
     arm: str
@@ -71,7 +72,7 @@ class Layout:
     notices: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
     nested: str | None = None
-    watched: dict[str, str] = field(default_factory=dict)
+    watched: dict[str, Look] = field(default_factory=dict)
 
     @property
     def columns(self) -> list[str]:

@@ -222,12 +222,14 @@ def watched_order(source: Any, used: Collection[str]) -> list[Notice]:
     head = next(iter(source.tables(spare)), None) if spare else None
     if head is None:
         return []
-    kinds = {c: looks_like_time(c, head.column(c).slice(0, _HEAD)) for c in spare}
-    watched = {column: kind for column, kind in kinds.items() if kind}
+    looks = {c: looks_like_time(c, head.column(c).slice(0, _HEAD)) for c in spare}
+    watched = {column: look for column, look in looks.items() if look}
     if not watched:
         return []
     table = pa.concat_tables(source.tables(list(watched)), promote_options="permissive")
-    trends = [Trend().after(seconds(table.column(column))[0]) for column in watched]
+    trends = [
+        Trend().after(seconds(table.column(c), look.writing)[0]) for c, look in watched.items()
+    ]
     return check_trends(trends, watched, source.name)
 
 

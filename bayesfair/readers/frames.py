@@ -113,17 +113,19 @@ def open_frame(source: Any) -> Frame | None:
 
 
 def _with_index(frame: Any) -> Any:
-    """Return a pandas frame whose index is a column where it has a name or holds times.
+    """Return a pandas frame whose index is a column where it has a name, holds times or falls.
 
-    A frame that is indexed by its times would lose them otherwise, and with them its order.
+    A frame that is indexed by its times would lose them otherwise, and with them its order; row
+    numbers that fall say that the rows were turned round.
     """
     index = frame.index
     taken = {}
     present = {str(column).strip() for column in frame.columns}
     for level, named in enumerate(index.names):
         values = index.get_level_values(level)
-        times = getattr(values.dtype, "kind", "") == "M"
-        name = "(index)" if named is None and times else named
+        kind = getattr(values.dtype, "kind", "")
+        told = kind == "M" or (kind in {"i", "u"} and index.nlevels == 1 and _falls(values))
+        name = "(index)" if named is None and told else named
         if name is not None and str(name).strip() not in present:
             taken[str(name)] = values
     if not taken or frame.columns.nlevels > 1:
@@ -132,6 +134,10 @@ def _with_index(frame: Any) -> Any:
     for place, (name, values) in enumerate(taken.items()):
         frame.insert(place, name, values)
     return frame
+
+
+def _falls(values: Any) -> bool:
+    return bool(len(values) > 2 and values.is_unique and values.is_monotonic_decreasing)
 
 
 def _arrow(series: Any, column: str) -> Any:

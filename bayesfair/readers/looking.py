@@ -75,8 +75,8 @@ def layout_of(source: Source, *, decimal: str, mapping: Any, **asked: Any) -> La
         if found is not None:
             layout = _with(layout, found)
     if asked["order"] is None and layout.order is None:
-        kinds = {c: looks_like_time(c, head.column(c)) for c in layout.unused}
-        layout = replace(layout, watched={c: kind for c, kind in kinds.items() if kind})
+        looks = {c: looks_like_time(c, head.column(c)) for c in layout.unused}
+        layout = replace(layout, watched={c: look for c, look in looks.items() if look})
     return layout
 
 

@@ -203,7 +203,8 @@ class Converter:
         """Return the columns that look like the order of the rounds, whatever they hold."""
         if not self.layout.watched:
             return None
-        return np.column_stack([seconds(table.column(c))[0] for c in self.layout.watched])
+        looks = self.layout.watched.items()
+        return np.column_stack([seconds(table.column(c), x.writing)[0] for c, x in looks])
 
     def group_of(self, values: Any, where: Where) -> NDArray[np.int32]:
         """Return the number of each row's group.

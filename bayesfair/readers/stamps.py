@@ -18,13 +18,16 @@ from bayesfair.checks import counted, listed
 from bayesfair.errors import DataError
 from bayesfair.notices import Notice
 from bayesfair.readers.bridge import is_missing, plain
-from bayesfair.readers.times import NUMBER, order_values
+from bayesfair.readers.times import NAIVE, NUMBER, order_values
+from bayesfair.readers.values import simple
+from bayesfair.readers.written_dates import UNREAD, date_seconds, writing_of
 
-__all__ = ["Trend", "check_trends", "looks_like_time", "seconds"]
+__all__ = ["Look", "Trend", "check_trends", "looks_like_time", "seconds"]
 
 _WORDS = {
     "time", "timestamp", "datetime", "date", "ts", "tstamp", "epoch", "unixtime", "created",
     "clock", "when", "round", "step", "iteration", "iter", "trial", "turn", "seq", "sequence", "t",
+    "index",
 }  # fmt: skip
 # Seconds, milliseconds, microseconds and nanoseconds since 1970, of the years 2001 to 2096.
 _EPOCHS = [(unit * 1e9, unit * 4e9) for unit in (1.0, 1e3, 1e6, 1e9)]
@@ -37,19 +40,52 @@ def words_of(name: str) -> set[str]:
     return {word.casefold() for word in re.split(r"[\W_]+", apart) if word}
 
 
-def seconds(column: Any) -> tuple[NDArray[np.float64], str | None]:
+@dataclass(frozen=True)
+class Look:
+    """What a column that no option names looks like.
+
+    Attributes
+    ----------
+    kind : str
+        "time" or "counter" (numbers that may count rounds or seconds).
+    writing : str
+        How its times are written where this is not ISO 8601; "" = as numbers or by the standard.
+    example : str
+        Its first value, where it is written otherwise.
+    """
+
+    kind: str
+    writing: str = ""
+    example: str = ""
+
+    def remedy(self, column: str) -> str:
+        """Return how to sort by it."""
+        if self.writing:
+            return (
+                f"Write {column!r} in ISO 8601 (2026-03-31) and pass order={column!r} to sort by it"
+            )
+        return f"Pass order={column!r} to sort by it"
+
+
+def seconds(column: Any, writing: str = "") -> tuple[NDArray[np.float64], str | None]:
     """Return a column as numbers that can be compared, NaN where it is missing, and its kind.
 
     Times become seconds. The kind is None, and all values NaN, where some value is neither a number
-    nor a time.
+    nor a time. `writing`: how times are written otherwise than by ISO 8601.
     """
     import pyarrow.compute as pc
 
     column = plain(column)
     here = ~is_missing(column)
     found = np.full(len(column), np.nan)
-    if not here.any():
+    if not here.any() or writing == UNREAD:
         return found, None
+    if writing:
+        dates = date_seconds(pc.drop_null(simple(column, str)), writing)
+        if dates is None:
+            return found, None
+        found[here] = dates
+        return found, NAIVE
     try:
         values, kind = order_values(pc.drop_null(column), lambda at: f"row {at}")
     except DataError:
@@ -60,8 +96,8 @@ def seconds(column: Any) -> tuple[NDArray[np.float64], str | None]:
     return found, kind
 
 
-def looks_like_time(name: str, sample: Any) -> str:
-    """Return "time", "counter" (numbers that may count rounds or seconds) or "".
+def looks_like_time(name: str, sample: Any) -> Look | None:
+    """Return what a column looks like; None = neither a time nor a count of rounds.
 
     Parameters
     ----------
@@ -71,16 +107,32 @@ def looks_like_time(name: str, sample: Any) -> str:
         Its first rows.
     """
     values, kind = seconds(sample)
-    if kind is None:
-        return ""
-    if kind != NUMBER:
-        return "time"
-    known = values[~np.isnan(values)]
     named = bool(words_of(name) & _WORDS)
+    if kind is None:
+        return _otherwise(sample, named=named)
+    if kind != NUMBER:
+        return Look("time")
+    known = values[~np.isnan(values)]
     epoch = any(low <= known.min() and known.max() <= high for low, high in _EPOCHS)
     if epoch and named:
-        return "time"
-    return "counter" if epoch or named else ""
+        return Look("time")
+    return Look("counter") if epoch or named else None
+
+
+def _otherwise(sample: Any, *, named: bool) -> Look | None:
+    """Return the look of a column that holds neither numbers nor times by ISO 8601."""
+    import pyarrow as pa
+
+    try:
+        sample = simple(sample, str)
+    except DataError:  # bytes that are no text
+        return None
+    kind = sample.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_time(kind)):
+        return None
+    texts = [str(value) for value in sample.to_pylist() if value not in (None, "")]
+    writing = writing_of(texts, named=named)
+    return Look("time", writing, texts[0]) if writing else None
 
 
 @dataclass(frozen=True)
@@ -133,15 +185,15 @@ class Trend:
         return self.complete and self.up > 0 and self.up >= _MOSTLY * self.down
 
 
-def check_trends(trends: Sequence[Trend], columns: Mapping[str, str], source: str) -> list[Notice]:
+def check_trends(trends: Sequence[Trend], columns: Mapping[str, Look], source: str) -> list[Notice]:
     """Return what has to be said of the order of a log that no column orders.
 
     Parameters
     ----------
     trends : sequence of Trend
         Of the columns, in their order.
-    columns : mapping of str to str
-        Column -> "time" or "counter".
+    columns : mapping of str to Look
+        What each looks like.
     source : str
         What messages call the log.
 
@@ -158,7 +210,7 @@ def check_trends(trends: Sequence[Trend], columns: Mapping[str, str], source: st
         raise DataError(
             f"{source} runs backwards: {column!r} falls from its first row to its last, and no "
             "option says how the rounds are ordered. Beliefs before a round must rest on earlier "
-            f"rounds only. Pass order={column!r} to sort by it, or order=False if the "
+            f"rounds only. {columns[column].remedy(column)}, or order=False if the "
             "rows are in the order of the decisions as they stand.",
             kind="order",
             column=column,
@@ -180,19 +232,38 @@ def check_trends(trends: Sequence[Trend], columns: Mapping[str, str], source: st
                 n=ties,
             )
         ]
-    unsorted = [c for c, trend in found.items() if columns[c] == "time" and trend.down]
+    unsorted = [c for c, trend in found.items() if columns[c].kind == "time" and trend.down]
     if not unsorted:
-        return []
+        return _unread(columns)
     column = unsorted[0]
     more = f" (so do {listed(unsorted[1:], 3)})" if unsorted[1:] else ""
     return [
         Notice(
             f"rows were taken as they stand, so the order of the rounds is not certain: {column!r} "
             f"looks like a time{more}, was not used, and {counted(found[column].down, 'row')} of "
-            f"{found[column].n} lie before the row above. Pass order={column!r} to sort by it, or "
+            f"{found[column].n} lie before the row above. {columns[column].remedy(column)}, or "
             "order=False if the order of the rows is that of the decisions.",
             kind="order",
             column=column,
             n=found[column].down,
+        )
+    ]
+
+
+def _unread(columns: Mapping[str, Look]) -> list[Notice]:
+    """Return the notice of the first column whose times cannot be read."""
+    column = next((c for c, look in columns.items() if look.writing == UNREAD), None)
+    if column is None:
+        return []
+    look = columns[column]
+    return [
+        Notice(
+            f"rows were taken as they stand: column {column!r} looks like a time in a format that "
+            f"is not read ({look.example:.40}): whether rows stand in its order is not known. "
+            f"{look.remedy(column)}, or order=False if the order of the rows is that of the "
+            "decisions.",
+            kind="order_unknown",
+            column=column,
+            value=look.example,
         )
     ]

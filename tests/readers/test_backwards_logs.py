@@ -180,3 +180,79 @@ def test_a_long_scan_is_refused_before_its_end():
         for part in parts:
             seen += part.n_rounds
     assert seen < 20_000
+
+
+_DAYS = [dt.datetime(2026, 1, 1, 9, 5) + dt.timedelta(days=i) for i in range(30)]
+SURE = {
+    "day.month.year": [f"{d:%d.%m.%Y}" for d in _DAYS],
+    "day.month.year, short": [f"{d.day}.{d.month}.{d:%y}" for d in _DAYS],
+    "with a clock": [f"{d:%d.%m.%Y %H:%M}" for d in _DAYS],
+    "day/month/year": [f"{d:%d/%m/%Y}" for d in _DAYS],
+    "month/day/year": [f"{d.month}/{d.day}/{d.year}" for d in _DAYS],
+    "year/month/day": [f"{d:%Y/%m/%d}" for d in _DAYS],
+}
+UNSURE = {
+    "day or month": [f"{d}/{d}/2026" for d in (1, 2, 3)],
+    "clock": ["10:01", "10:02", "10:03"],
+    "months": ["Jan 2026", "Feb 2026", "Mar 2026"],
+    "days": ["1 March 2026", "2 March 2026", "3 March 2026"],
+    "mail": [f"Sun, 0{i} Mar 2026 10:00:00 GMT" for i in (1, 2, 3)],
+    "weeks": ["2026-W10", "2026-W11", "2026-W12"],
+    "half days": [f"0{i}/03/2026 10:00 AM" for i in (1, 2, 3)],
+    "clock objects": [dt.time(10, i) for i in (1, 2, 3)],
+}
+
+
+@READERS
+@pytest.mark.parametrize("dates", SURE.values(), ids=SURE)
+def test_dates_of_one_meaning_only_run_backwards_like_others(read, dates):
+    assert not {"order", "order_unknown"} & set(_kinds(read(_frame(dates))))
+    with pytest.raises(DataError, match=r"runs backwards: 'created_at'.*ISO 8601") as caught:
+        read(_frame(dates[::-1]))
+    assert (caught.value.kind, caught.value.column) == ("order", "created_at")
+    assert "order_unknown" not in _kinds(read(_frame(dates[::-1]), order=False))
+
+
+@READERS
+@pytest.mark.parametrize("dates", UNSURE.values(), ids=UNSURE)
+@pytest.mark.parametrize("name", ["when", "whatever"])
+def test_times_that_cannot_be_read_are_noticed_once(read, dates, name):
+    notices = [n for n in read(_frame(dates[::-1], name)).notices if n.kind == "order_unknown"]
+    assert [(n.column, n.value) for n in notices] == [(name, str(dates[-1]))]
+    assert f"column '{name}' looks like a time in a format that is not read" in notices[0]
+    assert "order_unknown" not in _kinds(read(_frame(dates, name), order=False))
+    known = _frame(dates, name).assign(time=range(3))
+    assert "order_unknown" not in _kinds(read(known))  # another column agrees with the rows
+
+
+@READERS
+@pytest.mark.parametrize(
+    "texts",
+    [["1.2.10", "1.2.9", "1.2.3"], ["may", "see", "go"], ["10.0.0.1", "10.0.0.2", "::1"],
+     ["12-34", "12-33", "12-32"], ["a/b/2026", "b", "c"], ["March"] * 3],
+)  # fmt: skip
+def test_versions_words_and_addresses_are_no_times(read, texts):
+    assert "order_unknown" not in _kinds(read(_frame(texts, "item")))
+
+
+@READERS
+def test_row_numbers_of_a_frame_that_was_turned_round_are_told(read):
+    frame = _frame(list("xyz"), "item")
+    for turned in (frame[::-1], frame.set_axis([2, 1, 0]), frame.sort_index(ascending=False)):
+        with pytest.raises(DataError, match=r"runs backwards: '\(index\)'"):
+            read(turned)
+        by_number = read_history(turned, order="(index)")
+        labels = [by_number.arms[i] for i in by_number.arm]
+        assert labels == turned.arm.tolist()[::-1]
+        assert read(turned, order=False).n_rounds == 3
+        assert read(turned.assign(timestamp=[1, 2, 3])).n_rounds == 3
+    assert "order" not in _kinds(read(frame.set_axis([5, 1, 7])))
+
+
+def test_duels_with_dates_of_other_formats():
+    duels = pd.DataFrame({"winner": list("abc"), "loser": list("bca")})
+    with pytest.raises(DataError, match="runs backwards: 'date'"):
+        bf.read_comparisons(
+            duels.assign(date=["30/12/2025", "29/12/2025", "28/12/2025"]),
+            winner="winner", loser="loser", keep_rows=True,
+        )  # fmt: skip
