@@ -22,6 +22,8 @@ __all__ = [
     "choose_family",
     "count_totals",
     "earlier_counts",
+    "enough_levels",
+    "family_of_levels",
     "level_counts",
     "moments",
     "reward_cells",
@@ -49,12 +51,16 @@ def choose_family(history: History) -> tuple[str, str]:
     ('finite', 'family "finite" was chosen because the rewards take 3 distinct values.')
     """
     seen = history.reward[~np.isnan(history.reward)]
-    levels = np.unique(seen)
+    return family_of_levels(np.unique(seen), seen.size)
+
+
+def family_of_levels(levels: NDArray[np.float64], n: int) -> tuple[str, str]:
+    """Return what `choose_family` does, from the ascending values of `n` observed rewards."""
     whole = bool(np.all(levels == np.rint(levels)))
     if np.isin(levels, (0.0, 1.0)).all():
         family, why = "bernoulli", "the rewards are 0 and 1"
     elif levels.size <= _MANY_LEVELS and (
-        whole or levels.size < _FEW_LEVELS or 2 * levels.size <= seen.size
+        whole or levels.size < _FEW_LEVELS or 2 * levels.size <= n
     ):
         family, why = "finite", f"the rewards take {counted(levels.size, 'distinct value')}"
     elif levels[0] >= 0 and whole:
@@ -68,6 +74,14 @@ def choose_family(history: History) -> tuple[str, str]:
         f'family "{family}" was chosen because {why}.', kind="family", column="family", value=family
     )
     return family, note
+
+
+def enough_levels(levels: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return as many of the ascending values as choose the same family: of many, a few stand."""
+    if levels.size <= _MANY_LEVELS:
+        return levels
+    parts = levels[levels != np.rint(levels)]
+    return np.unique(np.concatenate([levels[: _MANY_LEVELS + 1], parts[:1]]))
 
 
 def _refuse(history: History, bad: NDArray[np.bool_], family: str, allowed: str) -> None:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from bayesfair.arguments import CALL, PLAIN, each, takes
 from bayesfair.audit.checkpoint import (
     as_at_first,
@@ -16,6 +14,7 @@ from bayesfair.audit.checkpoint import (
     check_question,
     checkpoint_for,
 )
+from bayesfair.audit.common_rewards import common_rewards
 from bayesfair.audit.conclusion import Question, conclude
 from bayesfair.audit.criterion import Criterion, check_judge, eps2_options, finite_or_text
 from bayesfair.audit.group import AuditGroup
@@ -41,7 +40,7 @@ from bayesfair.labels import by_label
 from bayesfair.notices import Notice
 from bayesfair.options import given
 from bayesfair.rewards import Rewards
-from bayesfair.sufficient import check_support, choose_family, seen_levels
+from bayesfair.sufficient import check_support
 
 __all__ = ["audit"]
 
@@ -114,7 +113,7 @@ def audit(
         interrupted goes on with its own log, from where it stopped.
     support : sequence of float, optional
         All values that a reward can take, for family ``"finite"`` (then the default); else those
-        seen in the log, or in the first part of a scan.
+        seen in the log (in all logs of a mapping), or in the first part of one scan.
     model : str or callable, optional
         Posterior of the true rewards from a PyMC model instead of the conjugate one: a name in
         `bayesfair.models` or a function ``build(history)``.
@@ -243,7 +242,7 @@ def _answer(
         if not data:
             raise DataError("there is no log to audit: the mapping of groups is empty.")
         logs = by_label(data, "group", "data")
-        question = _common_rewards(logs, question)
+        question = common_rewards(logs, question)
         check_logs(logs, question.prior)
         return AuditGroup(
             {
@@ -275,20 +274,6 @@ def _grouped(result: Audit, arm_groups: Mapping[str, str] | None) -> Audit:
     from bayesfair.audit.arm_groups import with_arm_groups
 
     return with_arm_groups(result, arm_groups)
-
-
-def _common_rewards(data: Mapping[Any, Any], question: Question) -> Question:
-    """Let all groups have one family, that of their rewards together, and the same values."""
-    logs = [log for log in data.values() if isinstance(log, History)]
-    resumed = isinstance(question.prior, AuditGroup)
-    if question.support is not None or resumed or len(logs) != len(data):
-        return question
-    rewards = np.concatenate([log.reward for log in logs])
-    family = question.family
-    if family == "auto":
-        family = choose_family(History(np.zeros(len(rewards), dtype=np.int32), rewards))[0]
-    support = seen_levels(rewards) if family == "finite" else None
-    return replace(question, family=family, support=support)
 
 
 def _audit_one(data: Any, question: Question) -> Audit:

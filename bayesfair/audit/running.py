@@ -23,11 +23,13 @@ __all__ = [
     "FAMILIES",
     "check_log",
     "end_of",
+    "few_strays",
     "iter_results",
     "judged_part",
     "most_offered",
     "n_threads",
     "parts_of",
+    "refuse_strays",
     "start_of",
 ]
 
@@ -130,32 +132,45 @@ def require_bernoulli(part: History, *, goes_on: bool) -> None:
             )
         raise DataError(
             f"{what} For ratings use family='finite', for counts "
-            "family='poisson', for measurements family='normal' (a scan chooses the family by its "
-            "first part).",
+            "family='poisson', for measurements family='normal' (one scan chooses the family by "
+            "its first part).",
             kind="not_binary",
             column=part.reward_column,
             value=float(reward[t]),
         )
 
 
-def _refuse_strays(log: History) -> None:
-    """Refuse a log of 0/1 rewards with a few others: more likely a code for missing than a family.
+def few_strays(n: int, seen: int) -> bool:
+    """Whether `n` rewards beside 0 and 1 are too few of those seen to tell a family."""
+    return 0 < n <= max(2, 0.01 * seen) and seen >= _MANY_REWARDS
+
+
+def refuse_strays(log: History, n: int, n_seen: int) -> None:
+    """Refuse logs of 0/1 rewards with a few others: more likely a code for missing than a family.
+
+    Parameters
+    ----------
+    log : History
+        One of the logs, or a part of it.
+    n, n_seen : int
+        How many rewards are others, and all observed ones, of all logs together.
 
     Raises
     ------
     DataError
-        Naming the first of them.
+        Naming the first of them in this log; none there, none named.
     """
-    seen = ~np.isnan(log.reward)
-    stray = seen & (log.reward != 0) & (log.reward != 1)
-    n = int(stray.sum())
-    if n <= max(2, 0.01 * int(seen.sum())) and int(seen.sum()) >= _MANY_REWARDS:
+    stray = ~np.isnan(log.reward) & (log.reward != 0) & (log.reward != 1)
+    if few_strays(n, n_seen) and stray.any():
         t = int(np.flatnonzero(stray)[0])
         raise DataError(
             f"{log.where_reward(t)} is {log.reward[t]:g}, but all rewards "
             f"except {n} are 0 or 1. If it stands for a missing reward, mark it so "
             "(missing=); if rewards can really be that, say which they are: family='finite', "
-            "'poisson' or 'normal'."
+            "'poisson' or 'normal'.",
+            kind="stray_reward",
+            column=log.reward_column,
+            value=float(log.reward[t]),
         )
 
 
@@ -207,7 +222,9 @@ def start_of(
         if family == "bernoulli":
             note = None
         elif first is not None:
-            _refuse_strays(first)
+            observed = first.reward[~np.isnan(first.reward)]
+            n_strays = int(np.count_nonzero((observed != 0) & (observed != 1)))
+            refuse_strays(first, n_strays, observed.size)
     check_choice(family, "family", ("auto", *FAMILIES))
     if family != "bernoulli":
         from bayesfair.audit.general import general_start

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesfair.labels import in_order
 from bayesfair.readers.columns import Layout
 from bayesfair.readers.rounds import Converter
 from bayesfair.readers.tables import Source, no_rows
+from bayesfair.readers.values import rewards
 
-__all__ = ["ROWS", "Found", "Plan", "collected", "tables_of"]
+__all__ = ["ROWS", "Found", "Plan", "collected", "rewards_seen", "tables_of"]
 
 ROWS = 250_000
 """Rows of one table, unless asked otherwise."""
@@ -78,6 +80,34 @@ def collected(plan: Plan, arms: tuple[str, ...] | None) -> Found:
     groups = dict(zip(converter.groups.labels, rows.tolist(), strict=True))
     labels = tuple(in_order(converter.book.labels)) if arms is None else arms
     return Found(labels, groups, n_rows, tuple(converter.groups.notices()))
+
+
+def rewards_seen(
+    plan: Plan, arms: Sequence[str], groups: Sequence[str] | None
+) -> Iterator[NDArray[np.float64]]:
+    """Yield the rewards that count as observed, table by table; nothing else is read.
+
+    `groups`: those whose rewards are wanted; None where the source is one log. What is missing and
+    must not be is left to the reading of the rounds, which says so.
+    """
+    layout = plan.layout
+    converter = plan.converter(arms)
+    columns = [c for c in (layout.arm, layout.reward, layout.by) if c is not None]
+    row = plan.source.first_row
+    for table in tables_of(plan, list(dict.fromkeys(columns)), ROWS):
+        arm = converter.book.encode(table.column(layout.arm), converter.where(layout.arm, row))
+        reward = rewards(
+            table.column(layout.reward), converter.where(layout.reward, row),
+            decimal=plan.decimal, mapping=plan.mapping,
+        )  # fmt: skip
+        wanted = arm >= 0
+        if groups is not None and layout.by is not None:
+            group = converter.group_of(table.column(layout.by), converter.where(layout.by, row))
+            wanted &= np.isin(group, [converter.groups.code(g) for g in groups])
+        if isinstance(plan.missing, float):
+            reward = np.where(np.isnan(reward), plan.missing, reward)
+        yield reward[wanted & ~np.isnan(reward)]
+        row += table.num_rows
 
 
 def tables_of(plan: Plan, columns: Sequence[str], size: int) -> Iterator[Any]:

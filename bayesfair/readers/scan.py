@@ -29,14 +29,14 @@ from bayesfair.readers.building import (
 from bayesfair.readers.columns import Option
 from bayesfair.readers.history import discovery_notice, group_priors, known_arms
 from bayesfair.readers.looking import layout_of
-from bayesfair.readers.passes import ROWS, Found, Plan, collected, tables_of
+from bayesfair.readers.passes import ROWS, Found, Plan, collected, rewards_seen, tables_of
 from bayesfair.readers.rounds import Rounds
 from bayesfair.readers.stamps import Trend, check_trends
 from bayesfair.readers.tables import no_rows, open_source
 from bayesfair.readers.tally import Tally, empty_columns, small_groups
 from bayesfair.readers.times import NUMBER
 
-__all__ = ["HistoryScan", "scan_history"]
+__all__ = ["HistoryScan", "iter_rewards", "scan_history"]
 
 _TOLD = 10_000  # rounds that tell which way a log runs
 _CELLS = 1 << 23  # of the probability matrix of one part: 64 MB
@@ -167,6 +167,18 @@ class HistoryScan:
         )
 
 
+def iter_rewards(scans: Sequence[HistoryScan]) -> Iterator[NDArray[np.float64]]:
+    """Yield the observed rewards of scans, of groups of one source in one pass over it."""
+    shared: dict[int, list[HistoryScan]] = {}
+    for scan in scans:
+        shared.setdefault(id(scan._plan.source), []).append(scan)
+    for same in shared.values():
+        plan = same[0]._plan
+        groups = [s._plan.group for s in same if s._plan.group is not None]
+        with plan.source.locating():
+            yield from rewards_seen(plan, same[0].arms, groups or None)
+
+
 class _Progress:
     """What has to be remembered from part to part."""
 
@@ -282,7 +294,8 @@ def scan_history(
     columns such as ``p_{arm}`` name the arms, a first pass over the source collects them and counts
     the rounds; `known_at` is a round number, since a time would need the rounds still to come, as
     would `known_until`. With `by`, a first pass collects the groups, rows have to be in order
-    within their group only, and an audit reads the source once for each group.
+    within their group only, and an audit reads the source once for each group; once more
+    before, the rewards alone, where family or levels follow from those of all groups.
 
     Parameters
     ----------
