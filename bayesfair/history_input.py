@@ -14,13 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from bayesfair.checks import counted, did_you_mean, listed
 from bayesfair.errors import ArmError, DataError
 from bayesfair.kernels.guards import text_prints
+from bayesfair.label_notices import look_alike, merged_spellings
 from bayesfair.labels import (
     by_label,
     clean_label,
     in_order,
     labels_of,
-    look_alike,
-    merged_spellings,
     text_of,
 )
 from bayesfair.notices import Notice

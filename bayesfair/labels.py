@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from bayesfair.checks import as_sequence, listed
 from bayesfair.errors import ArmError, DataError
+from bayesfair.label_notices import look_alike
 from bayesfair.notices import Notice
 
 __all__ = [
@@ -26,8 +27,6 @@ __all__ = [
     "in_order",
     "label_order",
     "labels_of",
-    "look_alike",
-    "merged_spellings",
     "one_label",
     "text_of",
     "vocabulary",
@@ -64,78 +63,6 @@ def clean_label(label: str) -> str:
     True
     """
     return unicodedata.normalize("NFC", label).strip()
-
-
-def look_alike(labels: Iterable[str], what: str = "label") -> list[Notice]:
-    """Return notices about labels that look the same to a reader but were kept apart.
-
-    They differ in case, in the width of their letters, in the number of inner blanks or in
-    characters that are not shown (a zero-width space, a byte-order mark).
-
-    Examples
-    --------
-    >>> look_alike(["A", "a", "b"], "arm")
-    ["arms that differ only in case were kept apart: 'A', 'a'. If they are the same, give them one \
-spelling in the source."]
-    """
-    groups: dict[str, list[str]] = {}
-    for label in labels:
-        shown = label
-        if not label.isascii():
-            shown = "".join(c for c in label if unicodedata.category(c) != "Cf")
-            shown = unicodedata.normalize("NFKC", shown)
-        groups.setdefault(" ".join(shown.split()).casefold(), []).append(label)
-    alike = [group for group in groups.values() if len(group) > 1]
-    cased = [group for group in alike if len({label.casefold() for label in group}) == 1]
-    others = [group for group in alike if group not in cased]
-    found = []
-    for kind, difference, show in (
-        (cased, "differ only in case", repr),
-        (others, "look alike (they differ in blanks, in characters not shown or in width)", ascii),
-    ):
-        if kind:
-            text = "; ".join(", ".join(map(show, group[:6])) for group in kind[:3])
-            more = f" and {len(kind) - 3} more such groups" if len(kind) > 3 else ""
-            found.append(Notice(
-                f"{what}s that {difference} were kept apart: {text}{more}. If they are the same, "
-                "give them one spelling in the source.",
-                kind="look_alike", column=what, n=len(kind),
-            ))  # fmt: skip
-    return found
-
-
-def merged_spellings(spellings: Mapping[str, Sequence[str]], what: str = "label") -> list[Notice]:
-    """Return a notice of the labels that stand for more than one spelling, if there are any.
-
-    Parameters
-    ----------
-    spellings : mapping of str to sequence of str
-        Label -> how it was written.
-    what : str
-        What to call a label.
-
-    Examples
-    --------
-    >>> merged_spellings({"a": ["a", "a "], "b": ["b"]}, "arm")[0][-28:]
-    "only: 'a', 'a ' read as 'a'."
-    """
-    merged = {label: sorted(raws) for label, raws in sorted(spellings.items()) if len(raws) > 1}
-    if not merged:
-        return []
-    shown = "; ".join(
-        f"{', '.join(ascii(raw) for raw in raws)} read as {label!r}"
-        for label, raws in list(merged.items())[:3]
-    )
-    more = f" and {len(merged) - 3} more" if len(merged) > 3 else ""
-    return [
-        Notice(
-            f"spellings of one {what} were merged, differing in surrounding blanks or in the "
-            f"encoding of their letters only: {shown}{more}.",
-            kind="merged_spellings",
-            column=what,
-            n=len(merged),
-        )
-    ]
 
 
 def in_order(labels: Iterable[str]) -> list[str]:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from bayesfair.checks import did_you_mean, listed
 from bayesfair.errors import ArmError, DataError
-from bayesfair.labels import clean_label, in_order, look_alike, merged_spellings, text_of
+from bayesfair.label_notices import look_alike, merged_spellings
+from bayesfair.labels import clean_label, in_order, text_of
 from bayesfair.notices import Notice
 from bayesfair.readers.bridge import codes, plain
 

@@ -13,7 +13,7 @@ PACKAGE = ROOT / "bayesfair"
 FLOOR = {
     "errors": 0, "arguments": 0, "options": 0, "checks": 0, "notices": 0, "writing": 0, "shown": 0,
     "probabilities": 0, "examples": 0, "numerals": 0, "json_text": 0,
-    "kernels": 1, "labels": 1,
+    "kernels": 1, "labels": 1, "label_notices": 1,
     "rewards": 2, "history": 2, "history_input": 2, "comparisons": 2,
     "sufficient": 3, "priors": 3, "prior_conflict": 3, "fairness": 3, "readers": 3, "models": 3,
     "inference": 4,
@@ -32,6 +32,7 @@ FLOOR = {
 TOPICS = [
     {"errors", "arguments", "checks", "notices", "options", "probabilities", "examples", "writing",
      "json_text", "numerals"},
+    {"labels", "label_notices"},
     {"history", "history_input"},
     {"priors", "sufficient"},
     {"beliefs", "beliefs_pymc"},
