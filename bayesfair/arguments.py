@@ -29,6 +29,7 @@ __all__ = [
     "NUMBERS",
     "PLAIN",
     "TEXT",
+    "TEXT_OR_FALSE",
     "Kind",
     "each",
     "instance_of",
@@ -87,7 +88,8 @@ NUMBER = Kind(_is_number, "a number")
 COUNT = Kind(lambda value: _is_number(value) and float(value).is_integer(), "a whole number")
 NUMBERS = Kind(lambda value: value is None or _are_numbers(value), "numbers")
 NAMES = Kind(_are_names, "names, in a list")
-TEXT = Kind(lambda value: value is None or isinstance(value, (str, bool)), "text")
+TEXT = Kind(lambda value: value is None or isinstance(value, str), "text")
+TEXT_OR_FALSE = Kind(lambda value: TEXT.holds(value) or value is False, "text, or False for none")
 CALL = Kind(lambda value: value is None or callable(value), "a function")
 AXES = Kind(lambda value: value is None or hasattr(value, "hlines"), "the axes of matplotlib")
 MAPPING = Kind(lambda value: value is None or isinstance(value, Mapping), "a mapping")

@@ -95,7 +95,7 @@ def check_in_range(
     """Return ``value`` as float if it lies in the interval, else raise naming the interval."""
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = np.nan
     above = number > low if low_open else number >= low
     below = number < high if high_open else number <= high
@@ -160,7 +160,7 @@ def as_numbers(value: Any, name: str) -> NDArray[np.float64]:
     """
     try:
         return np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(f"{name}={value!r:.60} must hold numbers only.") from None
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.checks import counted, did_you_mean, listed
+from bayesfair.checks import as_sequence, counted, did_you_mean, listed
 from bayesfair.errors import ArmError, DataError
 from bayesfair.kernels.guards import text_prints
 from bayesfair.label_notices import look_alike, merged_spellings
@@ -283,7 +283,9 @@ def resolve_arms(
     integer = raw.dtype.kind in "iu" or raw.size == 0
     arms: tuple[str, ...] | None = None
     notices: list[Notice] = []
-    if given is not None and not isinstance(given, (str, bytes)) and len(given):
+    if given is not None and not isinstance(given, (str, bytes)):
+        given = as_sequence(given, "arms")
+    if isinstance(given, list) and given:
         positions = integer and all(isinstance(a, str) for a in given)
         arms = labels_of(given)
         if positions and raw.dtype != np.int32:  # what a History itself holds are positions

@@ -187,15 +187,15 @@ def labels_of(
 
     Raises
     ------
-    ArmError
-        If one is missing, or two of them are one label.
+    DataError, ArmError
+        If there is no sequence, a label is missing, or two of them are one label.
 
     Examples
     --------
     >>> labels_of([1.0, "b"])
     ('1', 'b')
     """
-    values = tuple(values)
+    values = tuple(as_sequence(values, f"{what}s" if option is None else option))
     plain = (type(v) is str and v and v.isascii() and v == v.strip() for v in values)
     if all(plain) and len(set(values)) == len(values):  # nearly always
         return values
@@ -248,13 +248,13 @@ def _arrow(values: Any) -> Any:
     if not isinstance(values, (list, tuple, np.ndarray)):
         if hasattr(values, "__arrow_c_stream__") and not hasattr(values, "columns"):
             return pa.chunked_array(values)
-        whole = hasattr(values, "to_numpy")
+        whole = hasattr(values, "to_numpy") and hasattr(values, "__len__")  # not one time stamp
         values = values.to_numpy() if whole else as_sequence(values, "a column of labels")
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise DataError(f"a column of labels must be one-dimensional, got shape {values.shape}.")
     try:
         return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+    except (ValueError, TypeError, pa.ArrowNotImplementedError):  # NaT among texts: ValueError
         return pa.array([text_of(value) for value in values], type=pa.string())
 
 

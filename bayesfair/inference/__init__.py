@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bayesfair.arguments import PLAIN, takes
+from bayesfair.arguments import PLAIN, TEXT, takes
 from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.inference.posterior import bin_starts, rewards_from_posterior
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["bin_starts", "fit", "rewards_from_posterior"]
 
 
-@takes(prior_sd=PLAIN)
+@takes(prior_sd=PLAIN, family=TEXT)
 def fit(
     data: Any,
     *,

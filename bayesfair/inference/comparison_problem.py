@@ -117,6 +117,13 @@ def problem_of(
     unknown = [name for name in scales if name not in SCALES]
     if unknown:
         check_choice(unknown[0], "option", ("order_effect", "ties", *SCALES))
+    if not isinstance(order_effect, (bool, int, np.bool_, np.integer, type(None))):
+        raise OptionError(
+            f"order_effect={order_effect!r:.60} must be True, False or None.",
+            kind="wrong_kind",
+            column="order_effect",
+            value=str(order_effect)[:60],
+        )
     counted, treatment = _treatment(comparisons, model, ties)
     if counted == "drop":
         comparisons = comparisons.without_ties()

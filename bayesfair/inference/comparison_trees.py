@@ -222,7 +222,14 @@ def nuts_groups(
     OptionError
         If the model has no `log_worth` with dims ("item",) over the items.
     """
-    model = build(comparisons, **options)
+    try:
+        model = build(comparisons, **options)
+    except TypeError as error:
+        if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+            raise  # from within the model
+        raise _no_model(f"{build!r:.60} cannot be called so: {error}") from None
+    if not hasattr(model, "free_RVs"):
+        raise _no_model(f"{build!r:.60} returned {type(model).__name__}")
     dims = tuple(getattr(model, "named_vars_to_dims", {}).get("log_worth") or ())
     if dims != ("item",) or tuple(map(text_of, model.coords["item"])) != comparisons.items:
         names = [v.name for v in (*model.free_RVs, *model.deterministics)]
@@ -249,6 +256,15 @@ def nuts_groups(
     return groups, attrs
 
 
+def _no_model(found: str) -> OptionError:
+    return OptionError(
+        "model= must be a function build(comparisons, **options) that returns a pymc.Model, or the "
+        f"name of a shipped model; {found}.",
+        kind="no_model",
+        column="model",
+    )
+
+
 def add_worth(tree: xr.DataTree) -> None:
     """Complete the posterior with worths, item by draw."""
     posterior = tree["posterior"].to_dataset()
@@ -268,14 +284,26 @@ def fitted_in_label_order[F: Callable[..., Any]](fit: F) -> F:
     def fitted(comparisons: Comparisons, **asked: Any) -> xr.DataTree:
         ordered = comparisons.in_label_order()
         model = asked.get("model")
-        if ordered is comparisons or callable(getattr(model, "build", model)):
+        if callable(getattr(model, "build", model)):
             made: xr.DataTree = fit(comparisons, **asked)
             return made
         dims = ("item", "item_other")
         try:
-            return in_order_of(fit(ordered, **asked), comparisons.items, *dims)
+            made = fit(ordered, **asked)
+            return made if ordered is comparisons else in_order_of(made, comparisons.items, *dims)
+        except np.linalg.LinAlgError as error:
+            sd = asked.get("prior_sd", 1.0)
+            raise OptionError(
+                f"prior_sd={sd!r}: the curvature of the posterior cannot be inverted in double "
+                "precision, as with a prior so wide that it says nothing. Give a smaller "
+                "prior_sd, or prior_sd=inf for maximum likelihood without a prior.",
+                kind="singular",
+                column="prior_sd",
+                value=sd,
+            ) from error
         except ConvergenceError as error:
-            error.tree = in_order_of(error.tree, comparisons.items, *dims)
+            if error.tree is not None:
+                error.tree = in_order_of(error.tree, comparisons.items, *dims)
             raise
 
     return cast("F", fitted)

@@ -34,6 +34,13 @@ FloatArray = NDArray[np.float64]
 def cells_of_fit(tree: xr.DataTree, history: History | None) -> dict[str, NDArray[Any]]:
     """Return the distinct rewards of the log that was fitted, and the cell of each round."""
     if history is not None:
+        if not isinstance(history, History):
+            raise OptionError(
+                "history must be the History that was fitted (bayesfair.read_history reads one), "
+                f"got {type(history).__name__}.",
+                kind="wrong_kind",
+                column="history",
+            )
         if history.n_rounds != int(tree.attrs.get("n_rounds", history.n_rounds)):
             raise OptionError(
                 f"the fit saw {tree.attrs['n_rounds']} rounds, this history has "

@@ -146,6 +146,9 @@ def read_comparisons(
     >>> read_comparisons(battles)
     Comparisons(data frame: 2 duels of 2 items 'x', 'y', 1 ties, 2 unique)
     """
+    wins, orderings, ranks = (
+        list(names) if hasattr(names, "__array__") else names for names in (wins, orderings, ranks)
+    )
     asked = given(read_comparisons, locals())
     check_choice(format, "format", ("auto", "table", "preflib", "json"))
     check_choice(missing, "missing", ("error", "drop"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesfair.arguments import MAPPING, PLAIN, TEXT, each, takes
+from bayesfair.arguments import MAPPING, PLAIN, TEXT, TEXT_OR_FALSE, each, takes
 from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.labels import by_label, labels_of
@@ -36,7 +36,8 @@ __all__ = ["discovery_notice", "group_priors", "known_arms", "read_history"]
 @takes(
     **each(PLAIN, "arm", "reward", "propensity", "order", "by", "known_at", "known_until",
            "unique", "decimal"),
-    **each(TEXT, "probabilities", "offered"),
+    probabilities=TEXT_OR_FALSE,
+    offered=TEXT,
     rewards=MAPPING,
 )  # fmt: skip
 def read_history(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair import notices as said
-from bayesfair.arguments import MAPPING, PLAIN, TEXT, each, takes
+from bayesfair.arguments import MAPPING, PLAIN, TEXT, TEXT_OR_FALSE, each, takes
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.labels import in_order
@@ -261,7 +261,8 @@ class _Progress:
 @takes(
     **each(PLAIN, "arm", "reward", "propensity", "order", "by", "known_at", "known_until",
            "unique", "decimal"),
-    **each(TEXT, "probabilities", "offered"),
+    probabilities=TEXT_OR_FALSE,
+    offered=TEXT,
     rewards=MAPPING,
 )  # fmt: skip
 def scan_history(

@@ -191,7 +191,7 @@ class Rewards(ABC):
         for name, value in parameters.items():
             try:
                 arrays[name] = np.array(value, dtype=np.float64)
-            except (TypeError, ValueError) as error:
+            except (TypeError, ValueError, OverflowError) as error:
                 raise DataError(f"{type(self).__name__}: {name} is not numeric: {error}.") from None
         try:
             shape = np.broadcast_shapes(*(a.shape for a in arrays.values()))

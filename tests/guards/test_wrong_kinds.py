@@ -48,7 +48,9 @@ WRONG = {
     "None": None, "text": "x", "number": 3, "nan": float("nan"), "bytes": b"x",
     "empty list": [], "mapping": {}, "object": object(), "array": np.zeros((2, 2)),
     "empty frame": pd.DataFrame(), "one row": pd.DataFrame({"arm": ["a"], "reward": [1]}),
-    "list of audits": [SMALL["duel audit"]],
+    "list of audits": [SMALL["duel audit"]], "time": pd.Timestamp("2026-01-01"), "no time": pd.NaT,
+    "times and none": [pd.NaT, "a"], "series": pd.Series(["a", "b"]), "function": lambda x: x,
+    "class": int, "true": True,
     **{name: SMALL[name] for name in SMALL if name not in ("first", "second")},
 }  # fmt: skip
 ARMS = bf.rewards.Bernoulli([0.6, 0.5])
@@ -111,6 +113,11 @@ FUNCTIONS = [
 ]  # fmt: skip
 #: Options whose example values would ask for long work: (function, option, value).
 LONG = {("prior_sensitivity", "model", "text"), ("fit", "cores", "number")}
+LAWS = {
+    "Bernoulli": [[0.5, 0.5]], "Poisson": [[1, 2]], "Normal": [[1, 2], [1, 1]],
+    "StudentT": [[1, 2], [1, 1], [3, 3]], "NegativeBinomial": [[1, 2], [0.5, 0.5]],
+    "Empirical": [{"a": [1, 2], "b": [0, 1]}],
+}  # fmt: skip
 
 
 def refused(call):
@@ -152,7 +159,8 @@ def test_a_public_function_refuses_what_it_does_not_take_by_a_bayesfair_error(na
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is not parameter.KEYWORD_ONLY:
             continue
-        for kind in ("text", "nan", "history", "duel audit", "empty frame", "empty list", "object"):
+        for kind in ("text", "nan", "history", "duel audit", "empty frame", "empty list", "object",
+                     "array", "series", "true", "no time"):  # fmt: skip
             if (name, parameter.name, kind) not in LONG:
                 asked = options | {parameter.name: WRONG[kind]}
                 refused(lambda asked=asked: function(*given, **asked))
@@ -170,6 +178,10 @@ def test_results_and_data_refuse_what_they_do_not_take(kind, tmp_path):
         refused(lambda: SMALL["audit"].save(value))
     refused(lambda: bf.History(value, [1, 0]))
     refused(lambda: bf.History(["a", "b"], value))
+    refused(lambda: bf.History(["a", "b"], [1, 0], arms=value))
+    for name, given in LAWS.items():
+        refused(lambda name=name, given=given: getattr(bf.rewards, name)(*given, arms=value))
+    refused(lambda: bf.loo(SMALL["fit of arms"], value))
     refused(lambda: SMALL["comparisons"].with_covariates(value))
     refused(lambda: SMALL["comparisons"].without(value))
     for name in ("from_duels", "from_counts", "from_win_matrix", "from_choices", "from_rankings",
@@ -193,3 +205,66 @@ def test_what_lacks_and_what_is_too_much_is_named():
         with pytest.raises(bf.OptionError) as error:
             call()
         assert said in str(error.value)
+
+
+def test_a_fit_of_duels_refuses_options_of_other_kinds_and_says_which():
+    games = SMALL["comparisons"]
+    for option, value, said in (
+        ("prior_sd", 10**30, "prior_sd=inf"),
+        ("prior_sd", 10**400, "prior_sd="),
+        ("model", lambda x: x, "returned Comparisons"),
+        ("model", int, "pymc.Model"),
+        ("order_effect", np.zeros((2, 2)), "order_effect="),
+        ("order_effect", "no", "order_effect='no' must be True, False or None"),
+        ("family", np.zeros((2, 2)), "family must be text"),
+    ):
+        with pytest.raises(bf.OptionError) as error:
+            bf.fit(games, seed=1, draws=20, **{option: value})
+        assert said in str(error.value)
+    with pytest.raises(bf.OptionError, match="prior_sd=inf"):
+        bf.audit_comparisons(
+            games, selection_probability=[1 / 3] * 3, seed=1, draws=20, prior_sd=10**30
+        )
+
+
+def test_what_fails_within_a_model_of_ones_own_is_shown_as_it_is():
+    def build(comparisons):
+        return comparisons + 1
+
+    with pytest.raises(TypeError, match="unsupported operand"):
+        bf.fit(SMALL["comparisons"], model=build, seed=1)
+
+
+def test_a_log_that_is_no_history_is_named_by_loo():
+    for value in ("x", pd.DataFrame(), SMALL["audit"], SMALL["fit of arms"]):
+        with pytest.raises(bf.OptionError, match=f"got {type(value).__name__}"):
+            bf.loo(SMALL["fit of arms"], value)
+
+
+def test_columns_of_a_file_are_named_by_text_or_by_any_list_of_names(works):
+    (log,), (duels,) = works["read_history"][0], works["read_comparisons"][0]
+    for read in (bf.read_history, bf.scan_history):
+        with pytest.raises(bf.OptionError, match="offered must be text, got bool True"):
+            read(log, offered=True)
+    wide = pd.DataFrame({"a": ["x", "y"], "b": ["y", "x"], "n": [3, 1], "m": [1, 2]})
+    named = {"left": "a", "right": "b"}
+    wanted = bf.read_comparisons(wide, wins=["n", "m"], **named)
+    for names in (np.array(["n", "m"]), pd.Series(["n", "m"])):
+        made = bf.read_comparisons(wide, wins=names, **named)
+        assert np.array_equal(made.win_matrix(), wanted.win_matrix())
+    for option in ("wins", "orderings", "ranks"):
+        with pytest.raises(bf.BayesfairError):
+            bf.read_comparisons(duels, **{option: pd.Series(["n", "m"])})
+
+
+def test_a_label_that_is_no_time_is_missing_and_named():
+    for call in (
+        lambda: bf.Comparisons.from_duels([pd.NaT, "a"], ["b", "b"]),
+        lambda: bf.Comparisons.from_choices([pd.NaT, "a"], [["a", "b"], ["a", "b"]]),
+        lambda: bf.Comparisons.from_counts([pd.NaT, "a"], ["b", "b"], [1, 2], [2, 1]),
+    ):
+        with pytest.raises(bf.DataError, match="missing") as error:
+            call()
+        assert "comparison 0 of memory" in str(error.value)
+    with pytest.raises(bf.DataError, match="sequence, got Timestamp"):
+        bf.Comparisons.from_duels(pd.Timestamp("2026-01-01"), ["b"])
