@@ -283,9 +283,9 @@ def resolve_arms(
     integer = raw.dtype.kind in "iu" or raw.size == 0
     arms: tuple[str, ...] | None = None
     notices: list[Notice] = []
-    if given is not None and not isinstance(given, (str, bytes)):
-        given = as_sequence(given, "arms")
-    if isinstance(given, list) and given:
+    whole = given is None or isinstance(given, (str, bytes))
+    given = None if whole else as_sequence(given, "arms")
+    if given:
         positions = integer and all(isinstance(a, str) for a in given)
         arms = labels_of(given)
         if positions and raw.dtype != np.int32:  # what a History itself holds are positions

@@ -146,9 +146,7 @@ def read_comparisons(
     >>> read_comparisons(battles)
     Comparisons(data frame: 2 duels of 2 items 'x', 'y', 1 ties, 2 unique)
     """
-    wins, orderings, ranks = (
-        list(names) if hasattr(names, "__array__") else names for names in (wins, orderings, ranks)
-    )
+    wins, orderings, ranks = map(_plain_list, (wins, orderings, ranks))
     asked = given(read_comparisons, locals())
     check_choice(format, "format", ("auto", "table", "preflib", "json"))
     check_choice(missing, "missing", ("error", "drop"))
@@ -225,6 +223,11 @@ def read_comparisons(
 def _suffixes(source: Any) -> list[str]:
     text = os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
     return [s.lower() for s in Path(text).suffixes] if isinstance(text, str) else []
+
+
+def _plain_list(names: Any) -> Any:
+    """Return names as a list where they came as an array or a series."""
+    return list(names) if hasattr(names, "__array__") else names
 
 
 def _named(
