@@ -103,6 +103,8 @@ def render_group(group: dict[str, Any]) -> str:
         *fitted([f"{prior_title(criterion)}: {criterion['prior']}."]),
         *wrapped(_GROUP_MEANINGS, "", 90),
     ]
+    if all(log["order"] == "rows" for log in logs):
+        lines += fitted(["Rounds in the order of the rows: no times were read."])
     if runs["n"]:
         share, lower, upper = (number(runs[name]) for name in ("share", "lower", "upper"))
         unfair = f"{runs['n_violating']} of {runs['n']} logs that can be audited are unfair"

@@ -46,6 +46,7 @@ def audit_numbers(audit: Audit) -> dict[str, Any]:
             "n_arms": len(summary.arms),
             "arms": list(summary.arms),
             "selection": summary.selection,
+            "order": "time" if summary.by_time else "rows",
             "n_skipped": sums.n_skipped,
             "n_unobserved": int(sums.n_unobserved.sum()),
             "unused_columns": list(summary.unused_columns),

@@ -317,6 +317,7 @@ SUMMARY = Record(Summary, {
     }),
     "guards": GUARDS,
     "unused_columns": Many(TEXT),
+    "by_time": TRUTH,
 })  # fmt: skip
 
 OBJECTIVE = Record(Objective, {

@@ -164,6 +164,8 @@ class Summary:
         For the checks of the log itself.
     unused_columns : tuple of str
         Columns of the log that were not read.
+    by_time : bool
+        Every round came with its time, or its place in the order; else rows count as they stand.
     """
 
     criterion: Criterion
@@ -187,6 +189,7 @@ class Summary:
     repairs: Repairs
     guards: Guards
     unused_columns: tuple[str, ...] = ()
+    by_time: bool = False
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -263,6 +266,7 @@ class Summary:
             repairs=self.repairs.merged(later.repairs),
             guards=self.guards.merged(later.guards),
             unused_columns=tuple(dict.fromkeys((*self.unused_columns, *later.unused_columns))),
+            by_time=self.by_time and later.by_time,
         )
 
 
@@ -395,4 +399,5 @@ def summarise(
         part.repairs,
         Guards.of(part, offset, propensity, getattr(result, "best_path", None)),
         part.unused_columns,
+        part.time is not None,
     )

@@ -91,6 +91,7 @@ def log_words(log: dict[str, Any]) -> str:
             else ""
         )
         + (f", {counted(log['n_skipped'], 'row')} left out" if log["n_skipped"] else "")
+        + (", in the order of the rows (no times were read)" if log["order"] == "rows" else "")
     )
 
 

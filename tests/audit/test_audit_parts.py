@@ -150,7 +150,7 @@ def test_json_keys_are_fixed_and_plain():
         "criterion", "calibration", "arms", "frontier", "notices", "findings",
     ]  # fmt: skip
     assert list(out["log"]) == [
-        "source", "n_rounds", "n_judged", "n_arms", "arms", "selection", "n_skipped",
+        "source", "n_rounds", "n_judged", "n_arms", "arms", "selection", "order", "n_skipped",
         "n_unobserved", "unused_columns",
     ]  # fmt: skip
     assert list(out["criterion"]) == [
