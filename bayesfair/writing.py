@@ -221,6 +221,8 @@ def _naming(path: Any, draft: Path) -> Iterator[None]:
             raise  # about another file
         code = error.errno
         said = os.strerror(code) if code is not None else f"{error}".splitlines()[0]
+        if code == errno.EBUSY:
+            said = "mounted by itself, it cannot be replaced; mount its folder instead"
         raise OSError(code, said, str(path)) from error
 
 

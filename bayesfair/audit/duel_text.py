@@ -13,7 +13,7 @@ from bayesfair.audit.verdict_words import (
     remarks,
 )
 from bayesfair.checks import counted
-from bayesfair.shown import MOST_ROWS, shortened, table
+from bayesfair.shown import MOST_ROWS, shortened, table, visible
 
 __all__ = ["QUESTIONS", "render"]
 
@@ -41,7 +41,7 @@ def render(audit: dict[str, Any]) -> str:
     some = "" if log["n_judged"] == log["n_rounds"] else f" ({log['n_judged']} of them judged)"
     skipped = f", {counted(log['n_skipped'], 'row')} left out" if log["n_skipped"] else ""
     lines = [
-        f"Audit of who is compared, {log['source']}",
+        f"Audit of who is compared, {visible(log['source'])}",
         f"  {counted(log['n_rounds'], 'duel')}{some} of {log['n_items']} items, {logged}{skipped}",
         f"  {_SLOT[log['slot']]}; whom an item meets there is not judged",
         "",

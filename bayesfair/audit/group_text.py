@@ -10,7 +10,7 @@ from bayesfair.audit.criterion import VERDICTS
 from bayesfair.audit.text import Columns, asked, hangs_words
 from bayesfair.audit.verdict_words import number, prior_title, verdict_lines
 from bayesfair.checks import counted
-from bayesfair.shown import MOST_ROWS, fitted, shortened, table, wrapped
+from bayesfair.shown import MOST_ROWS, fitted, shortened, table, visible, wrapped
 
 __all__ = ["collected_notices", "group_columns", "render_group", "worst_first"]
 
@@ -85,8 +85,8 @@ def render_group(group: dict[str, Any]) -> str:
     lines = [
         *fitted(
             [
-                f"Fairness audit of {counted(len(groups), 'log')}: {logs[0]['source']}"
-                + (f" to {logs[-1]['source']}" if len(logs) > 1 else ""),
+                f"Fairness audit of {counted(len(groups), 'log')}: {visible(logs[0]['source'])}"
+                + (f" to {visible(logs[-1]['source'])}" if len(logs) > 1 else ""),
                 "",
                 *verdict_lines(group, asked(criterion)),
                 *contradiction_lines(group),

@@ -17,7 +17,7 @@ from bayesfair.audit.verdict_words import (
     verdict_lines,
 )
 from bayesfair.checks import counted
-from bayesfair.shown import MOST_ROWS, fitted, shortened, table, wrapped
+from bayesfair.shown import MOST_ROWS, fitted, shortened, table, visible, wrapped
 
 __all__ = [
     "VERDICT_WORDS",
@@ -44,7 +44,7 @@ def render(audit: dict[str, Any]) -> str:
     """Return the report of one audit."""
     log, criterion = audit["log"], audit["criterion"]
     head = [
-        f"Fairness audit of {log['source']}",
+        f"Fairness audit of {visible(log['source'])}",
         f"  {log_words(log)}",
         "",
         *verdict_lines(audit, asked(criterion)),

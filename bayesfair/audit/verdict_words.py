@@ -165,17 +165,22 @@ def question_words(audit: dict[str, Any], name: str, unit: str = "round") -> str
         return f"{verdict}: the draws did not converge ({probability} among them); see the notices"
     if not found["mean"]:
         return f"{verdict} {_exactly(0, None, None, n, begin, unit)}: {probability}"
-    return f"{verdict}: {probability}; {_about(found, first, last, n, begin, unit)}"
+    return f"{verdict}: {probability}; {_about(found, first, last, n, begin, unit, part)}"
 
 
 def _about(
     found: dict[str, Any], first: dict[str, float] | None, last: dict[str, float] | None, n: int,
-    begin: int, unit: str,
+    begin: int, unit: str, part: dict[str, Any],
 ) -> str:  # fmt: skip
-    """Say in about how many of ``n`` rounds, with 95 % intervals, and whether they have ended."""
+    """Say in about how many of ``n`` rounds, with 95 % intervals, and whether they have ended.
+
+    The first and the last are those of the draws in which some round violates: where these are
+    fewer than half, nothing is said of them.
+    """
     about = f"{_whole(found['mean'])}{_range(found)}"
     said = "violate" if found["exact"] else "violate (estimated)"
-    if first is None or last is None:  # none of the rounds that were looked at
+    seldom = part["probability_fair"] is not None and part["probability_fair"] > 0.5
+    if first is None or last is None or seldom:  # none of the rounds that were looked at
         return f"{about} of {counted(n, unit)} {said}"
     until = int(last["upper"]) + 1 - begin
     if until <= _NOT_SINCE * n:
@@ -193,7 +198,8 @@ def _exactly(found: int, first: int | None, last: int | None, n: int, begin: int
         return f"in {'the one' if n == 1 else f'all {n}'} {unit if n == 1 else unit + 's'}"
     until = last + 1 - begin
     if until <= _NOT_SINCE * n:
-        return f"in {found} of the first {counted(until, unit)}, not once since"
+        some = f"{found} of the first {until} {unit}s" if until > 1 else f"the first {unit}"
+        return f"in {some}, not once since"
     if found == n:
         return f"in {'the one' if n == 1 else f'all {n}'} {unit if n == 1 else unit + 's'}"
     return (

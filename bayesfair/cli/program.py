@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from bayesfair.cli.tools import complain, forget_reader, say
 from bayesfair.cli.warm_up import warm_up_command
 from bayesfair.cli.wording import flags_of, in_shell_words
 from bayesfair.options import written
+from bayesfair.shown import visible
 
 __all__ = ["app", "main"]
 
@@ -84,7 +86,7 @@ def main(run: Callable[[], Any] = app) -> None:
 
         if not isinstance(error, BayesfairError):
             raise
-        complain(f"{type(error).__name__}: {_in_shell_words(str(error))}")
+        complain(f"{type(error).__name__}: {_in_shell_words(_one_line_names(str(error)))}")
         raise SystemExit(2) from None
     except SystemExit as stop:
         if not isinstance(stop.__context__, BrokenPipeError):
@@ -99,6 +101,15 @@ def main(run: Callable[[], Any] = app) -> None:
 def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
     """Print a warning as a sentence for people, without a place in our code."""
     complain(f"note: {_in_shell_words(str(message))}")
+
+
+def _one_line_names(message: str) -> str:
+    """Return a message in which a line break in a file's name begins no new line."""
+    for word in sys.argv[1:]:
+        for name in (word, os.path.basename(word)):
+            if not name.isprintable():
+                message = message.replace(name, visible(name))
+    return message
 
 
 def _in_shell_words(message: str) -> str:

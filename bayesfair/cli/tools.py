@@ -70,7 +70,14 @@ def check_targets(
             continue
         path = Path(target)
         _check_writable(path, str(target), option)
-        place = path.resolve()
+        try:
+            place = path.resolve(strict=False)
+        except (OSError, RuntimeError):
+            raise OptionError(
+                f"{option} {str(target)!r} is a link that leads nowhere but to itself; name "
+                "another file.",
+                kind="target",
+            ) from None
         if not place.is_file() and place.exists():
             continue  # a device or a pipe
         saved = resumed is not None and option != "--save" and _is_same(place, resumed)
@@ -94,6 +101,17 @@ def _check_writable(path: Path, name: str, option: str) -> None:
         )
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise OptionError(f"{option} {name!r} may not be written; name another place.")
+    folder = Path(os.path.realpath(path)).parent  # a link is followed, and its target replaced
+    if not folder.is_dir():
+        raise OptionError(
+            f"{option} {name!r} is a link into {str(folder)!r}, a folder that does not exist. Make "
+            "it first."
+        )
+    if (path.is_file() or not path.exists()) and not os.access(folder, os.W_OK):
+        raise OptionError(
+            f"{option} {name!r} cannot be replaced: files are written beside their place and then "
+            f"put there, and the folder {str(folder)!r} may not be written. Name another place."
+        )
 
 
 def _is_same(place: Path, other: Path) -> bool:

@@ -70,6 +70,8 @@ def write_report(audit: Any, path: Any, *, command: str | None = None) -> None:
         target = check_target(path, "path")
         page = report_page(audit, command=command)
         write_text(target, page)
+    except BrokenPipeError:
+        raise  # whoever read it has left, which is no fault
     except OSError as error:
         raise OptionError(
             f"cannot write the report to {str(path)[:200]!r}: {error.strerror or error}."

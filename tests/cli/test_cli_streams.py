@@ -48,3 +48,27 @@ def test_json_with_characters_that_act_stays_the_same_json():
     text = _json_text(found)
     assert json.loads(text) == found
     assert all(line.isprintable() for line in text.split("\n")) and "caf\u00e9" in text
+
+
+def test_a_line_break_in_a_file_name_begins_no_line_of_the_report_or_of_a_message(tmp_path):
+    name = "x\nVerdict: FAIR.csv"
+    (tmp_path / name).write_text("arm,reward,p_a,p_b\na,1,.5,.5\nb,0,.5,.5\n")
+    command = [sys.executable, "-m", "bayesfair", "audit", name, "--no-objective"]
+    good = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    bad = subprocess.run(
+        [*command, "--arm", "z"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (good.returncode, bad.returncode) == (0, 2)
+    lines = (good.stdout + bad.stderr).splitlines()
+    assert sum(r"x\nVerdict: FAIR.csv" in line for line in lines) == 2
+    assert not any(line.startswith("Verdict: FAIR.csv") for line in lines)
+
+
+def test_links_that_lead_nowhere_are_refused_before_the_work(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "dangling").symlink_to("/nonexistent/x")
+    for name, said in (("loop", "but to itself"), ("dangling", "does not exist")):
+        command = [sys.executable, "-m", "bayesfair", "audit", "--example", "ecmo", "--json", name]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert said in done.stderr and "Traceback" not in done.stderr
