@@ -23,13 +23,13 @@ from bayesfair.notices import Notice
 from bayesfair.probabilities import Repairs
 
 __all__ = [
-    "LONGEST", "Work", "available_memory", "check_size", "in_parts", "in_words", "work_of",
+    "LONGEST", "Work", "available_memory", "check_size", "in_parts", "in_words", "like_rows", "work_of",
 ]  # fmt: skip
 
 LONGEST = 24 * 3600.0
 """Work of more seconds than this is refused."""
 
-_SAID = 60.0  # seconds from which on the estimate is said
+_SAID = 10.0  # seconds from which on the estimate is said
 _SHOWN = 5.0  # and progress shown
 _MATTERS = 1e8  # bytes from which on it is asked how many there are
 _LIKE_ROWS = 0.9  # labels per row of a column that tells rows apart
@@ -163,7 +163,7 @@ def check_size(data: Any, family: str, *, draws: int) -> list[Notice]:
     """
     work = work_of(data, family, draws=draws)
     k, n = int(data.n_arms), data.n_rounds
-    label = _like_rows(k, n)
+    label = like_rows(k, n)
     free = available_memory() if work.memory > _MATTERS else np.inf
     size = f"{data.source} has {counted(k, 'arm')}" + (f" in {n} rounds" if n else "")
     if work.memory > 0.9 * free:
@@ -183,8 +183,8 @@ def check_size(data: Any, family: str, *, draws: int) -> list[Notice]:
     return []
 
 
-def _like_rows(k: int, n: int | None) -> str:
-    """Say that a column of labels tells rows apart, not arms."""
+def like_rows(k: int, n: int | None) -> str:
+    """Say that a column of labels tells rows apart, not arms; nothing where it does not."""
     if not n or k < _MANY or k < _LIKE_ROWS * n:
         return ""
     as_many = "as many labels as rows" if k >= n else "nearly as many labels as rows"

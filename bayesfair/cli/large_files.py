@@ -90,10 +90,12 @@ def in_parts_if_large[Result](
 
 
 def say_work(data: Any, family: str, draws: int) -> None:
-    """Say how long an audit will take, where it is long."""
-    from bayesfair.audit.limits import in_words, work_of
+    """Say before the work how long it takes, where it is long, and when arms look like rows."""
+    from bayesfair.audit.limits import in_words, like_rows, work_of
 
     for log in data.values() if isinstance(data, dict) else [data]:
+        if text := like_rows(int(log.n_arms), log.n_rounds):
+            complain(f"{log.source}: {text.strip()}")
         if text := in_words(work_of(log, family, draws=draws)):
             complain(f"{log.source}: {text} ({log.n_arms} arms). Ctrl-C ends it.")
 
