@@ -23,7 +23,8 @@ from bayesfair.notices import Notice
 from bayesfair.probabilities import Repairs
 
 __all__ = [
-    "LONGEST", "Work", "available_memory", "check_size", "in_parts", "in_words", "like_rows", "work_of",
+    "LONGEST", "Work", "available_memory", "check_size", "in_parts", "in_words", "like_rows",
+    "work_of",
 ]  # fmt: skip
 
 LONGEST = 24 * 3600.0
