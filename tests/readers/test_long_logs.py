@@ -114,3 +114,58 @@ def test_what_only_looks_like_it_is_read(read):
     assert read(second).n_rounds == n
     full = second.assign(p_a=0.5, p_b=0.5)
     assert read(full).n_rounds == n
+
+
+@READERS
+def test_shuffled_rows_are_still_arms_of_rounds(read):
+    for seed in range(3):
+        rows = _frame(LONG.replace(",0,\n", ",0,0\n")).sample(frac=1, random_state=seed)
+        for options in ({"propensity": "p"}, {"order": False}):
+            with pytest.raises(DataError, match="one row per round and arm"):
+                read(rows.reset_index(drop=True), **options)
+
+
+@READERS
+def test_the_mark_alone_tells_a_long_log(read):
+    rows = _frame(LONG.replace(",0,\n", ",0,0\n")).drop(columns="p")
+    with pytest.raises(DataError, match="'chosen' marks one row of each"):
+        read(rows)
+
+
+def test_rounds_without_a_number_are_told_by_their_arms_and_the_remedy_runs():
+    rows = _frame(LONG.replace(",0,\n", ",0,0\n")).drop(columns="timestamp")
+    for options in ({}, {"propensity": "p"}):
+        with pytest.raises(DataError, match="every 2 rows hold each arm once") as caught:
+            read_history(rows, **options)
+    names = {"d": rows}
+    for line in str(caught.value).split("with pandas: ")[1].split("; "):
+        exec(line, names)
+    again = read_history(names["rounds"][["arm", "reward", "p_a", "p_b"]])
+    np.testing.assert_array_equal(again.selection_probability[:, 0], [0.5, 0.625, 0.75])
+    assert again.reward.tolist() == [1, 0, 1]
+
+
+@READERS
+def test_probabilities_alone_tell_a_long_log(read):
+    rows = _frame(LONG.replace(",0,\n", ",0,0\n")).drop(columns="chosen")
+    rows.columns = ["visit", "item", "prob", "click"]
+    with pytest.raises(DataError, match="'prob' sums to 1 within them"):
+        read(rows, arm="item", reward="click", propensity="prob")
+
+
+@READERS
+def test_plain_logs_with_several_decisions_per_time_are_read(read):
+    """Random arms and flags under equal times; a flag of an arm in a log that takes turns."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        for k, n in ((2, 12), (3, 30)):
+            log = pd.DataFrame({
+                "timestamp": np.repeat(np.arange(n // k), k), "propensity": 1 / k,
+                "arm": rng.choice(list("abc")[:k], n), "reward": rng.integers(0, 2, n),
+                "mobile": rng.integers(0, 2, n),
+            })  # fmt: skip
+            assert read(log).n_rounds == n
+    turns = pd.DataFrame({
+        "arm": ["a", "b"] * 10, "reward": [0, 1] * 10, "is_b": [0, 1] * 10, "propensity": 0.5
+    })  # fmt: skip
+    assert read(turns).n_rounds == 20
