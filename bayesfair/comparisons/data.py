@@ -275,7 +275,8 @@ class Comparisons(ComparisonCopies):
     ) -> Comparisons:
         """Return comparisons from choices: one item taken out of the set that was offered.
 
-        A choice without an item, or from an empty set, is `missing`; see `from_duels`.
+        A choice without an item, or from an empty set, is `missing`; see `from_duels`. So is one
+        from a set that lacks a label, unless two labels or more are filled up at the end.
 
         Examples
         --------
@@ -316,7 +317,8 @@ class Comparisons(ComparisonCopies):
         Parameters
         ----------
         orderings : sequence of sequences of labels
-            Best first; a list, tuple or set inside is a tie. None, NaN and "" are skipped.
+            Best first; a list, tuple or set inside is a tie. None, NaN and "" at the end fill a
+            row up; before a label they are `missing`.
         ranks : (N, k) array or data frame, optional
             Instead: rank of each item, 1 (or 0) = best, equal = tied, NaN = not ranked.
         items : sequence, optional
@@ -336,8 +338,8 @@ class Comparisons(ComparisonCopies):
             they were judged equal. ``"rest"``: they were not ranked, and are below in no order, as
             in choices (chosen = 1, else 0) and in ballots filled up to full length.
         missing : {"error", "drop"}
-            What happens to rankings whose weight is missing. (An item that is missing was not
-            ranked, see `partial`.)
+            What happens to rankings whose weight is missing, or that lack a label before their
+            last one. (An item that is not named was not ranked, see `partial`.)
 
         Raises
         ------

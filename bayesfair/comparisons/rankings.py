@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.checks import as_numbers, as_sequence, check_choice, check_in_range, counted, listed
+from bayesfair.comparisons.missing_labels import gap_of, is_absent, is_group, without_gaps
 from bayesfair.comparisons.places import last_place_notices, ranks_as_places
 from bayesfair.comparisons.sources import (
     Source,
@@ -24,16 +25,6 @@ from bayesfair.notices import Notice
 __all__ = ["collapse_choices", "collapse_orderings", "collapse_ranked_rows", "collapse_ranks"]
 
 _REST = np.int32(2**31 - 1)  # sorts behind every level; stored as -1
-
-
-def _is_group(entry: object) -> bool:
-    return isinstance(entry, (list, tuple, set, frozenset)) or (
-        isinstance(entry, np.ndarray) and entry.ndim == 1
-    )
-
-
-def _is_absent(entry: object) -> bool:
-    return not text_of(entry)
 
 
 def _known_weights(
@@ -64,16 +55,27 @@ def collapse_orderings(
     labels: list[object] = []
     level: list[int] = []
     length: list[int] = []
+    rows: list[list[Any]] = []
     for i, ordering in enumerate(as_sequence(orderings, "orderings")):
         if isinstance(ordering, str):
             raise DataError(
                 f"{source.where(i)} is the text {ordering!r}; expected a sequence of labels, best "
                 "first. Split it, or use read_comparisons."
             )
+        rows.append(as_sequence(ordering, source.where(i)))
+    gaps = {i: gap for i, row in enumerate(rows) if (gap := gap_of(row)) is not None}
+    without, gap_notes = without_gaps(rows, gaps, missing, "orderings", source)
+    if gaps:
+        kept = ~without
+        if weight is not None and len(as_sequence(weight, "weight")) == len(rows):
+            weight = np.asarray(weight, dtype=object)[kept]
+        rows = [row for row, here in zip(rows, kept, strict=True) if here]
+        source = source.taken(kept)
+    for row in rows:
         before = len(labels)
-        for place, entry in enumerate(as_sequence(ordering, source.where(i))):
-            group = sorted(entry, key=str) if _is_group(entry) else [entry]
-            present = [label for label in group if not _is_absent(label)]
+        for place, entry in enumerate(row):
+            group = sorted(entry, key=str) if is_group(entry) else [entry]
+            present = [label for label in group if not is_absent(label)]
             labels += present
             level += [place] * len(present)
         length.append(len(labels) - before)
@@ -92,8 +94,8 @@ def collapse_orderings(
         weight=weight,
         last_tie=last_tie,
         source=source,
-        notices=[*found, *words.notices],
-    ) | {"n_skipped": gone}
+        notices=[*gap_notes, *found, *words.notices],
+    ) | {"n_skipped": gone + len(gaps)}
 
 
 def collapse_ranks(
@@ -235,17 +237,20 @@ def collapse_choices(
 ) -> dict[str, Any]:
     """Return the fields of `Comparisons` for choices; see `Comparisons.from_choices`."""
     picked = encode(chosen)
-    sets = [
-        [label for label in as_sequence(entry, source.where(i)) if not _is_absent(label)]
+    rows = [
+        as_sequence(entry, source.where(i))
         for i, entry in enumerate(as_sequence(offered, "offered"))
     ]
+    sets = [[label for label in row if not is_absent(label)] for row in rows]
     if len(sets) != len(picked.codes):
         raise DataError(
             f"chosen has {len(picked.codes)} rows, offered {len(sets)}; they must agree."
         )
     numbers, lacking = absent_numbers(len(sets), {"weight": weight}, source)
     empty = np.array([not entry for entry in sets], dtype=np.bool_)
-    absent = {"chosen": picked.codes < 0, "offered": empty} | lacking
+    gaps = {i: gap for i, row in enumerate(rows) if (gap := gap_of(row, 2)) is not None and sets[i]}
+    without, _ = without_gaps(rows, gaps, missing, "offered", source)
+    absent = {"chosen": picked.codes < 0, "offered": empty | without} | lacking
     gone, notices = rows_with_missing(missing, absent, source)
     weight = numbers.get("weight")
     if notices:
