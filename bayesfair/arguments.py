@@ -34,6 +34,7 @@ __all__ = [
     "each",
     "instance_of",
     "takes",
+    "within",
 ]
 
 
@@ -97,6 +98,45 @@ FIT = instance_of("DataTree", called="a fit: what bayesfair.fit returned")
 HISTORY = instance_of("History", called="a History: read a log with bayesfair.read_history")
 
 
+def within(
+    low: float,
+    high: float = np.inf,
+    *,
+    low_open: bool = False,
+    whole: bool = False,
+    array: bool = False,
+    optional: bool = False,
+) -> Kind:
+    """Return the kind of finite numbers in a range; of arrays of them, perhaps infinite.
+
+    Examples
+    --------
+    >>> within(0, 1).called, within(1, whole=True).holds(2.5)
+    ('a number in [0, 1]', False)
+    """
+
+    def holds(value: Any) -> bool:
+        if value is None:
+            return optional
+        try:
+            plain = np.asarray(value)
+            if plain.dtype.kind not in "iuf" or (plain.ndim and not array):
+                return False
+            numbers = plain.astype(np.float64)
+        except (TypeError, ValueError, OverflowError):
+            return False
+        inside = (numbers > low if low_open else numbers >= low) & (numbers <= high)
+        if not array:
+            inside &= np.isfinite(numbers)
+        return bool(np.all(inside & (numbers == np.floor(numbers)) if whole else inside))
+
+    noun = "a whole number" if whole else "numbers" if array else "a number"
+    right = ")" if np.isinf(high) and not array else "]"
+    if low == -np.inf and high == np.inf:
+        return Kind(holds, noun)
+    return Kind(holds, f"{noun} in {'(' if low_open else '['}{low:g}, {high:g}{right}")
+
+
 def each(kind: Kind, *names: str) -> dict[str, Kind]:
     """Return one kind for several parameters."""
     return dict.fromkeys(names, kind)
@@ -150,7 +190,10 @@ def _wrong(function: str, name: str, kind: Kind, value: Any) -> OptionError:
     text = repr(value) if _is_plain(value) and value is not None else ""
     shown = f"{type(value).__name__} {text[:60]}".strip() if value is not None else "None"
     return OptionError(
-        f"{function}: {name} must be {kind.called}, got {shown}.", kind="wrong_kind", column=name
+        f"{function}: {name} must be {kind.called}, got {shown}.",
+        kind="wrong_kind",
+        column=name,
+        value=shown,
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from bayesfair.arguments import takes, within
 from bayesfair.checks import check_choice, check_in_range
 
 __all__ = [
@@ -21,11 +22,12 @@ __all__ = [
 
 def _checked(eps2: float, delta: float) -> tuple[float, float]:
     return (
-        check_in_range(eps2, "eps2", 0, math.inf, low_open=True, high_open=True),
-        check_in_range(delta, "delta", 0, 1, low_open=True),
+        check_in_range(eps2, "eps2", 1e-100, 1e100),
+        check_in_range(delta, "delta", 1e-300, 1),
     )
 
 
+@takes()
 def paper_C(eps2: float, delta: float, *, max_divergence: float) -> float:
     r"""Return the paper's constant, :math:`(2 D + 1)^2 \log(2/\delta) / (2 \epsilon_2^2)`.
 
@@ -53,6 +55,7 @@ def paper_C(eps2: float, delta: float, *, max_divergence: float) -> float:
     return (2 * top + 1) ** 2 * math.log(2 / delta) / (2 * eps2**2)
 
 
+@takes()
 def paper_worst_case_C(eps2: float, delta: float) -> float:
     r"""Return the paper's constant with D = 1, :math:`9 \log(2/\delta) / (2 \epsilon_2^2)`.
 
@@ -70,6 +73,7 @@ def paper_worst_case_C(eps2: float, delta: float) -> float:
     return paper_C(eps2, delta, max_divergence=1.0)
 
 
+@takes(n_arms=within(1, 1e9, whole=True), n_levels=within(1, 1e9, whole=True))
 def union_C(
     eps2: float, delta: float, *, n_arms: int, family: str = "bernoulli", n_levels: int = 2
 ) -> float:
@@ -120,6 +124,7 @@ def union_C(
     return 2 * (math.log(n_arms / delta) + sets) / eps2**2
 
 
+@takes(n_arms=within(1, 1e9, whole=True))
 def union_with_prior_C(eps2: float, delta: float, *, n_arms: int) -> float:
     r"""Return the corrected constant that also pays for the Beta(1/2, 1/2) prior.
 
@@ -158,6 +163,7 @@ def union_with_prior_C(eps2: float, delta: float, *, n_arms: int) -> float:
     return float(high - 1)
 
 
+@takes(n_rounds=within(0, 1e18), n_arms=within(1, 1e9, whole=True))
 def sqrt_C(n_rounds: int, n_arms: int) -> float:
     r"""Return :math:`\sqrt{T/k}`: exploration that costs no more than SD_TS's own regret.
 
@@ -174,6 +180,7 @@ def sqrt_C(n_rounds: int, n_arms: int) -> float:
     return math.sqrt(n_rounds / n_arms)
 
 
+@takes(n_arms=within(1, 1e9, whole=True))
 def paper_duel_C(eps2: float, delta: float, *, n_arms: int, max_divergence: float = 1.0) -> float:
     r"""Return the paper's constant for duels with its O() read as 1: :math:`k^2` `paper_C`.
 

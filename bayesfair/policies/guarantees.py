@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from bayesfair.arguments import takes, within
 from bayesfair.checks import check_choice
 from bayesfair.errors import OptionError
 from bayesfair.policies.base import FAMILIES
@@ -52,6 +53,7 @@ _ALWAYS = "no guarantee is known; probabilities never differ by more than 1"
 _INDEPENDENT = "arms independent under the belief, history before the round"
 
 
+@takes(n_arms=within(1, 1e9, whole=True, optional=True), n_levels=within(1, 1e9, whole=True))
 def guarantee(
     policy: Any,
     *,

@@ -11,7 +11,8 @@ Liu et al. (2017), Calibrated Fairness in Bandits, arXiv:1707.01875, is called t
 
 from __future__ import annotations
 
-from bayesfair.kernels.tv_bounds import bretagnolle_huber, pinsker, tv_bound_from_kl
+from bayesfair.arguments import takes, within
+from bayesfair.kernels import tv_bounds
 from bayesfair.policies.exploration import (
     paper_C,
     paper_duel_C,
@@ -79,3 +80,8 @@ __all__ = [
     "union_C",
     "union_with_prior_C",
 ]
+
+_checked = takes(kl=within(0, array=True))
+bretagnolle_huber = _checked(tv_bounds.bretagnolle_huber)
+pinsker = _checked(tv_bounds.pinsker)
+tv_bound_from_kl = _checked(tv_bounds.tv_bound_from_kl)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesfair.arguments import takes, within
 from bayesfair.errors import DataError
 from bayesfair.kernels.races import race_total_variation
 
@@ -23,6 +24,7 @@ FloatArray = NDArray[np.float64]
 # -- smooth fairness -----------------------------------------------------------------------------
 
 
+@takes(d=within(0, 1, array=True))
 def smooth_fairness_bound(d: ArrayLike) -> FloatArray:
     r"""Return :math:`2d - d^2`: how far SD_TS's selection probabilities can differ at TV d.
 
@@ -53,6 +55,7 @@ def smooth_fairness_bound(d: ArrayLike) -> FloatArray:
     return np.asarray(2 * d - d * d)
 
 
+@takes()
 def plackett_luce_eps1() -> float:
     r"""Return e/2: the constant of smooth fairness for Plackett-Luce arms.
 
@@ -73,6 +76,7 @@ def plackett_luce_eps1() -> float:
 # -- duels ---------------------------------------------------------------------------------------
 
 
+@takes(n_items=within(1, 1e9, whole=True), eps=within(0, 1))
 def top1_error_bound(n_items: int, eps: float) -> float:
     r"""Return :math:`(k-1)\epsilon`: the error of the paper's estimate of P(item is first).
 
@@ -97,6 +101,7 @@ def top1_error_bound(n_items: int, eps: float) -> float:
     return (n_items - 1) * eps
 
 
+@takes(ratio=within(0, array=True))
 def exponential_race_tv(ratio: ArrayLike) -> FloatArray:
     r"""Return the total variation between two Plackett-Luce arms.
 

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesfair.arguments import takes, within
 from bayesfair.checks import check_choice
+from bayesfair.errors import DataError
 from bayesfair.kernels.tv_bounds import tv_bound_from_kl
 
 __all__ = [
@@ -23,6 +25,7 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 
 
+@takes(selection_probability=within(0, 1, array=True), best_arm=within(0, whole=True, array=True))
 def fairness_loss(selection_probability: ArrayLike, best_arm: Any, rule: str = "log") -> FloatArray:
     r"""Return the loss of a decision rule when the arm with the highest reward is seen.
 
@@ -48,15 +51,24 @@ def fairness_loss(selection_probability: ArrayLike, best_arm: Any, rule: str = "
     array(0.5)
     """
     pi = np.asarray(selection_probability, dtype=np.float64)
-    best = np.asarray(best_arm)
-    chosen = np.take_along_axis(pi, best[..., None], axis=-1)[..., 0]
+    best = np.asarray(best_arm).astype(np.int64)
     _check_rule(rule)
+    if not pi.ndim or best.ndim != pi.ndim - 1 or np.any(best >= pi.shape[-1]):
+        raise DataError(
+            f"best_arm of shape {best.shape} must hold one position from 0 on for each row of "
+            f"selection_probability, of shape {pi.shape}, below its last axis.",
+            kind="wrong_shape",
+            column="best_arm",
+        )
+    _check_shapes(pi.shape[:-1], best.shape, "best_arm")
+    chosen = np.take_along_axis(pi, best[..., None], axis=-1)[..., 0]
     if rule == "log":
         with np.errstate(divide="ignore"):
             return np.asarray(-np.log(chosen))
     return np.asarray((pi**2).sum(axis=-1) - 2 * chosen + 1)
 
 
+@takes(selection_probability=within(0, 1, array=True), p_best=within(0, 1, array=True))
 def expected_fairness_loss(
     selection_probability: ArrayLike, p_best: ArrayLike, rule: str = "log"
 ) -> FloatArray:
@@ -82,6 +94,7 @@ def expected_fairness_loss(
     return np.asarray((pi**2).sum(axis=-1) - 2 * (p * pi).sum(axis=-1) + 1)
 
 
+@takes(selection_probability=within(0, 1, array=True), p_best=within(0, 1, array=True))
 def fairness_loss_excess(
     selection_probability: ArrayLike, p_best: ArrayLike, rule: str = "log"
 ) -> FloatArray:
@@ -110,6 +123,7 @@ def fairness_loss_excess(
         return np.asarray(np.where(p > 0, p * np.log(p / pi), 0.0).sum(axis=-1))
 
 
+@takes(excess=within(0, array=True), n_arms=within(1, 1e9, whole=True))
 def regret_from_excess(excess: ArrayLike, rule: str = "log", *, n_arms: int = 2) -> FloatArray:
     r"""Return the bound on fairness regret per round that an excess loss implies.
 
@@ -137,7 +151,27 @@ def regret_from_excess(excess: ArrayLike, rule: str = "log", *, n_arms: int = 2)
 
 
 def _pair(pi: ArrayLike, p: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    return np.asarray(pi, dtype=np.float64), np.asarray(p, dtype=np.float64)
+    left, right = np.asarray(pi, dtype=np.float64), np.asarray(p, dtype=np.float64)
+    if not left.ndim or not right.ndim or left.shape[-1] != right.shape[-1]:
+        raise DataError(
+            f"p_best of shape {right.shape} and selection_probability of shape {left.shape} must "
+            "have the arms as their last axis.",
+            kind="wrong_shape",
+            column="p_best",
+        )
+    _check_shapes(left.shape, right.shape, "p_best")
+    return left, right
+
+
+def _check_shapes(wanted: tuple[int, ...], given: tuple[int, ...], name: str) -> None:
+    try:
+        np.broadcast_shapes(wanted, given)
+    except ValueError:
+        raise DataError(
+            f"{name} has shape {given}; with these probabilities it must fit {wanted}.",
+            kind="wrong_shape",
+            column=name,
+        ) from None
 
 
 def _check_rule(rule: str) -> None:

@@ -10,6 +10,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesfair.arguments import takes, within
 from bayesfair.checks import check_in_range
 from bayesfair.errors import DataError, OptionError
 from bayesfair.kernels.best_arm import bernoulli_best_arm
@@ -30,8 +31,10 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
+_NUMERIC = within(-np.inf, array=True)  # `_means` says what is wrong with their range
 
 
+@takes(n_arms=within(1, 1e9, whole=True), n_rounds=within(1, 1e18))
 def paper_eps2(n_arms: int, n_rounds: int) -> float:
     r"""Return the paper's tuning of Fair_SD_TS, :math:`\epsilon_2 = k^{2/3} T^{-1/3}`.
 
@@ -46,6 +49,7 @@ def paper_eps2(n_arms: int, n_rounds: int) -> float:
     return float(n_arms ** (2 / 3) * n_rounds ** (-1 / 3))
 
 
+@takes(n_arms=within(1, 1e9, whole=True), n_rounds=within(0, 1e18))
 def paper_regret_order(n_arms: int, n_rounds: int) -> float:
     r"""Return :math:`(kT)^{2/3}`, the paper's order of fairness regret, without logarithms.
 
@@ -60,6 +64,7 @@ def paper_regret_order(n_arms: int, n_rounds: int) -> float:
     return float((n_arms * n_rounds) ** (2 / 3))
 
 
+@takes(theta=_NUMERIC)
 def tie_weights(theta: ArrayLike) -> FloatArray:
     r"""Return :math:`h_i = E[1/(1 + N_{-i})]`, N the number of successes among the other arms.
 
@@ -81,6 +86,7 @@ def tie_weights(theta: ArrayLike) -> FloatArray:
     return np.diagonal(bernoulli_best_arm(rows)).copy()
 
 
+@takes(theta=_NUMERIC)
 def sum_of_tie_weights(theta: ArrayLike) -> float:
     r"""Return :math:`H(\theta) = \sum_i h_i`, in [1, k].
 
@@ -94,6 +100,7 @@ def sum_of_tie_weights(theta: ArrayLike) -> float:
     return float(tie_weights(theta).sum())
 
 
+@takes(n_arms=within(1, 1e9, whole=True), theta=within(-np.inf, array=True, optional=True))
 def sd_ts_regret_bound(n_arms: int, n_rounds: int, theta: ArrayLike | None = None) -> float:
     r"""Return an upper bound on the expected fairness regret of SD_TS.
 
@@ -115,11 +122,18 @@ def sd_ts_regret_bound(n_arms: int, n_rounds: int, theta: ArrayLike | None = Non
     >>> round(sd_ts_regret_bound(5, 1_000_000))
     39646
     """
+    if theta is not None and _means(theta).size != n_arms:
+        raise OptionError(
+            f"theta={theta!r:.60} must hold one mean for each of n_arms={n_arms} arms.",
+            kind="wrong_shape",
+            column="theta",
+        )
     top = float(n_arms) if theta is None else sum_of_tie_weights(theta)
     rounds = _rounds(n_rounds)
     return min(rounds, 2.06 * math.sqrt(top * n_arms * rounds * (1 + math.log(max(rounds, 1)))))
 
 
+@takes(n_arms=within(1, 1e9, whole=True))
 def sd_ts_average_regret_bound(n_arms: int, n_rounds: int) -> float:
     r"""Return a bound on SD_TS's fairness regret averaged over theta ~ Beta(1/2, 1/2)^k.
 
@@ -137,6 +151,7 @@ def sd_ts_average_regret_bound(n_arms: int, n_rounds: int) -> float:
     return min(rounds, math.sqrt(share * n_arms * rounds * math.log1p(rounds / n_arms)))
 
 
+@takes(n_arms=within(1, 1e9, whole=True), n_rounds=within(0, 1e18))
 def regret_lower_bound(n_arms: int, n_rounds: int, *, sparse: bool = False) -> float:
     r"""Return what the fairness regret of *every* rule reaches at some theta.
 
@@ -179,6 +194,7 @@ def regret_lower_bound(n_arms: int, n_rounds: int, *, sparse: bool = False) -> f
     return 0.086 * math.sqrt(n_arms * n_rounds)
 
 
+@takes(theta=_NUMERIC, C=within(0, 1e100), n_rounds=within(0, 1e18))
 def fair_sd_ts_regret_bounds(theta: ArrayLike, C: float, n_rounds: int) -> tuple[float, float]:
     r"""Return lower and upper bounds on the expected fairness regret of Fair_SD_TS.
 
@@ -215,6 +231,7 @@ def fair_sd_ts_regret_bounds(theta: ArrayLike, C: float, n_rounds: int) -> tuple
     return d * min(n_rounds, k * n), min(upper, float(n_rounds))
 
 
+@takes(theta=_NUMERIC)
 def asymptotic_constant(theta: ArrayLike) -> float:
     r"""Return A(theta), to which SD_TS's fairness regret over :math:`\sqrt T` tends.
 
@@ -237,6 +254,10 @@ def asymptotic_constant(theta: ArrayLike) -> float:
     [798, 1889, 2603]
     """
     m = _means(theta)
+    if not np.all((m > 0) & (m < 1)):
+        raise DataError(
+            f"theta={theta!r:.60} must lie inside (0, 1).", kind="outside_range", column="theta"
+        )
     k = m.size
     best = bernoulli_best_arm(m)
     won, lost = np.tile(m, (k, 1)), np.tile(m, (k, 1))
@@ -247,6 +268,7 @@ def asymptotic_constant(theta: ArrayLike) -> float:
     return float(math.sqrt(2 / math.pi) * np.sqrt(variance.sum(axis=0)).sum())
 
 
+@takes(n_arms=within(1, 1e9, whole=True))
 def unfair_rounds_bound(n_arms: int, n_rounds: int, excess: float) -> float:
     r"""Return a bound on the expected number of rounds in which plain SD_TS is objectively unfair.
 
@@ -275,6 +297,7 @@ def unfair_rounds_bound(n_arms: int, n_rounds: int, excess: float) -> float:
     return min(rounds, 20 * n_arms * (1 + math.log(max(rounds, 1))) / excess**2)
 
 
+@takes(n_arms=within(1, 1e9, whole=True), delta=within(0, 1, low_open=True))
 def unfair_rounds_end(n_arms: int, excess: float, delta: float) -> int:
     r"""Return the round after which plain SD_TS is objectively fair, with probability 1 - delta.
 
@@ -305,7 +328,7 @@ def unfair_rounds_end(n_arms: int, excess: float, delta: float) -> int:
 
 
 def _rounds(n_rounds: float) -> float:
-    return check_in_range(n_rounds, "n_rounds", 0, math.inf, high_open=True)
+    return check_in_range(n_rounds, "n_rounds", 0, 1e18)
 
 
 def _means(theta: ArrayLike) -> FloatArray:
