@@ -94,8 +94,8 @@ def say_work(data: Any, family: str, draws: int) -> None:
     from bayesfair.audit.limits import in_words, like_rows, work_of
 
     for log in data.values() if isinstance(data, dict) else [data]:
-        if text := like_rows(int(log.n_arms), log.n_rounds):
-            complain(f"{log.source}: {text.strip().replace('arm=', '--arm')}")
+        if doubt := like_rows(int(log.n_arms), log.n_rounds):
+            complain(f"{log.source}: {doubt.strip().replace('arm=', '--arm')}")
         if text := in_words(work_of(log, family, draws=draws)):
             complain(f"{log.source}: {text} ({log.n_arms} arms). Ctrl-C ends it.")
 
