@@ -205,10 +205,13 @@ class History:
             hidden = np.flatnonzero(~offered[np.arange(n_rounds), codes])
             if hidden.size:
                 t = int(hidden[0])
+                on = [label for label, there in zip(arms, offered[t], strict=True) if there]
                 raise DataError(
-                    f"{self.where(t)}: the chosen arm {arms[codes[t]]!r} is not on offer; "
-                    f"correct the `offered` column or the arm."
-                )
+                    f"{self.where(t)}: the chosen arm {arms[codes[t]]!r} is not on offer, but "
+                    f"{listed(on)}; correct the offers (offered) or the arm. If one of them is "
+                    "several labels, name what separates them with offered_delimiter=';'.",
+                    kind="not_on_offer", value=arms[codes[t]],
+                )  # fmt: skip
             offered = None if offered.all() else offered
         put(self, "selection_probability", _frozen(pi))
         put(self, "offered", _frozen(offered))

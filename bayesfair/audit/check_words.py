@@ -142,8 +142,9 @@ def _repeated_rows(summary: Summary, check: Check) -> str:
         first, n = check.row, check.n or 0
         what = (
             f"the {n} rounds from round {first} on repeat earlier rounds of this log: same arms, "
-            "same rewards, same probabilities, in the same order. By chance the choices would "
-            f"coincide with probability below {max(check.p_value or 0.0, 1e-300):.1g}"
+            "same rewards, same probabilities, in the same order. Drawn anew in each round as was "
+            "logged, the choices would coincide with probability below "
+            f"{max(check.p_value or 0.0, 1e-300):.1g}"
         )
     else:
         what = (
@@ -152,9 +153,10 @@ def _repeated_rows(summary: Summary, check: Check) -> str:
             f"({_number(check)})"
         )
     return (
-        f"Rows stand in the log more than once: {what}. Usual causes: an export that was added "
-        "twice, or events that were delivered twice. Beliefs count such rewards twice; remove the "
-        "copies."
+        "Rows stand in the log more than once, or the choices were not drawn as was logged: "
+        f"{what}. Usual causes: an export that was added twice, events that were delivered twice, "
+        "or users who keep their arm. Beliefs count rewards that stand there twice as two: "
+        "remove copies."
     )
 
 
