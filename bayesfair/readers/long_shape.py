@@ -55,6 +55,8 @@ def refuse_long(
         c: v for c, v in numbers.items() if c not in marks and bool(((v >= 0) & (v <= 1)).all())
     }
     k = len(np.unique(arm[1]))
+    if k < 2:
+        return  # every row holds the one arm
     n_blocks = len(arm[1]) // max(k, 1)
     every = np.arange(n_blocks + 1) * k  # of each k rows, where nothing numbers the rounds
     grouped = [(key, *_blocks(values, k)) for key, values in keys.items()]
@@ -75,11 +77,13 @@ def refuse_long(
             and (one or mark or _one_pays(paid, v[index], starts))
         )
         blocks = len(starts) - 1
-        full = k > 1 and bool((np.diff(starts) == k).all())
+        full = bool((np.diff(starts) == k).all())
         rare = full and (math.factorial(k) / k**k if k < 100 else 0) ** blocks <= _CHANCE
         signs = (share is not None) + (mark is not None) + one
         moves = mark is not None and full and not _always_there(marks[mark][index], starts)
-        if key is None and not moves:
+        # where nothing numbers the rounds, a 1 beside an arm that is not marked may be its reward
+        unpaid = mark is not None and _is_zero(paid[marks[mark][index] == 0])
+        if key is None and not (moves and unpaid):
             continue
         if signs >= (1 if blocks >= _ENOUGH or (rare and (share or moves)) else 2):
             raise _long(source, arm[0], reward[0], key, share, mark, one, k)
@@ -130,6 +134,11 @@ def _once(arm: NDArray[np.int32], starts: NDArray[np.int64]) -> bool:
 def _sums_to_one(values: NDArray[np.float64], starts: NDArray[np.int64], tolerance: float) -> bool:
     sums = np.add.reduceat(values[: starts[-1]], starts[:-1])
     return bool((np.abs(sums - 1) <= tolerance).all())
+
+
+def _is_zero(paid: NDArray[np.float64]) -> bool:
+    """Whether rewards are missing or 0."""
+    return not np.nan_to_num(paid).any()
 
 
 def _idle(paid: NDArray[np.float64]) -> bool:

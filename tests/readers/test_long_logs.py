@@ -169,3 +169,9 @@ def test_plain_logs_with_several_decisions_per_time_are_read(read):
         "arm": ["a", "b"] * 10, "reward": [0, 1] * 10, "is_b": [0, 1] * 10, "propensity": 0.5
     })  # fmt: skip
     assert read(turns).n_rounds == 20
+
+
+def test_a_log_of_one_arm_is_no_long_log(tmp_path):
+    rows = "".join(f"{t},a,1\n" for t in range(12))
+    (tmp_path / "one.csv").write_text("timestamp,arm,reward\n" + rows)
+    assert read_history(tmp_path / "one.csv").n_rounds == 12
