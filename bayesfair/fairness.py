@@ -17,6 +17,7 @@ from bayesfair.checks import as_numbers, check_choice, check_in_range, listed
 from bayesfair.errors import ArmError, DataError, ProbabilityError
 from bayesfair.kernels.divergences import DIVERGENCES, worst_pair_general
 from bayesfair.labels import labels_of
+from bayesfair.proved import CHI2, PROVED, WASSERSTEIN
 from bayesfair.rewards import Empirical, Rewards
 
 if TYPE_CHECKING:
@@ -416,11 +417,11 @@ def guarantee_note(divergence: str, reward_divergence: str | None = None) -> str
     # decisions are Bernoulli laws: their Wasserstein distance is their total variation
     decisions = "total_variation" if divergence == "wasserstein" else divergence
     if other == "wasserstein":
-        return _WASSERSTEIN
-    if (decisions, other) in _PROVED:
-        return _PROVED[decisions, other]
+        return WASSERSTEIN
+    if (decisions, other) in PROVED:
+        return PROVED[decisions, other]
     if decisions == "chi2":
-        return _CHI2
+        return CHI2
     if decisions == other or (decisions, other) in (("jensen_shannon", "chi2"), ("kl", "chi2")):
         return "Nothing is proved; for selection with P* a search found no violation of eps1 = 2."
     if decisions == "hellinger" and other != "total_variation":
@@ -429,29 +430,3 @@ def guarantee_note(divergence: str, reward_divergence: str | None = None) -> str
             "like the difference, the divergence of rewards like its square."
         )
     return "No guarantee is given for this pair of divergences: eps1 = 2 may not be enough."
-
-
-# of the rewards TV <= sqrt(KL/2), sqrt(2 JS), sqrt(chi2)/2, sqrt(2) H; of decisions JS <= ln 2 TV
-_MEETS = "Proved: with independent arms the rule that selects with P* meets eps1 = {}, eps2 = 0 "
-_SQUARE = (
-    "Total variation of decisions with another divergence D of rewards: total variation of the "
-    "rewards is at most {0}, so |pi_i - pi_j| <= 2 {0} for the rule that selects with P*; near "
-    "equal arms D falls like the square of the difference, so no constant eps1 is enough."
-)
-_WASSERSTEIN = (
-    "No constant eps1 is enough under Wasserstein in general (counterexample: point masses at 1 "
-    "and 1 - h), and eps1 carries the reward's unit. With Bernoulli rewards Wasserstein is total "
-    "variation."
-)
-_CHI2 = "No guarantee under chi2: with P* a counterexample exceeds eps1 = 2 (supremum there 9/4)."
-_PROVED = {
-    ("total_variation", "total_variation"): _MEETS.format(2)
-    + "under total variation (eps1 = 1 for Bernoulli rewards).",
-    ("total_variation", "hellinger"): _MEETS.format("2 sqrt(2)")
-    + "with total variation of decisions and Hellinger distance of rewards.",
-    ("jensen_shannon", "total_variation"): _MEETS.format("2 ln 2")
-    + "with Jensen-Shannon divergence of decisions and total variation of rewards.",
-    ("total_variation", "kl"): _SQUARE.format("sqrt(D/2)"),
-    ("total_variation", "jensen_shannon"): _SQUARE.format("sqrt(2 D)"),
-    ("total_variation", "chi2"): _SQUARE.format("sqrt(D)/2"),
-}

@@ -18,6 +18,7 @@ from bayesfair.history_input import (
     check_whole,
     column_labels,
     fingerprints,
+    frozen,
     marks,
     prior_pairs,
     resolve_arms,
@@ -37,15 +38,6 @@ __all__ = ["History"]
 
 _LARGEST = 1e150
 _LONG = 100_000  # probabilities from which a compiled check pays
-
-
-def _frozen(values: NDArray[Any] | None) -> NDArray[Any] | None:
-    """Return a read-only view, so that a validated history stays valid."""
-    if values is None:
-        return None
-    view = values.view()
-    view.flags.writeable = False
-    return view
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -172,7 +164,7 @@ class History:
                 column=self.reward_column,
                 value=float(reward[t]),
             )
-        put(self, "reward", _frozen(reward))
+        put(self, "reward", frozen(reward))
 
         if pi is not None:
             if pi.shape != (n_rounds, len(arms)):
@@ -213,19 +205,19 @@ class History:
                     kind="not_on_offer", value=arms[codes[t]],
                 )  # fmt: skip
             offered = None if offered.all() else offered
-        put(self, "selection_probability", _frozen(pi))
-        put(self, "offered", _frozen(offered))
+        put(self, "selection_probability", frozen(pi))
+        put(self, "offered", frozen(offered))
 
         propensity = self._column("propensity", self.propensity, np.float64)
         if propensity is not None:
             put(self, "resolution", self.resolution.merged(resolution_of(propensity)))
             propensity, repairs = clipped_propensity(propensity, self.where)
             put(self, "repairs", self.repairs.merged(repairs))
-        put(self, "propensity", _frozen(propensity))
+        put(self, "propensity", frozen(propensity))
         if self.unique is not None:
-            put(self, "unique", _frozen(fingerprints("unique", self.unique, n_rounds)))
-        put(self, "known_at", _frozen(self._resolve_known_at(known_until)))
-        put(self, "prior_counts", _frozen(prior_pairs(self.prior_counts, arms)))
+            put(self, "unique", frozen(fingerprints("unique", self.unique, n_rounds)))
+        put(self, "known_at", frozen(self._resolve_known_at(known_until)))
+        put(self, "prior_counts", frozen(prior_pairs(self.prior_counts, arms)))
         put(self, "notices", unique((*self.notices, *self.repairs.sentences())))
 
     # -- what it holds -------------------------------------------------------------------------
@@ -287,7 +279,7 @@ class History:
         ):
             object.__setattr__(new, name, part(getattr(self, name)))
         if start and new.known_at is not None:
-            object.__setattr__(new, "known_at", _frozen(new.known_at - start))
+            object.__setattr__(new, "known_at", frozen(new.known_at - start))
         return new
 
     def in_label_order(self) -> History:
@@ -298,12 +290,12 @@ class History:
         new = self.rounds(0, self.n_rounds)
         put = object.__setattr__
         put(new, "arms", tuple(self.arms[i] for i in order))
-        put(new, "arm", _frozen(np.argsort(order).astype(np.int32)[self.arm]))
+        put(new, "arm", frozen(np.argsort(order).astype(np.int32)[self.arm]))
         for name in ("selection_probability", "offered"):
             if (table := getattr(self, name)) is not None:
-                put(new, name, _frozen(np.ascontiguousarray(table[:, order])))
+                put(new, name, frozen(np.ascontiguousarray(table[:, order])))
         if self.prior_counts is not None:
-            put(new, "prior_counts", _frozen(self.prior_counts[order]))
+            put(new, "prior_counts", frozen(self.prior_counts[order]))
         return new
 
     def with_notices(self, *notices: str) -> History:
@@ -315,7 +307,7 @@ class History:
     def with_unique(self, prints: NDArray[np.uint64], column: str) -> History:
         """Return a copy with the fingerprints of a column that is to hold no value twice."""
         new = self.rounds(0, self.n_rounds)
-        object.__setattr__(new, "unique", _frozen(prints))
+        object.__setattr__(new, "unique", frozen(prints))
         object.__setattr__(new, "unique_column", column)
         return new
 
@@ -367,7 +359,7 @@ class History:
             pi = by_name("selection_probability", pi, names, arms)
         if offered is not None and (names := named[-1]):
             offered = by_name("offered", offered, names, arms)
-        put(self, "arm", _frozen(codes))
+        put(self, "arm", frozen(codes))
         put(self, "arms", arms)
         if offered is not None and offered.shape != (n_rounds, len(arms)):
             raise DataError(f"offered has shape {offered.shape}, expected {(n_rounds, len(arms))}.")

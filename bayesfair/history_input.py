@@ -29,6 +29,7 @@ __all__ = [
     "check_whole",
     "column_labels",
     "fingerprints",
+    "frozen",
     "marks",
     "prior_pairs",
     "resolve_arms",
@@ -397,3 +398,12 @@ def _check_one_meaning(raw: NDArray[Any], arms: tuple[str, ...], where: Where) -
             f"{arms[differ[0]]!r} in arms {listed(arms)}. Give the arms as text if they are "
             "labels; if they are positions, as an array of int32 or with arms that are no numbers."
         )
+
+
+def frozen(values: NDArray[Any] | None) -> NDArray[Any] | None:
+    """Return a read-only view, so that a validated history stays valid."""
+    if values is None:
+        return None
+    view = values.view()
+    view.flags.writeable = False
+    return view

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "BUFFERS", "Array", "Keyed", "Kind", "Malformed", "Many", "Mapped", "Maybe", "OneOf", "Plain",
-    "Record", "Sink", "Store",
+    "Record", "Sink", "Store", "f8", "i4", "i8", "u8",
 ]  # fmt: skip
 
 BUFFERS = ("float64", "int64", "int32", "uint64", "uint8")
@@ -323,3 +323,23 @@ class Record:
         if _EVERYWHERE in mine:
             _fix(sizes, _EVERYWHERE, mine[_EVERYWHERE])
         return self.type(**found)
+
+
+def f8(*dims: str) -> Array:
+    """Return an array of floats with these dimensions."""
+    return Array("float64", dims)
+
+
+def i8(*dims: str) -> Array:
+    """Return an array of whole numbers."""
+    return Array("int64", dims)
+
+
+def i4(*dims: str) -> Array:
+    """Return an array of short whole numbers."""
+    return Array("int32", dims)
+
+
+def u8(*dims: str) -> Array:
+    """Return an array of whole numbers without sign."""
+    return Array("uint64", dims)

@@ -25,7 +25,6 @@ from bayesfair.audit.objective import Objective
 from bayesfair.audit.repeats import Blocks, Keys, Tie, Ties
 from bayesfair.audit.result import Audit, Settings
 from bayesfair.audit.saved_kinds import (
-    Array,
     Keyed,
     Malformed,
     Many,
@@ -36,6 +35,10 @@ from bayesfair.audit.saved_kinds import (
     Record,
     Sink,
     Store,
+    f8,
+    i4,
+    i8,
+    u8,
 )
 from bayesfair.audit.series import Series
 from bayesfair.audit.state import AuditState
@@ -67,22 +70,6 @@ JSON = Mapped(Plain(dict), dict, dict)
 NOTICES = Many(Mapped(JSON, lambda found: Notice.of(found).to_dict(), Notice.of))
 
 
-def _f8(*dims: str) -> Array:
-    return Array("float64", dims)
-
-
-def _i8(*dims: str) -> Array:
-    return Array("int64", dims)
-
-
-def _i4(*dims: str) -> Array:
-    return Array("int32", dims)
-
-
-def _u8(*dims: str) -> Array:
-    return Array("uint64", dims)
-
-
 # -- the record, from the leaves up ---------------------------------------------------------------
 
 CRITERION = Record(Criterion, {
@@ -110,26 +97,26 @@ SETTINGS = Record(Settings, {
 
 BELIEFS = OneOf((
     Record(StreamState, {
-        "alpha": _f8("arm"),
-        "beta": _f8("arm"),
-        "pending_at": _i8("pending"),
-        "pending_arm": _i4("pending"),
-        "pending_reward": _f8("pending"),
-        "last_pi": _f8("last_arm"),
+        "alpha": f8("arm"),
+        "beta": f8("arm"),
+        "pending_at": i8("pending"),
+        "pending_arm": i4("pending"),
+        "pending_reward": f8("pending"),
+        "last_pi": f8("last_arm"),
         "changed": TRUTH,
     }),
     Record(BeliefTable, {
-        "parameters": _f8("arm", "parameter"),
-        "pending_at": _i8("pending"),
-        "pending_arm": _i4("pending"),
-        "pending_reward": _f8("pending"),
-        "support": _f8("level"),
-        "last_pi": _f8("last_arm"),
+        "parameters": f8("arm", "parameter"),
+        "pending_at": i8("pending"),
+        "pending_arm": i4("pending"),
+        "pending_reward": f8("pending"),
+        "support": f8("level"),
+        "last_pi": f8("last_arm"),
         "changed": TRUTH,
         "from_data": TRUTH,
-        "early_arm": _i4("early"),
-        "early_reward": _f8("early"),
-        "n_same": _i8("arm"),
+        "early_arm": i4("early"),
+        "early_reward": f8("early"),
+        "n_same": i8("arm"),
         "n_learning": WHOLE,
     }),
 ))  # fmt: skip
@@ -138,7 +125,7 @@ BELIEFS = OneOf((
 STATE = Record(AuditState, {
     "arms": LABELS,
     "family": TEXT,
-    "prior": _f8("arm", "parameter"),
+    "prior": f8("arm", "parameter"),
     "n_rounds": WHOLE,
     "beliefs": BELIEFS,
     "eps2_arms": Maybe(WHOLE),
@@ -147,13 +134,13 @@ STATE = Record(AuditState, {
 SUMS = Record(Sums, {
     "n_rounds": WHOLE,
     "n_skipped": WHOLE,
-    "plays": _i8("arm"),
-    "n_unobserved": _i8("arm"),
-    "reward_total": _f8("arm"),
-    "p_best": _f8("arm"),
-    "selection": _f8("arm"),
-    "selection_variance": _f8("arm"),
-    "n_offered": _i8("arm"),
+    "plays": i8("arm"),
+    "n_unobserved": i8("arm"),
+    "reward_total": f8("arm"),
+    "p_best": f8("arm"),
+    "selection": f8("arm"),
+    "selection_variance": f8("arm"),
+    "n_offered": i8("arm"),
     "all_zero": NUMBER,
     "concentration": NUMBER,
     "n_still": WHOLE,
@@ -177,63 +164,63 @@ MOMENTS = Record(Moments, {
 })  # fmt: skip
 
 CHOSEN_CHECKS = Record(ChosenChecks, {
-    "inverse": _f8("arm"),
-    "variance": _f8("arm"),
-    "lowest": _f8("arm"),
-    "highest": _f8("arm"),
+    "inverse": f8("arm"),
+    "variance": f8("arm"),
+    "lowest": f8("arm"),
+    "highest": f8("arm"),
 })  # fmt: skip
 
 JUDGED = Record(JudgedRounds, {
     "base": WHOLE,
     "end": WHOLE,
-    "round": _i8("kept_round"),
-    "rows": _f8("kept_round", "arm"),
+    "round": i8("kept_round"),
+    "rows": f8("kept_round", "arm"),
 })  # fmt: skip
 
 SERIES = Record(Series, {
     "n_rounds": WHOLE,
     "stride": WHOLE,
-    "regret": _f8("mark"),
-    "plays": _i8("mark", "arm"),
+    "regret": f8("mark"),
+    "plays": i8("mark", "arm"),
     "last_regret": NUMBER,
-    "last_plays": _i8("arm"),
+    "last_plays": i8("arm"),
 })  # fmt: skip
 
 CELL = OneOf((
     Record(FullCell, {
         "n_rounds": WHOLE,
-        "maxima": _f8("arm", "arm"),
-        "rows": Maybe(_f8("row", "arm")),
+        "maxima": f8("arm", "arm"),
+        "rows": Maybe(f8("row", "arm")),
         "histogram": Maybe(Record(Histogram, {
-            "counts": _f8("arm", "bin"),
-            "total": _f8("arm", "bin"),
+            "counts": f8("arm", "bin"),
+            "total": f8("arm", "bin"),
         })),
     }),
     Record(ChosenCell, {
         "n_rounds": WHOLE,
         "n_arms": WHOLE,
-        "arm": Maybe(_i4("row")),
-        "p": Maybe(_f8("row")),
-        "sums": Maybe(_f8("power", "arm", "bin")),
+        "arm": Maybe(i4("row")),
+        "p": Maybe(f8("row")),
+        "sums": Maybe(f8("power", "arm", "bin")),
     }),
 ))  # fmt: skip
 
 EDGE = Record(Edge, {
     "arm": WHOLE,
     "p": NUMBER,
-    "pi": _f8("pi"),
-    "best": _f8("best"),
+    "pi": f8("pi"),
+    "best": f8("best"),
 })  # fmt: skip
 
 BLOCKS = Record(Blocks, {
     "limit": WHOLE,
-    "place": _i8("window"),
-    "prints": _u8("window"),
-    "surprise": _f8("window"),
-    "head": _u8("head"),
-    "tail": _u8("tail"),
-    "head_surprise": _f8("head"),
-    "tail_surprise": _f8("tail"),
+    "place": i8("window"),
+    "prints": u8("window"),
+    "surprise": f8("window"),
+    "head": u8("head"),
+    "tail": u8("tail"),
+    "head_surprise": f8("head"),
+    "tail_surprise": f8("tail"),
     "end": WHOLE,
 })  # fmt: skip
 
@@ -255,17 +242,17 @@ TIES = Record(Ties, {
 
 KEYS = Record(Keys, {
     "column": TEXT,
-    "prints": _u8("key"),
-    "first_arm": _i4("key"),
-    "last_arm": _i4("key"),
+    "prints": u8("key"),
+    "first_arm": i4("key"),
+    "last_arm": i4("key"),
     "n_repeated": WHOLE,
     "n_same": WHOLE,
     "row": WHOLE,
-    "first_row": _i8("key"),
+    "first_row": i8("key"),
 })  # fmt: skip
 
 GUARDS = Record(Guards, {
-    "moments": Record(RewardMoments, dict.fromkeys(RewardMoments._fields, _f8("arm"))),
+    "moments": Record(RewardMoments, dict.fromkeys(RewardMoments._fields, f8("arm"))),
     "rule": Record(RuleSums, {
         "slope": NUMBER,
         "slope_variance": NUMBER,
@@ -278,7 +265,7 @@ GUARDS = Record(Guards, {
     }),
     "lowest": NUMBER,
     "best_moved": NUMBER,
-    "n_zero": _i8("arm"),
+    "n_zero": i8("arm"),
     "first": EDGE,
     "last": EDGE,
     "blocks": BLOCKS,
@@ -293,9 +280,9 @@ SUMMARY = Record(Summary, {
     "start": STATE,
     "end": STATE,
     "sums": SUMS,
-    "frontier": _f8("eps1"),
+    "frontier": f8("eps1"),
     "worst": Maybe(WORST),
-    "violations": Record(Violations, dict.fromkeys(Violations._fields, _i8("tolerance"))),
+    "violations": Record(Violations, dict.fromkeys(Violations._fields, i8("tolerance"))),
     "judged": Maybe(JUDGED),
     "regret": MOMENTS,
     "weights": MOMENTS,
@@ -303,7 +290,7 @@ SUMMARY = Record(Summary, {
     "resolution": Record(Resolution, {
         "decimals": WHOLE,
         "single": TRUTH,
-        "values": Mapped(_f8("value"), lambda s: np.array(sorted(s), dtype=np.float64),
+        "values": Mapped(f8("value"), lambda s: np.array(sorted(s), dtype=np.float64),
                          lambda values: frozenset(values.tolist())),
     }),
     "series": SERIES,
@@ -321,16 +308,16 @@ SUMMARY = Record(Summary, {
 })  # fmt: skip
 
 OBJECTIVE = Record(Objective, {
-    "smallest_eps2": Maybe(_f8("left_over", "eps1")),
-    "regret": Maybe(_f8("left_over")),
-    "regret_sampling_sd": _f8("truth"),
-    "lower_bound": Maybe(_f8("truth")),
-    "p_best": _f8("left_over", "arm"),
+    "smallest_eps2": Maybe(f8("left_over", "eps1")),
+    "regret": Maybe(f8("left_over")),
+    "regret_sampling_sd": f8("truth"),
+    "lower_bound": Maybe(f8("truth")),
+    "p_best": f8("left_over", "arm"),
     "error": NUMBER,
     "violations": Maybe(Record(Violations, {
-        "n": _f8("counted_truth"),
-        "first": _i8("counted_truth"),
-        "last": _i8("counted_truth"),
+        "n": f8("counted_truth"),
+        "first": i8("counted_truth"),
+        "last": i8("counted_truth"),
     })),
     "counted": TRUTH,
 })  # fmt: skip
@@ -353,8 +340,8 @@ AUDIT = Record(Audit, {
     "fitted": None,
     "arm_groups": Maybe(Record(GroupPairs, {
         "member": LABELS,
-        "smallest_eps2": _f8("pair"),
-        "n_violating": _i8("pair", "tolerance"),
+        "smallest_eps2": f8("pair"),
+        "n_violating": i8("pair", "tolerance"),
     })),
     "data": Maybe(WHOLE),
     "origin": None,

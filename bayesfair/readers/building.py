@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair import numerals
-from bayesfair.checks import check_choice, check_in_range, counted
+from bayesfair.checks import check_choice, counted
 from bayesfair.errors import DataError, OptionError, ProbabilityError
 from bayesfair.history import History
 from bayesfair.notices import Notice
@@ -25,7 +25,6 @@ from bayesfair.readers.tally import Tally
 __all__ = [
     "Builder",
     "check_decimal",
-    "check_reading",
     "grouped_by_arm",
     "in_order",
     "parse_missing",
@@ -437,17 +436,3 @@ def refuse_unused(
     asked = given(function, values)
     asked.pop("delimiter", None)  # asked about when the source was opened
     refuse_without_effect(asked, kinds, LOG_OPTIONS, opened.name)
-
-
-def check_reading(tolerance: Any, offered_delimiter: Any) -> None:
-    """Check the options that are used only once rows are read.
-
-    Raises
-    ------
-    OptionError
-        Naming what is allowed.
-    """
-    if tolerance is not None:
-        check_in_range(tolerance, "probability_tolerance", 0.0, 0.5)
-    if not isinstance(offered_delimiter, str) or not offered_delimiter:
-        raise OptionError(f"offered_delimiter={offered_delimiter!r} must be text, such as '|'.")

@@ -17,7 +17,6 @@ from bayesfair.notices import Notice
 from bayesfair.readers.building import (
     Builder,
     check_decimal,
-    check_reading,
     grouped_by_arm,
     in_order,
     parse_missing,
@@ -25,6 +24,7 @@ from bayesfair.readers.building import (
 )
 from bayesfair.readers.columns import Layout, Option
 from bayesfair.readers.looking import layout_of
+from bayesfair.readers.offers import check_reading
 from bayesfair.readers.rounds import Converter, Rounds, concatenated
 from bayesfair.readers.stamps import Trend, check_trends
 from bayesfair.readers.tables import Source, no_rows, open_source

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import listed
-from bayesfair.errors import DataError
+from bayesfair.checks import check_in_range, listed
+from bayesfair.errors import DataError, OptionError
 from bayesfair.json_text import BadJson, once_each
 from bayesfair.labels import text_of
 from bayesfair.readers.bridge import plain
 from bayesfair.readers.label_book import LabelBook
 from bayesfair.readers.nested import meaning
 
-__all__ = ["Offers"]
+__all__ = ["Offers", "check_reading"]
 
 Where = Callable[[int], str]
 Offer = list[Any] | tuple[str, ...] | dict[str, Any]
@@ -215,3 +215,17 @@ def _label(value: Any) -> str | None:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return text_of(value)
+
+
+def check_reading(tolerance: Any, offered_delimiter: Any) -> None:
+    """Check the options that are used only once rows are read.
+
+    Raises
+    ------
+    OptionError
+        Naming what is allowed.
+    """
+    if tolerance is not None:
+        check_in_range(tolerance, "probability_tolerance", 0.0, 0.5)
+    if not isinstance(offered_delimiter, str) or not offered_delimiter:
+        raise OptionError(f"offered_delimiter={offered_delimiter!r} must be text, such as '|'.")

@@ -21,7 +21,6 @@ from bayesfair.readers.ahead import ahead
 from bayesfair.readers.building import (
     Builder,
     check_decimal,
-    check_reading,
     parse_missing,
     refuse_unused,
     tied,
@@ -29,6 +28,7 @@ from bayesfair.readers.building import (
 from bayesfair.readers.columns import Option
 from bayesfair.readers.history import discovery_notice, group_priors, known_arms
 from bayesfair.readers.looking import layout_of
+from bayesfair.readers.offers import check_reading
 from bayesfair.readers.passes import ROWS, Found, Plan, collected, rewards_seen, tables_of
 from bayesfair.readers.rounds import Rounds
 from bayesfair.readers.stamps import Trend, check_trends

@@ -65,6 +65,7 @@ def test_in_the_middle_of_a_kernel_and_of_a_file(tmp_path):
 
     def ready(process):
         assert process.stdout.readline() == "busy\n"
+        time.sleep(2)  # into the kernel: a moment earlier Python would end it by itself
 
     code = HANG.replace("sys.argv[1] +", "sys.argv[2] +")
     status, seconds, errors = interrupted(["-c", code, str(target)], ready, tmp_path)

@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "bayesfair"
 
 FLOOR = {
+    "proved": 0,
     "errors": 0, "arguments": 0, "options": 0, "checks": 0, "notices": 0, "writing": 0, "shown": 0,
     "probabilities": 0, "examples": 0, "numerals": 0, "json_text": 0,
     "kernels": 1, "labels": 1, "label_notices": 1,

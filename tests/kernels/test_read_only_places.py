@@ -79,4 +79,5 @@ def test_code_compiled_from_other_sources_is_not_read(tmp_path):
     later = run(script, frozen=[ROOT, cache], NUMBA_CACHE_DIR=str(cache))
     in_tree = list((ROOT / "bayesfair" / "kernels" / "__pycache__").glob("*.nbi"))
     assert later.returncode == 0, later.stderr
-    assert in_tree or later.stdout == "0 0\n"
+    # no hit, whether another place without machine code was found or none
+    assert in_tree or later.stdout.startswith("0 ")
