@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import math
 from fractions import Fraction
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import integrate, optimize
 
 from bayesfair import theory
-from bayesfair.errors import BayesfairError, DataError, OptionError
+from bayesfair.errors import DataError, OptionError
 from bayesfair.policies import (
     SDTS,
     CalibratedOracle,
@@ -409,61 +408,3 @@ def test_no_bound_exceeds_what_the_rounds_can_hold(n_rounds):
 def test_bounds_of_fewer_than_no_rounds_are_refused():
     with pytest.raises(OptionError, match="n_rounds"):
         theory.sd_ts_regret_bound(2, -1)
-
-
-WORKS = {
-    "asymptotic_constant": [[0.2, 0.5]], "bretagnolle_huber": [0.1], "pinsker": [0.1],
-    "expected_fairness_loss": [[0.5, 0.5], [0.6, 0.4]], "exponential_race_tv": [2.0],
-    "fair_sd_ts_regret_bounds": [[0.2, 0.5], 10, 100], "fairness_loss": [[0.5, 0.5], 0],
-    "fairness_loss_excess": [[0.5, 0.5], [0.6, 0.4]], "paper_eps2": [3, 100],
-    "paper_regret_order": [3, 100], "plackett_luce_eps1": [], "regret_from_excess": [0.1],
-    "regret_lower_bound": [2, 100], "sd_ts_average_regret_bound": [3, 100],
-    "sd_ts_regret_bound": [2, 100, [0.2, 0.5]], "smooth_fairness_bound": [0.1],
-    "sqrt_C": [100, 3], "sum_of_tie_weights": [[0.2, 0.5]], "tie_weights": [[0.2, 0.5]],
-    "top1_error_bound": [3, 0.1], "tv_bound_from_kl": [0.1], "unfair_rounds_bound": [3, 100, 0.1],
-    "unfair_rounds_end": [3, 0.1, 0.1], "paper_C": [0.1, 0.1], "paper_duel_C": [0.1, 0.1],
-    "paper_worst_case_C": [0.1, 0.1], "union_C": [0.1, 0.1], "union_with_prior_C": [0.1, 0.1],
-    "guarantee": [Uniform()],
-}  # fmt: skip
-NAMED = {
-    "paper_C": {"max_divergence": 1}, "paper_duel_C": {"n_arms": 3}, "union_C": {"n_arms": 3},
-    "union_with_prior_C": {"n_arms": 3}, "regret_from_excess": {"n_arms": 3},
-    "guarantee": {"n_arms": 3, "n_levels": 2},
-}  # fmt: skip
-NEVER = {
-    "text": "x", "nan": math.nan, "negative": -1, "cube": np.full((2, 3, 4), -0.5),
-    "ragged": [[1], [1, 2]], "object": object(), "huge": 10**400,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", [n for n in theory.__all__ if n != "Guarantee"])
-def test_a_number_outside_of_its_range_is_refused_by_the_name_of_the_argument(name):
-    function, given, named = getattr(theory, name), WORKS[name], NAMED.get(name, {})
-    function(*given, **named)
-    parameters = list(inspect.signature(function).parameters)
-    for place, argument in enumerate(parameters[: len(given)]):
-        if argument == "policy":
-            continue
-        for value in NEVER.values():
-            with pytest.raises(BayesfairError, match=argument):
-                function(*given[:place], value, *given[place + 1 :], **named)
-        try:  # zero is a number: in range or refused
-            function(*given[:place], 0, *given[place + 1 :], **named)
-        except BayesfairError as error:
-            assert argument in str(error)
-    for argument in named:
-        for value in (*NEVER.values(), *([0] if argument == "n_arms" else [])):
-            with pytest.raises(BayesfairError, match=argument):
-                function(*given, **named | {argument: value})
-
-
-def test_what_does_not_fit_together_is_refused():
-    for call, said in (
-        (lambda: theory.asymptotic_constant([0.0, 1.0]), "inside"),
-        (lambda: theory.sd_ts_regret_bound(3, 100, [0.2, 0.5]), "theta="),
-        (lambda: theory.fairness_loss(0.5, 0), "best_arm of shape"),
-        (lambda: theory.fairness_loss([0.5, 0.5], 2), "best_arm of shape"),
-        (lambda: theory.fairness_loss_excess([0.5, 0.5], [0.2, 0.3, 0.5]), "p_best of shape"),
-    ):
-        with pytest.raises(BayesfairError, match=said):
-            call()

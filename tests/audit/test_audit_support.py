@@ -133,7 +133,7 @@ def test_the_family_is_that_of_the_model():
 
 
 def own(history, *, spread=1.0, **rest):
-    raise NotImplementedError
+    raise NotImplementedError  # only its name and options are asked for
 
 
 own.READS = ("theta",)
@@ -158,7 +158,7 @@ def test_families_and_names_of_models():
 
 def test_options_go_to_the_model_that_takes_them():
     def narrow(history, *, width=1.0):
-        raise NotImplementedError
+        raise NotImplementedError  # it is refused before it is called
 
     narrow.READS = ("theta",)
     takers = {"model": (narrow, ("cores",)), "beliefs_model": (None, ())}
