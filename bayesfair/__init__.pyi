@@ -2,12 +2,9 @@ __version__: str
 
 from . import errors, models, policies, rewards, theory
 from .audit import Audit, audit, load_audit, merge
-from .audit.duel_result import DuelAudit
-from .audit.duels import audit_comparisons
-from .beliefs import Beliefs, beliefs
-from .beliefs_pymc import SequentialBeliefs, sequential_beliefs
+from .audit.duels.api import audit_comparisons
+from .audit.duels.result import DuelAudit
 from .comparisons import Comparisons, Connectivity
-from .duelling import DuelLog, simulate_duels
 from .errors import (
     ArmError,
     BayesfairError,
@@ -27,9 +24,10 @@ from .fairness import (
 )
 from .history import History
 from .inference import fit, rewards_from_posterior
-from .inference.criticism import compare, loo
+from .inference.beliefs import Beliefs, beliefs
+from .inference.beliefs_by_fits import SequentialBeliefs, sequential_beliefs
+from .inference.elpd import compare, loo
 from .inference.prior_power import prior_sensitivity
-from .performance import tradeoff, utility
 from .plots import plot_cumulative_regret, plot_frontier, plot_ranks, plot_selection
 from .ranking import (
     fit_summary,
@@ -42,6 +40,8 @@ from .ranking import (
     win_probability,
 )
 from .readers import read_history, scan_history
-from .readers.comparisons import read_comparisons
+from .readers.duels.comparisons import read_comparisons
 from .report import write_report
-from .simulate import drifting_rewards, simulate
+from .simulation.arms import drifting_rewards, simulate
+from .simulation.duels import DuelLog, simulate_duels
+from .simulation.performance import tradeoff, utility

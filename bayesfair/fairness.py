@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.arguments import NAMES, NUMBERS, takes
-from bayesfair.checks import as_numbers, check_choice, check_in_range, listed
+from bayesfair.base.arguments import NAMES, NUMBERS, takes
+from bayesfair.base.checks import as_numbers, check_choice, check_in_range, listed
+from bayesfair.base.labels import labels_of
+from bayesfair.base.proved import CHI2, PROVED, WASSERSTEIN
 from bayesfair.errors import ArmError, DataError, ProbabilityError
-from bayesfair.kernels.divergences import DIVERGENCES, worst_pair_general
-from bayesfair.labels import labels_of
-from bayesfair.proved import CHI2, PROVED, WASSERSTEIN
+from bayesfair.kernels.laws.divergences import DIVERGENCES, worst_pair_general
 from bayesfair.rewards import Empirical, Rewards
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesfair.arguments import AXES, PLAIN, takes
-from bayesfair.checks import as_numbers, check_choice
+from bayesfair.base.arguments import AXES, PLAIN, takes
+from bayesfair.base.checks import as_numbers, check_choice
+from bayesfair.base.shown import shortened
 from bayesfair.errors import OptionError
 from bayesfair.ranking import rank_table
-from bayesfair.shown import shortened
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -12,9 +12,8 @@ import numpy as np
 
 from bayesfair import kernels
 from bayesfair.audit import audit
-from bayesfair.audit.cells import EXACT_ROUNDS
+from bayesfair.audit.log.cells import EXACT_ROUNDS
 from bayesfair.comparisons import Comparisons
-from bayesfair.duelling import simulate_duels
 from bayesfair.errors import BayesfairWarning
 from bayesfair.fairness import best_arm_probability, divergence
 from bayesfair.history import History
@@ -22,7 +21,8 @@ from bayesfair.inference import fit
 from bayesfair.policies import POLICIES, CalibratedOracle, FairSDDTS, SDTSMixture, Thompson
 from bayesfair.ranking import pl_consistency, rank_table
 from bayesfair.rewards import Bernoulli, Finite, Normal, Poisson
-from bayesfair.simulate import simulate
+from bayesfair.simulation.arms import simulate
+from bayesfair.simulation.duels import simulate_duels
 
 __all__ = ["iter_kernels", "warm_up"]
 
@@ -31,11 +31,11 @@ _DIVERGENCES = "total_variation", "kl", "hellinger", "chi2", "jensen_shannon", "
 
 def iter_kernels() -> Iterator[tuple[str, Any]]:
     """Yield the name of every compiled function of the package, and the function."""
-    for module in pkgutil.iter_modules(kernels.__path__):
-        home = importlib.import_module(f"{kernels.__name__}.{module.name}")
+    for module in pkgutil.walk_packages(kernels.__path__, f"{kernels.__name__}."):
+        home = importlib.import_module(module.name)
         for name, value in sorted(vars(home).items()):
             if hasattr(value, "py_func") and value.__module__ == home.__name__:
-                yield f"{module.name}.{name}", value
+                yield f"{module.name.removeprefix(kernels.__name__ + '.')}.{name}", value
 
 
 def warm_up(progress: Callable[[str], None] | None = None) -> int:

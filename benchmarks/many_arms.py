@@ -14,8 +14,8 @@ import time
 
 import numpy as np
 
-from bayesfair.kernels.quadrature import unit_nodes
-from bayesfair.kernels.stream import start_state, stream_bernoulli
+from bayesfair.kernels.laws.quadrature import unit_nodes
+from bayesfair.kernels.log.stream import start_state, stream_bernoulli
 
 CASES = (
     ("1000 arms, all played", 1000, 1000, 300_000),

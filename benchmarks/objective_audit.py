@@ -16,10 +16,10 @@ import time
 
 import numpy as np
 
-from bayesfair.audit.cells import FullCell
 from bayesfair.audit.criterion import Criterion
-from bayesfair.audit.objective import Part, evaluate
-from bayesfair.audit.running import n_threads
+from bayesfair.audit.log.cells import FullCell
+from bayesfair.audit.log.running import n_threads
+from bayesfair.audit.truth.objective import Part, evaluate
 from bayesfair.rewards import Bernoulli
 
 

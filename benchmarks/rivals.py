@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.kernels.quadrature import n_tie_nodes
+from bayesfair.kernels.laws.quadrature import n_tie_nodes
 
 Floats = NDArray[np.float64]
 

@@ -18,9 +18,9 @@ import time
 
 import numpy as np
 
-from bayesfair.kernels.quadrature import n_tie_nodes, unit_nodes
+from bayesfair.kernels.laws.quadrature import n_tie_nodes, unit_nodes
 from bayesfair.policies import SDTS, FairSDTS, SDTSMixture, Thompson, Uniform
-from bayesfair.simulate import simulate
+from bayesfair.simulation.arms import simulate
 
 
 def by_hand_exact(theta: np.ndarray, n_rounds: int) -> np.ndarray:

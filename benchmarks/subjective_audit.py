@@ -23,7 +23,7 @@ import numpy as np
 from rivals import Audited, audit_numpy
 
 import bayesfair as bf
-from bayesfair.kernels.stream import StreamResult, start_state, stream_bernoulli
+from bayesfair.kernels.log.stream import StreamResult, start_state, stream_bernoulli
 
 GRID = np.arange(0.0, 2.01, 0.25)
 ASKED, EPS2 = 8, 0.05

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import bayesfair as bf
-from bayesfair.kernels.convergence import convergence
+from bayesfair.kernels.orders.convergence import convergence
 
 REFERENCE = Path(__file__).resolve().parents[1] / "tests" / "reference" / "worth_posteriors.json"
 

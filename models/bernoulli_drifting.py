@@ -26,8 +26,8 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from bayesfair.families.sufficient import binned_counts, earlier_counts, time_bins
 from bayesfair.history import History
-from bayesfair.sufficient import binned_counts, earlier_counts, time_bins
 
 READS = ("theta",)
 FAMILY = "bernoulli"

@@ -32,8 +32,8 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from bayesfair.families.sufficient import earlier_counts, success_counts
 from bayesfair.history import History
-from bayesfair.sufficient import earlier_counts, success_counts
 
 READS = ("theta",)
 FAMILY = "bernoulli"

@@ -21,9 +21,9 @@ from typing import Any
 
 import pymc as pm
 
+from bayesfair.families.priors import prior_table
+from bayesfair.families.sufficient import earlier_counts, success_counts
 from bayesfair.history import History
-from bayesfair.priors import prior_table
-from bayesfair.sufficient import earlier_counts, success_counts
 
 READS = ("theta",)
 FAMILY = "bernoulli"

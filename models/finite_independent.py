@@ -21,9 +21,9 @@ from typing import Any
 import pymc as pm
 
 from bayesfair.errors import DataError
+from bayesfair.families.priors import prior_table
+from bayesfair.families.sufficient import level_counts
 from bayesfair.history import History
-from bayesfair.priors import prior_table
-from bayesfair.sufficient import level_counts
 
 READS = ("probability",)
 FAMILY = "finite"

@@ -35,9 +35,9 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from bayesfair.families.priors import history_prior
+from bayesfair.families.sufficient import moments
 from bayesfair.history import History
-from bayesfair.priors import history_prior
-from bayesfair.sufficient import moments
 
 READS = ("mean", "sd")
 FAMILY = "normal"

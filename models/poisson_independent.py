@@ -18,9 +18,9 @@ from typing import Any
 
 import pymc as pm
 
+from bayesfair.families.priors import prior_table
+from bayesfair.families.sufficient import count_totals
 from bayesfair.history import History
-from bayesfair.priors import prior_table
-from bayesfair.sufficient import count_totals
 
 READS = ("rate",)
 FAMILY = "poisson"

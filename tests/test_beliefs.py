@@ -14,11 +14,11 @@ from scipy.integrate import quad
 from bayesfair.errors import DataError, OptionError
 from bayesfair.fairness import best_arm_probability, best_mean_probability, smallest_eps2
 from bayesfair.history import History
-from bayesfair.kernels.conjugate import run_parameters
+from bayesfair.kernels.log.conjugate import run_parameters
 from bayesfair.rewards import Bernoulli, Finite
 
 # the public function of the same name would be found by a plain import
-module = importlib.import_module("bayesfair.beliefs")
+module = importlib.import_module("bayesfair.inference.beliefs")
 REFERENCE = Path(__file__).resolve().parent / "reference"
 ARMS = ("a", "b", "c")
 

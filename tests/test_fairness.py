@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import bayesfair.fairness as bf
 from bayesfair.errors import ArmError, DataError, OptionError, ProbabilityError
-from bayesfair.kernels.divergences import (
+from bayesfair.kernels.laws.divergences import (
     DIVERGENCES,
     SYMMETRIC,
     bernoulli_divergence,

@@ -135,7 +135,7 @@ def before():
 
 @pytest.mark.parametrize(("name", "kind", "option"), CASES)
 def test_an_option_changes_what_comes_out_or_is_refused(name, kind, option, before):
-    assert option in TRY, f"{option}: give TRY a value, and bayesfair.options where it acts"
+    assert option in TRY, f"{option}: give TRY a value, and bayesfair.base.options where it acts"
     given, base = KINDS[name][kind]
     if (name, kind) not in before:
         before[name, kind] = outcome(name, given, base)

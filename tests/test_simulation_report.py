@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import bayesfair as bf
-from bayesfair.duelling import simulate_duels
 from bayesfair.errors import OptionError
 from bayesfair.policies import FairSDDTS
-from bayesfair.simulation_report import formulas, next_step, parse_arms, report, write_runs
+from bayesfair.report.simulation import formulas, next_step, parse_arms, report, write_runs
+from bayesfair.simulation.duels import simulate_duels
 
 ONE = {"runs": 1, "batch": 1, "delay": 0, "seed": 3}
 

@@ -3,9 +3,9 @@
 from bayesfair.audit.api import audit
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.group import AuditGroup
-from bayesfair.audit.merging import merge
+from bayesfair.audit.log.state import AuditState
+from bayesfair.audit.parts import merge
 from bayesfair.audit.result import Audit
-from bayesfair.audit.state import AuditState
-from bayesfair.audit.storage import load_audit
+from bayesfair.audit.saved.storage import load_audit
 
 __all__ = ["Audit", "AuditGroup", "AuditState", "Criterion", "audit", "load_audit", "merge"]

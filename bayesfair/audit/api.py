@@ -6,21 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from bayesfair.arguments import CALL, PLAIN, each, takes
-from bayesfair.audit.checkpoint import (
-    as_at_first,
-    begun,
-    check_logs,
-    check_question,
-    checkpoint_for,
-)
-from bayesfair.audit.common_rewards import common_rewards
 from bayesfair.audit.conclusion import Question, conclude
 from bayesfair.audit.criterion import Criterion, check_judge, eps2_options, finite_or_text
 from bayesfair.audit.group import AuditGroup
-from bayesfair.audit.limits import check_size, in_parts
-from bayesfair.audit.result import Audit
-from bayesfair.audit.running import (
+from bayesfair.audit.log.common_rewards import common_rewards
+from bayesfair.audit.log.limits import check_size, in_parts
+from bayesfair.audit.log.running import (
     check_log,
     iter_results,
     most_offered,
@@ -28,19 +19,28 @@ from bayesfair.audit.running import (
     parts_of,
     start_of,
 )
-from bayesfair.audit.state import AuditState
-from bayesfair.audit.summary import Summary, summarise
-from bayesfair.audit.unfinished import Followed
-from bayesfair.audit.unused import refuse_unused
-from bayesfair.checks import check_in_range, did_you_mean
+from bayesfair.audit.log.state import AuditState
+from bayesfair.audit.log.summary import Summary, summarise
+from bayesfair.audit.log.unused import refuse_unused
+from bayesfair.audit.result import Audit
+from bayesfair.audit.saved.checkpoint import (
+    as_at_first,
+    begun,
+    check_logs,
+    check_question,
+    checkpoint_for,
+)
+from bayesfair.audit.saved.unfinished import Followed
+from bayesfair.base.arguments import CALL, PLAIN, each, takes
+from bayesfair.base.checks import check_in_range, did_you_mean
+from bayesfair.base.labels import by_label
+from bayesfair.base.notices import Notice
+from bayesfair.base.options import given
 from bayesfair.errors import DataError, OptionError
+from bayesfair.families.sufficient import check_support
 from bayesfair.history import History
 from bayesfair.inference.contract import family_of_models
-from bayesfair.labels import by_label
-from bayesfair.notices import Notice
-from bayesfair.options import given
 from bayesfair.rewards import Rewards
-from bayesfair.sufficient import check_support
 
 __all__ = ["audit"]
 
@@ -271,7 +271,7 @@ def _eps2_arms(data: Any, prior: Any) -> int:
 def _grouped(result: Audit, arm_groups: Mapping[str, str] | None) -> Audit:
     if arm_groups is None:
         return result
-    from bayesfair.audit.arm_groups import with_arm_groups
+    from bayesfair.audit.log.arm_groups import with_arm_groups
 
     return with_arm_groups(result, arm_groups)
 
@@ -289,7 +289,7 @@ def _audit_one(data: Any, question: Question) -> Audit:
                 f"audit (prior=); audit the whole log, or leave {name} out."
             )
     if question.beliefs_model is not None:
-        from bayesfair.audit.general import audit_with_beliefs_model
+        from bayesfair.audit.log.general import audit_with_beliefs_model
 
         summary, notes = audit_with_beliefs_model(data, question)
     else:
@@ -299,7 +299,7 @@ def _audit_one(data: Any, question: Question) -> Audit:
     result = replace(conclude(summary, question, notes, data), data=None if joined else data)
     if question.truth is None or not isinstance(data, History):
         return result
-    from bayesfair.performance import utility
+    from bayesfair.simulation.performance import utility
 
     first = min(question.criterion.from_round, data.n_rounds)
     if first == data.n_rounds:

@@ -10,24 +10,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.audit.criterion import Criterion
-from bayesfair.audit.findings import log_findings
-from bayesfair.audit.objective import Objective, Part, evaluate, parts_from_cells, with_draw_axis
-from bayesfair.audit.prior_findings import prior_findings
+from bayesfair.audit.log.findings import log_findings
+from bayesfair.audit.log.prior_findings import prior_findings
+from bayesfair.audit.log.running import parts_of
+from bayesfair.audit.log.summary import Summary
+from bayesfair.audit.log.verdict_findings import verdict_findings
+from bayesfair.audit.log.violations import JudgedRounds, exact_rounds
 from bayesfair.audit.result import Audit, Fitted, Settings
-from bayesfair.audit.running import parts_of
-from bayesfair.audit.summary import Summary
-from bayesfair.audit.verdict_findings import verdict_findings
-from bayesfair.audit.violations import JudgedRounds, exact_rounds
-from bayesfair.checks import as_generator
+from bayesfair.audit.truth.objective import (
+    Objective,
+    Part,
+    evaluate,
+    parts_from_cells,
+    with_draw_axis,
+)
+from bayesfair.base.checks import as_generator
+from bayesfair.base.notices import Notice, unique
+from bayesfair.families.priors import describe_prior, history_prior
 from bayesfair.inference.conjugate import draw_posterior
 from bayesfair.inference.contract import label_of
-from bayesfair.kernels.stream_state import ROUNDING
-from bayesfair.notices import Notice, unique
-from bayesfair.priors import describe_prior, history_prior
+from bayesfair.kernels.log.stream_state import ROUNDING
 from bayesfair.rewards import Bernoulli, Rewards
 
 if TYPE_CHECKING:
-    from bayesfair.audit.checkpoint import Checkpoint
+    from bayesfair.audit.saved.checkpoint import Checkpoint
 
 __all__ = ["Question", "conclude"]
 
@@ -78,7 +84,7 @@ def conclude(summary: Summary, question: Question, notes: list[str], data: Any) 
     question = replace(question, criterion=criterion)
     regret = objective = fitted = None
     if question.objective and question.model is not None:
-        from bayesfair.audit.general import parts_under_model
+        from bayesfair.audit.log.general import parts_under_model
 
         (parts, judged), more, tree = parts_under_model(data, summary, question)
         notices += more
@@ -153,7 +159,7 @@ def _model_options(question: Question) -> dict[str, Any]:
     """Return the options that went to the model of the true rewards."""
     if question.model is None:
         return {}
-    from bayesfair.audit.general import model_options
+    from bayesfair.audit.log.general import model_options
 
     return model_options(question)["model"]
 
@@ -188,13 +194,13 @@ def _objective(
         }[summary.selection]
         notices.append(Notice(f"The objective part {exact}", kind="known_truth"))
         if question.truth.batch_shape:
-            from bayesfair.audit.moving_truth import objective_by_round
+            from bayesfair.audit.truth.by_round import objective_by_round
 
             return objective_by_round(data, question.truth, question.criterion), notices
         parts = _parts(summary, rewards)
         return evaluate(parts, question.criterion, _known(data, summary, rewards)), notices
     elif question.beliefs_model is not None:
-        from bayesfair.audit.general import posterior_of_log
+        from bayesfair.audit.log.general import posterior_of_log
 
         rewards = posterior_of_log(data, summary.start, question.draws, rng, question.support)
         notices.append(Notice(
@@ -207,7 +213,7 @@ def _objective(
         drawn = draw_posterior("bernoulli", table, (question.draws,), rng, summary.arms)
         rewards = Bernoulli(drawn["theta"], arms=summary.arms)
     else:
-        from bayesfair.audit.general import posterior_rewards
+        from bayesfair.audit.log.general import posterior_rewards
 
         rewards = posterior_rewards(summary, question.draws, rng)
     judged = [] if summary.judged is None else [(summary.judged, rewards)]

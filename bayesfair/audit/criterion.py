@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import check_choice, check_count, check_in_range
+from bayesfair.base.checks import check_choice, check_count, check_in_range
 from bayesfair.errors import OptionError
-from bayesfair.kernels.stream import TOLERANCES
+from bayesfair.kernels.log.stream import TOLERANCES
 
 __all__ = [
     "DIVERGENCE_NAMES",

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bayesfair.audit.calibration import beta_interval
 from bayesfair.audit.criterion import QUESTIONS, worst_verdict
+from bayesfair.audit.log.intervals import beta_interval
+from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.result import Audit
-from bayesfair.audit.saved_file import Origin
-from bayesfair.audit.state import AuditState
-from bayesfair.checks import check_known
-from bayesfair.labels import one_label
-from bayesfair.notices import Notice
+from bayesfair.audit.saved.file import Origin
+from bayesfair.base.checks import check_known
+from bayesfair.base.labels import one_label
+from bayesfair.base.notices import Notice
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -76,7 +76,7 @@ class AuditGroup:
 
         A label that has no next part stays as it is; a new one starts from the prior.
         """
-        from bayesfair.audit.merging import resume
+        from bayesfair.audit.parts import resume
 
         return resume(
             self, data, objective=objective, draws=draws, seed=seed, progress=progress,
@@ -86,13 +86,13 @@ class AuditGroup:
     @property
     def tree(self) -> xr.DataTree:
         """One node per group, as `Audit.tree`; the group's label is its attribute ``label``."""
-        from bayesfair.audit.saved_tables import to_tree
+        from bayesfair.audit.saved.tables import to_tree
 
         return to_tree(self)
 
     def save(self, path: Any, *, rounds: bool = False) -> None:
         """Write all audits to one NetCDF file; see `Audit.save`."""
-        from bayesfair.audit.storage import save_audit
+        from bayesfair.audit.saved.storage import save_audit
 
         save_audit(self, path, rounds=rounds)
 
@@ -170,7 +170,7 @@ class AuditGroup:
         return render_group(self.to_dict())
 
     def __repr__(self) -> str:
-        from bayesfair.audit.verdict_words import regret_words
+        from bayesfair.audit.log.verdict_words import regret_words
 
         return (
             f"AuditGroup({len(self.audits)} logs: {self.verdict}, {regret_words(self.to_dict())})"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bayesfair.audit.check_words import contradiction_lines
 from bayesfair.audit.criterion import VERDICTS
+from bayesfair.audit.log.check_words import contradiction_lines
+from bayesfair.audit.log.verdict_words import number, prior_title, verdict_lines
 from bayesfair.audit.text import Columns, asked, hangs_words
-from bayesfair.audit.verdict_words import number, prior_title, verdict_lines
-from bayesfair.checks import counted
-from bayesfair.shown import MOST_ROWS, fitted, shortened, table, visible, wrapped
+from bayesfair.base.checks import counted
+from bayesfair.base.shown import MOST_ROWS, fitted, shortened, table, visible, wrapped
 
 __all__ = ["collected_notices", "group_columns", "render_group", "worst_first"]
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.audit.calibration import Estimate, share_distance
 from bayesfair.audit.criterion import QUESTIONS, finite_or_text
-from bayesfair.audit.objective import interval
-from bayesfair.audit.prior_findings import learned_numbers
-from bayesfair.notices import Notice
+from bayesfair.audit.log.intervals import Estimate, share_distance
+from bayesfair.audit.log.prior_findings import learned_numbers
+from bayesfair.audit.truth.objective import interval
+from bayesfair.base.notices import Notice
 
 if TYPE_CHECKING:
     from bayesfair.audit.result import Audit

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.audit.calibration import Estimate, mean_interval
-from bayesfair.audit.checks import Check, contradictions, log_checks
 from bayesfair.audit.criterion import Criterion, top_verdict
-from bayesfair.audit.objective import Objective
-from bayesfair.audit.saved_file import Origin
-from bayesfair.audit.state import AuditState
-from bayesfair.audit.summary import Summary
-from bayesfair.audit.unfinished import Unfinished
-from bayesfair.notices import Notice
+from bayesfair.audit.log.checks import Check, contradictions, log_checks
+from bayesfair.audit.log.intervals import Estimate, mean_interval
+from bayesfair.audit.log.state import AuditState
+from bayesfair.audit.log.summary import Summary
+from bayesfair.audit.saved.file import Origin
+from bayesfair.audit.saved.unfinished import Unfinished
+from bayesfair.audit.truth.objective import Objective
+from bayesfair.base.notices import Notice
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from bayesfair.audit.arm_groups import GroupPairs
-    from bayesfair.audit.sensitivity import PriorSensitivity
+    from bayesfair.audit.log.arm_groups import GroupPairs
+    from bayesfair.audit.truth.sensitivity import PriorSensitivity
 
 __all__ = ["Audit", "Settings", "ViolatingRounds"]
 
@@ -267,14 +267,14 @@ class Audit:
         OptionError
             If the log is no longer at hand (a merged audit, or a loaded one saved without rounds).
         """
-        from bayesfair.audit.per_round import rounds_dataset
+        from bayesfair.audit.log.per_round import rounds_dataset
 
         return rounds_dataset(self)
 
     @property
     def tree(self) -> xr.DataTree:
         """The audit as an `xarray.DataTree` that ArviZ opens; built on access."""
-        from bayesfair.audit.saved_tables import to_tree
+        from bayesfair.audit.saved.tables import to_tree
 
         return to_tree(self)
 
@@ -291,7 +291,7 @@ class Audit:
         OptionError
             If there is no posterior to scale: known truth, a scan, or a resumed audit.
         """
-        from bayesfair.audit.sensitivity import audit_prior_sensitivity
+        from bayesfair.audit.truth.sensitivity import audit_prior_sensitivity
 
         return audit_prior_sensitivity(self, model=model)
 
@@ -336,7 +336,7 @@ class Audit:
         >>> early.resume(log.rounds(5, 8)).regret == audit(log, seed=1).regret
         True
         """
-        from bayesfair.audit.merging import resume
+        from bayesfair.audit.parts import resume
 
         return resume(
             self, data, objective=objective, draws=draws, seed=seed, progress=progress,
@@ -361,7 +361,7 @@ class Audit:
         DataError
             If another process replaced the file that this audit goes on from.
         """
-        from bayesfair.audit.storage import save_audit
+        from bayesfair.audit.saved.storage import save_audit
 
         save_audit(self, path, rounds=rounds)
 
@@ -371,7 +371,7 @@ class Audit:
         return render(self.to_dict())
 
     def __repr__(self) -> str:
-        from bayesfair.audit.verdict_words import regret_words
+        from bayesfair.audit.log.verdict_words import regret_words
 
         found = self.to_dict()
         return f"Audit({self.summary.source}: {self.verdict}, {regret_words(found)}, " + (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bayesfair.audit.calibration import wilson_interval
-from bayesfair.audit.check_words import check_line, contradiction_lines
 from bayesfair.audit.criterion import QUESTIONS
-from bayesfair.audit.verdict_words import (
+from bayesfair.audit.log.check_words import check_line, contradiction_lines
+from bayesfair.audit.log.intervals import wilson_interval
+from bayesfair.audit.log.verdict_words import (
     VERDICT_WORDS,
     interval_words,
     number,
@@ -16,8 +16,8 @@ from bayesfair.audit.verdict_words import (
     question_words,
     verdict_lines,
 )
-from bayesfair.checks import counted
-from bayesfair.shown import MOST_ROWS, fitted, shortened, table, visible, wrapped
+from bayesfair.base.checks import counted
+from bayesfair.base.shown import MOST_ROWS, fitted, shortened, table, visible, wrapped
 
 __all__ = [
     "VERDICT_WORDS",

@@ -28,7 +28,7 @@ from bayesfair.cli.tools import numbers as numbers_of
 
 if TYPE_CHECKING:
     from bayesfair.audit import Audit, AuditGroup
-    from bayesfair.audit.checkpoint import Checkpoint
+    from bayesfair.audit.saved.checkpoint import Checkpoint
 
 __all__ = ["AUDIT_HELP", "audit_command"]
 
@@ -98,7 +98,7 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
     max_regret_per_round: opt.MaxRegretPerRound = None,
     scan: opt.Scan = None,
 ) -> None:
-    from bayesfair.checks import check_choice, check_in_range
+    from bayesfair.base.checks import check_choice, check_in_range
     from bayesfair.errors import OptionError
 
     if (log is None) == (example is None):
@@ -181,7 +181,7 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
     result = _add_prior_sensitivity(result) if prior_sensitivity else result
     numbers = result.to_dict()
     if rounds is not None and isinstance(part, Audit):  # --rounds and --by exclude each other
-        from bayesfair.audit.per_round import write_rounds
+        from bayesfair.audit.log.per_round import write_rounds
 
         write_rounds(part, rounds)
     if save is not None:
@@ -220,7 +220,7 @@ def _keeper(save: Path | None, earlier: Audit | AuditGroup | None) -> Checkpoint
     if save is None or (save.exists() and not save.is_file()):  # a device or a pipe
         return None
     from bayesfair.audit import AuditGroup
-    from bayesfair.audit.checkpoint import Checkpoint
+    from bayesfair.audit.saved.checkpoint import Checkpoint
 
     if isinstance(earlier, AuditGroup) and not earlier.unfinished:
         return None
@@ -271,7 +271,7 @@ def _check_prior_sensitivity(wanted: bool, objective: bool, data: Any) -> None:
 
 
 def _add_prior_sensitivity(result: Any) -> Any:
-    from bayesfair.audit.sensitivity import with_prior_sensitivity
+    from bayesfair.audit.truth.sensitivity import with_prior_sensitivity
 
     return with_prior_sensitivity(result)
 
@@ -289,7 +289,7 @@ def _write_report(result: Any, target: Path | None) -> None:
 
 def _check_verdict(numbers: dict[str, Any], level: str) -> None:
     """End with status 1 where the verdict, or the log itself, is bad enough."""
-    from bayesfair.audit.verdict_words import one_line
+    from bayesfair.audit.log.verdict_words import one_line
 
     found = []
     if numbers["verdict"] in _EXIT[level]:

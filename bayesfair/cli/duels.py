@@ -69,12 +69,12 @@ def audit_comparisons_command(  # noqa: D103, PLR0917 - typer: the help is above
     tied: opt.NotForDuels = None,
     weight: opt.NotForDuels = None,
 ) -> None:
-    from bayesfair.audit.duels import audit_comparisons
-    from bayesfair.checks import check_choice
+    from bayesfair.audit.duels.api import audit_comparisons
+    from bayesfair.base.checks import check_choice
     from bayesfair.cli.tools import check_targets, labels, meanings, reading, write
     from bayesfair.errors import BayesfairWarning
-    from bayesfair.readers.comparison_probabilities import header_of, read_duel_probabilities
-    from bayesfair.readers.comparisons import read_comparisons
+    from bayesfair.readers.duels.comparison_probabilities import header_of, read_duel_probabilities
+    from bayesfair.readers.duels.comparisons import read_comparisons
 
     _refuse({"wins": wins, "tied": tied, "weight": weight})
     check_targets({"--json": json_file}, read=file)
@@ -119,8 +119,8 @@ def audit_comparisons_command(  # noqa: D103, PLR0917 - typer: the help is above
 
 def _check_verdict(numbers: dict[str, Any], level: str) -> None:
     """End with status 1 where the verdict, or the log itself, is bad enough."""
-    from bayesfair.audit.duel_text import QUESTIONS
-    from bayesfair.audit.verdict_words import one_line
+    from bayesfair.audit.duels.text import QUESTIONS
+    from bayesfair.audit.log.verdict_words import one_line
 
     found = []
     if numbers["verdict"] in _EXIT[level]:

@@ -8,12 +8,12 @@ from typing import Any
 
 import typer
 
+from bayesfair.base.options import Effect
+from bayesfair.base.shown import MOST_ROWS, cells, shortened, table
+from bayesfair.base.writing import replacing, write_tree
 from bayesfair.cli import options as opt
 from bayesfair.cli.tools import check_suffix, check_targets, meanings, write
 from bayesfair.cli.tools import labels as csv_labels
-from bayesfair.options import Effect
-from bayesfair.shown import MOST_ROWS, cells, shortened, table
-from bayesfair.writing import replacing, write_tree
 
 __all__ = ["FIT_HELP", "fit_command", "render_fit"]
 
@@ -100,12 +100,12 @@ def fit_command(  # noqa: D103, PLR0917 - typer: the help is FIT_HELP, options a
     plot: opt.Plot = None,
     save: opt.SaveFit = None,
 ) -> None:
-    from bayesfair.checks import check_choice
+    from bayesfair.base.checks import check_choice
+    from bayesfair.base.options import refuse_without_effect
     from bayesfair.errors import BayesfairWarning, DataError, OptionError
     from bayesfair.inference import fit
-    from bayesfair.options import refuse_without_effect
     from bayesfair.ranking.summary import fit_summary
-    from bayesfair.readers.comparisons import read_comparisons
+    from bayesfair.readers.duels.comparisons import read_comparisons
 
     if (file is None) == (example is None):
         raise OptionError(

@@ -14,8 +14,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+from bayesfair.base.writing import drop_drafts
 from bayesfair.cli.tools import complain
-from bayesfair.writing import drop_drafts
 
 __all__ = ["INTERRUPTED", "at_interrupt", "end_promptly"]
 

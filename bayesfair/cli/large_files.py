@@ -91,7 +91,7 @@ def in_parts_if_large[Result](
 
 def say_work(data: Any, family: str, draws: int) -> None:
     """Say before the work how long it takes, where it is long, and when arms look like rows."""
-    from bayesfair.audit.limits import in_words, like_rows, work_of
+    from bayesfair.audit.log.limits import in_words, like_rows, work_of
 
     for log in data.values() if isinstance(data, dict) else [data]:
         if doubt := like_rows(int(log.n_arms), log.n_rounds):

@@ -2,7 +2,7 @@
 
 A command takes ``name: Alias = default``. Names are those of the Python functions wherever both
 have the option, so that messages can be put into the words of the shell in one place (`words`).
-Which kinds of data an option belongs to stands in `bayesfair.options`, for both languages.
+Which kinds of data an option belongs to stands in `bayesfair.base.options`, for both languages.
 """
 
 from __future__ import annotations

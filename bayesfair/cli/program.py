@@ -11,6 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
+from bayesfair.base.options import written
+from bayesfair.base.shown import visible
 from bayesfair.cli.audit import AUDIT_HELP, audit_command
 from bayesfair.cli.duels import AUDIT_COMPARISONS_HELP, audit_comparisons_command
 from bayesfair.cli.fit import FIT_HELP, fit_command
@@ -19,8 +21,6 @@ from bayesfair.cli.simulate import simulate_command
 from bayesfair.cli.tools import complain, forget_reader, say
 from bayesfair.cli.warm_up import warm_up_command
 from bayesfair.cli.wording import flags_of, in_shell_words
-from bayesfair.options import written
-from bayesfair.shown import visible
 
 __all__ = ["app", "main"]
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from bayesfair.base.options import AUDIT_OPTIONS, refuse_without_effect
 from bayesfair.cli.tools import labels
 from bayesfair.errors import OptionError
-from bayesfair.options import AUDIT_OPTIONS, refuse_without_effect
 
 if TYPE_CHECKING:
     from bayesfair.audit import Audit, AuditGroup
-    from bayesfair.audit.checkpoint import Checkpoint
+    from bayesfair.audit.saved.checkpoint import Checkpoint
 
 __all__ = ["arms_of", "earlier_audit", "go_on", "unique_of"]
 
@@ -125,7 +125,7 @@ def go_on(
 
     An interrupted audit goes on with its own log: both are that of all of it.
     """
-    from bayesfair.audit.merging import join, next_part
+    from bayesfair.audit.parts import join, next_part
 
     first = _first(earlier)
     options: dict[str, Any] = {

@@ -31,7 +31,7 @@ def simulate_command(  # noqa: PLR0917 - typer: options are arguments
 
     The rule fair_sd_dts runs duels; its arms are worths: `--arms a=3,b=2,c=1`.
     """
-    from bayesfair.simulation_report import formulas, next_step, report, write_runs
+    from bayesfair.report.simulation import formulas, next_step, report, write_runs
 
     check_targets({"--json": json_file, "--out": out}, read=None)
     numbers, text, logs = report(

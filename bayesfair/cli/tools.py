@@ -15,11 +15,11 @@ from typing import Any
 
 import typer
 
+from bayesfair.base.numerals import number
+from bayesfair.base.shown import visible
+from bayesfair.base.writing import write_text
 from bayesfair.cli.wording import flags_of, in_shell_words
 from bayesfair.errors import OptionError
-from bayesfair.numerals import number
-from bayesfair.shown import visible
-from bayesfair.writing import write_text
 
 __all__ = [
     "Progress",

@@ -5,6 +5,6 @@ from __future__ import annotations
 from bayesfair.comparisons.connectivity import Connectivity
 from bayesfair.comparisons.data import Comparisons
 from bayesfair.comparisons.outcomes import OUTCOMES
-from bayesfair.kernels.duels import DuelCounts
+from bayesfair.kernels.orders.duels import DuelCounts
 
 __all__ = ["OUTCOMES", "Comparisons", "Connectivity", "DuelCounts"]

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import check_choice, listed
+from bayesfair.base.checks import check_choice, listed
 from bayesfair.comparisons.connectivity import Connectivity, connectivity_of
 from bayesfair.errors import DataError, OptionError
-from bayesfair.kernels.duels import DuelCounts
-from bayesfair.kernels.graph import ranking_edges, ranking_matrices
-from bayesfair.kernels.plackett_luce_stages import (
+from bayesfair.kernels.orders.duels import DuelCounts
+from bayesfair.kernels.orders.graph import ranking_edges, ranking_matrices
+from bayesfair.kernels.orders.plackett_luce_stages import (
     LARGEST_TIE,
     Chains,
     chains_of_pairs,

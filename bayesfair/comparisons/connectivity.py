@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import listed
-from bayesfair.kernels.graph import components
-from bayesfair.notices import Notice
+from bayesfair.base.checks import listed
+from bayesfair.base.notices import Notice
+from bayesfair.kernels.orders.graph import components
 
 __all__ = ["Connectivity", "connectivity_of"]
 
@@ -114,7 +114,7 @@ def connectivity_of(
     tied: NDArray[np.int32],
     tied_other: NDArray[np.int32],
 ) -> Connectivity:
-    """Return the connectivity of labelled edges; see `bayesfair.kernels.graph.components`.
+    """Return the connectivity of labelled edges; see `bayesfair.kernels.orders.graph.components`.
 
     Examples
     --------

@@ -10,11 +10,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import as_numbers, check_known, listed
+from bayesfair.base.checks import as_numbers, check_known, listed
+from bayesfair.base.labels import by_label, label_order, labels_of
+from bayesfair.base.notices import Notice
 from bayesfair.comparisons.cells import ComparisonCells
 from bayesfair.errors import ArmError, BayesfairWarning, DataError
-from bayesfair.labels import by_label, label_order, labels_of
-from bayesfair.notices import Notice
 
 __all__ = ["ComparisonCopies"]
 

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesfair.checks import as_numbers, as_sequence
+from bayesfair.base.checks import as_numbers, as_sequence
+from bayesfair.base.labels import labels_of
+from bayesfair.base.options import COMPARISON_OPTIONS, KINDS, given, refuse_without_effect
 from bayesfair.comparisons.cells import DuelCounts
 from bayesfair.comparisons.copies import ComparisonCopies
 from bayesfair.comparisons.duels import collapse_counts, collapse_duels, drop_self
@@ -22,8 +24,6 @@ from bayesfair.comparisons.rankings import (
 )
 from bayesfair.comparisons.sources import Source, checked_weight, lines_of
 from bayesfair.errors import DataError, OptionError
-from bayesfair.labels import labels_of
-from bayesfair.options import COMPARISON_OPTIONS, KINDS, given, refuse_without_effect
 
 __all__ = ["OUTCOMES", "Comparisons", "DuelCounts"]
 

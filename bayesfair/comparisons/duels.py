@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import check_choice
+from bayesfair.base.checks import check_choice
+from bayesfair.base.labels import encode, vocabulary
+from bayesfair.base.notices import Notice
 from bayesfair.comparisons.outcomes import OUTCOMES, resolve_first, resolve_outcomes
 from bayesfair.comparisons.sources import (
     Source,
@@ -20,8 +22,6 @@ from bayesfair.comparisons.sources import (
     squares_of_counts,
 )
 from bayesfair.errors import BayesfairWarning, DataError
-from bayesfair.labels import encode, vocabulary
-from bayesfair.notices import Notice
 
 __all__ = [
     "Cells",

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import counted
+from bayesfair.base.checks import counted
+from bayesfair.base.labels import text_of
+from bayesfair.base.notices import Notice
 from bayesfair.comparisons.sources import Source, rows_with_missing
 from bayesfair.errors import DataError
-from bayesfair.labels import text_of
-from bayesfair.notices import Notice
 
 __all__ = ["gap_of", "is_absent", "is_group", "without_gaps"]
 

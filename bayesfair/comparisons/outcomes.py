@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import check_choice, counted, did_you_mean, listed
+from bayesfair.base.checks import check_choice, counted, did_you_mean, listed
+from bayesfair.base.labels import Encoded, by_label, clean_label
+from bayesfair.base.notices import Notice
+from bayesfair.base.numerals import number
 from bayesfair.errors import DataError, OptionError
-from bayesfair.labels import Encoded, by_label, clean_label
-from bayesfair.notices import Notice
-from bayesfair.numerals import number
 
 __all__ = ["OUTCOMES", "OUTCOME_WORDS", "Outcomes", "resolve_first", "resolve_outcomes"]
 

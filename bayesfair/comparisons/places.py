@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import counted
+from bayesfair.base.checks import counted
+from bayesfair.base.notices import Notice
 from bayesfair.comparisons.sources import Source
 from bayesfair.errors import DataError, OptionError
-from bayesfair.notices import Notice
 
 __all__ = ["last_place_notices", "ranks_as_places"]
 

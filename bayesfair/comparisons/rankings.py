@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.checks import as_numbers, as_sequence, check_choice, check_in_range, counted, listed
+from bayesfair.base.checks import (
+    as_numbers,
+    as_sequence,
+    check_choice,
+    check_in_range,
+    counted,
+    listed,
+)
+from bayesfair.base.labels import encode, text_of, vocabulary
+from bayesfair.base.notices import Notice
 from bayesfair.comparisons.missing_labels import gap_of, is_absent, is_group, without_gaps
 from bayesfair.comparisons.places import last_place_notices, ranks_as_places
 from bayesfair.comparisons.sources import (
@@ -19,8 +28,6 @@ from bayesfair.comparisons.sources import (
     squares,
 )
 from bayesfair.errors import DataError, OptionError
-from bayesfair.labels import encode, text_of, vocabulary
-from bayesfair.notices import Notice
 
 __all__ = ["collapse_choices", "collapse_orderings", "collapse_ranked_rows", "collapse_ranks"]
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import as_numbers, check_choice, counted
+from bayesfair.base.checks import as_numbers, check_choice, counted
+from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError
-from bayesfair.notices import Notice
 
 __all__ = [
     "Source",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bayesfair.checks import check_choice
+from bayesfair.base.checks import check_choice
 
 __all__ = ["LOGS", "names", "path"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bayesfair.arguments import PLAIN, TEXT, takes
+from bayesfair.base.arguments import PLAIN, TEXT, takes
 from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.inference.posterior import bin_starts, rewards_from_posterior
@@ -49,7 +49,8 @@ def fit(
         Conjugate prior, for all arms, one row per arm, or by label (others keep the default):
         (alpha, beta) = (1/2, 1/2); concentration 1/2; (shape, rate) = (1/2, 1/2);
         (mean, kappa, shape, scale), by default (m, 1, 1, s^2) with location m and robust standard
-        deviation s of the first 20 known rewards, see `bayesfair.priors.LearnedPrior` (in a mapping
+        deviation s of the first 20 known rewards, see
+        `bayesfair.families.priors.LearnedPrior` (in a mapping
         the arms left out have (0, 1, 1, 1), in reward units).
     prior_sd : float
         Prior standard deviation of each log-worth; comparisons only.

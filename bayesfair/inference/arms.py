@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesfair.checks import as_generator, check_choice, check_in_range, listed
+from bayesfair.base.checks import as_generator, check_choice, check_in_range, listed
+from bayesfair.base.labels import by_label, label_order
+from bayesfair.base.notices import notices_to_json
 from bayesfair.errors import ConvergenceError, OptionError
+from bayesfair.families.priors import describe_prior, history_prior
+from bayesfair.families.sufficient import choose_family, reward_cells
 from bayesfair.history import History
 from bayesfair.inference.conjugate import closed_form_notices, fit_conjugate
 from bayesfair.inference.contract import (
@@ -21,10 +25,6 @@ from bayesfair.inference.contract import (
 )
 from bayesfair.inference.posterior import bin_starts
 from bayesfair.inference.tree import N_CHAINS, in_order_of, make_tree, seed_label
-from bayesfair.labels import by_label, label_order
-from bayesfair.notices import notices_to_json
-from bayesfair.priors import describe_prior, history_prior
-from bayesfair.sufficient import choose_family, reward_cells
 
 if TYPE_CHECKING:
     import xarray as xr

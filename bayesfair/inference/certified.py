@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.special import gammaln
 
-from bayesfair.inference.carry import psis_weights
 from bayesfair.inference.comparison_likelihood import Layout, Likelihood
 from bayesfair.inference.laplace import Mode, posterior_precision
+from bayesfair.inference.reweight import psis_weights
 
 __all__ = [
     "EFFICIENCY_LIMIT",

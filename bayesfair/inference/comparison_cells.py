@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesfair.checks import listed
+from bayesfair.base.checks import listed
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError
 from bayesfair.inference.fitted_data import fitted_data
-from bayesfair.kernels.plackett_luce import log_likelihood_draws
-from bayesfair.kernels.plackett_luce_stages import chains_of_rankings
+from bayesfair.kernels.orders.plackett_luce import log_likelihood_draws
+from bayesfair.kernels.orders.plackett_luce_stages import chains_of_rankings
 
 if TYPE_CHECKING:
     import xarray as xr

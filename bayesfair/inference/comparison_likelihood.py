@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.comparisons import Comparisons
-from bayesfair.kernels import duels, plackett_luce
-from bayesfair.kernels.plackett_luce_stages import Chains
+from bayesfair.kernels.orders import duels, plackett_luce
+from bayesfair.kernels.orders.plackett_luce_stages import Chains
 
 __all__ = ["ChainLikelihood", "DuelLikelihood", "Layout", "Likelihood"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import check_choice, check_in_range
+from bayesfair.base.checks import check_choice, check_in_range
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
 from bayesfair.inference.comparison_likelihood import (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.base.labels import text_of
 from bayesfair.comparisons import Comparisons
 from bayesfair.comparisons.connectivity import Connectivity
 from bayesfair.errors import ConvergenceError, OptionError
@@ -16,9 +17,8 @@ from bayesfair.inference.laplace import Mode, centred_covariance
 from bayesfair.inference.nuts import CompiledModel, diagnose, refusal
 from bayesfair.inference.tree import N_CHAINS, in_order_of, posterior_dataset
 from bayesfair.inference.worth_nuts import sample_worths
-from bayesfair.kernels.gauss_best import gauss_best_probability
+from bayesfair.kernels.laws.gauss_best import gauss_best_probability
 from bayesfair.kernels.team import usable_cores
-from bayesfair.labels import text_of
 
 if TYPE_CHECKING:
     import xarray as xr

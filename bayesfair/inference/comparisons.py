@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesfair.checks import as_generator, check_choice, check_in_range, check_known
+from bayesfair.base.checks import as_generator, check_choice, check_in_range, check_known
+from bayesfair.base.labels import one_label
+from bayesfair.base.notices import Notice
+from bayesfair.base.options import Effect, given, refuse_without_effect
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import ConvergenceError, DataError, OptionError
 from bayesfair.inference.arms import total_draws
@@ -35,9 +38,6 @@ from bayesfair.inference.laplace import Mode, find_mode
 from bayesfair.inference.nuts import unconverged
 from bayesfair.inference.robust import Robust, robust_of
 from bayesfair.inference.tree import N_CHAINS, make_tree, seed_label
-from bayesfair.labels import one_label
-from bayesfair.notices import Notice
-from bayesfair.options import Effect, given, refuse_without_effect
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -8,28 +8,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import listed
+from bayesfair.base.checks import listed
+from bayesfair.base.labels import label_order
+from bayesfair.base.notices import Notice
 from bayesfair.errors import OptionError
-from bayesfair.history import History
-from bayesfair.inference.contract import CLOSED_FORM, FAMILY_READS
-from bayesfair.inference.tree import N_CHAINS, make_tree, posterior_dataset
-from bayesfair.labels import label_order
-from bayesfair.notices import Notice
-from bayesfair.prior_conflict import prior_conflicts
-from bayesfair.priors import (
+from bayesfair.families.prior_conflict import prior_conflicts
+from bayesfair.families.priors import (
     PRIOR_PARAMETERS,
     LearnedPrior,
     describe_prior,
     history_prior,
     prior_table,
 )
-from bayesfair.sufficient import (
+from bayesfair.families.sufficient import (
     count_totals,
     earlier_counts,
     level_counts,
     moments,
     success_counts,
 )
+from bayesfair.history import History
+from bayesfair.inference.contract import CLOSED_FORM, FAMILY_READS
+from bayesfair.inference.tree import N_CHAINS, make_tree, posterior_dataset
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -44,7 +44,8 @@ def posterior_table(
 ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
     """Return the parameters of prior and posterior, ``(k, p)`` each, and the reward levels.
 
-    Parameters are those of `bayesfair.priors.PRIOR_PARAMETERS`; the posterior has the same form as
+    Parameters are those of `bayesfair.families.priors.PRIOR_PARAMETERS`; the posterior has the
+    same form as
     the prior.
 
     Examples

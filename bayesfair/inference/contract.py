@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from bayesfair.checks import check_choice, did_you_mean, listed
+from bayesfair.base.checks import check_choice, did_you_mean, listed
+from bayesfair.base.labels import text_of
 from bayesfair.errors import OptionError
-from bayesfair.labels import text_of
 
 __all__ = [
     "ARM_MODELS",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import listed
+from bayesfair.base.checks import listed
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError
 from bayesfair.inference.comparison_likelihood import DuelLikelihood, Layout, Likelihood
-from bayesfair.kernels.duels import DuelCounts
-from bayesfair.kernels.graph import components, recession_direction
+from bayesfair.kernels.orders.duels import DuelCounts
+from bayesfair.kernels.orders.graph import components, recession_direction
 
 __all__ = ["require_maximum"]
 

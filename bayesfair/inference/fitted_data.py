@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bayesfair.checks import counted
+from bayesfair.base.checks import counted
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesfair.base.notices import Notice
 from bayesfair.errors import ConvergenceError, OptionError
 from bayesfair.inference.tree import N_CHAINS
-from bayesfair.kernels.convergence import convergence
-from bayesfair.notices import Notice
+from bayesfair.kernels.orders.convergence import convergence
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair import rewards
-from bayesfair.arguments import FIT, takes
+from bayesfair.base.arguments import FIT, takes
 from bayesfair.errors import OptionError
 from bayesfair.inference.read_fits import reads_fits
 from bayesfair.inference.tree import flat_reads

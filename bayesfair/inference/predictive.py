@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesfair import rewards
+from bayesfair.base.notices import Notice
 from bayesfair.inference.refit import Draws
-from bayesfair.notices import Notice
 from bayesfair.rewards.base import Rewards
 
 __all__ = ["PredictiveLaw"]

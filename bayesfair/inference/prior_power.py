@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.arguments import MAPPING, NUMBER, takes
+from bayesfair.base.arguments import MAPPING, NUMBER, takes
+from bayesfair.base.json_text import from_json
 from bayesfair.errors import OptionError
 from bayesfair.history import History
-from bayesfair.inference.carry import psis_weights
 from bayesfair.inference.contract import ARM_MODELS, CLOSED_FORM, contract_of
-from bayesfair.inference.criticism import cells_of_fit, log_likelihood_of_cells
+from bayesfair.inference.elpd import cells_of_fit, log_likelihood_of_cells
 from bayesfair.inference.posterior import rewards_from_posterior
 from bayesfair.inference.read_fits import reads_fits
-from bayesfair.json_text import from_json
+from bayesfair.inference.reweight import psis_weights
 
 if TYPE_CHECKING:
     import pandas as pd

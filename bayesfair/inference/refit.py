@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.errors import ConvergenceError, OptionError
+from bayesfair.families.priors import LearnedPrior, history_prior
+from bayesfair.families.sufficient import choose_family, level_counts, time_bins
 from bayesfair.history import History
 from bayesfair.inference.contract import CLOSED_FORM, FAMILY_READS, Contract, check_reads
 from bayesfair.inference.posterior import rewards_of
-from bayesfair.priors import LearnedPrior, history_prior
-from bayesfair.sufficient import choose_family, level_counts, time_bins
 
 __all__ = ["Draws", "Refitter", "known_before", "same_graph"]
 
@@ -205,7 +205,7 @@ class Refitter:
 
 def check_family(history: History, contract: Contract) -> None:
     """Raise DataError if a reward is impossible under the model's family."""
-    from bayesfair import sufficient
+    from bayesfair.families import sufficient
 
     if contract.family == "bernoulli":
         sufficient.success_counts(history)

@@ -29,12 +29,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.base.notices import Notice
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError
 from bayesfair.inference.comparison_likelihood import DuelLikelihood
-from bayesfair.kernels import plackett_luce
-from bayesfair.kernels.plackett_luce_stages import chains_of_rankings
-from bayesfair.notices import Notice
+from bayesfair.kernels.orders import plackett_luce
+from bayesfair.kernels.orders.plackett_luce_stages import chains_of_rankings
 
 if TYPE_CHECKING:
     from bayesfair.inference.comparison_problem import Problem

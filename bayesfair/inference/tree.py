@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.base.notices import notices_to_json
 from bayesfair.errors import OptionError
-from bayesfair.notices import notices_to_json
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from bayesfair.inference.comparison_likelihood import ChainLikelihood, DuelLikelihood, Likelihood
 from bayesfair.inference.laplace import Mode, posterior_precision
 from bayesfair.inference.tree import N_CHAINS
-from bayesfair.kernels.comparison_density import CHAINS, DAVIDSON, LOGIT, PROBIT, Target
-from bayesfair.kernels.nuts import Basis, run_chain
+from bayesfair.kernels.orders.comparison_density import CHAINS, DAVIDSON, LOGIT, PROBIT, Target
+from bayesfair.kernels.orders.nuts import Basis, run_chain
 
 __all__ = ["WorthDraws", "sample_worths", "target_of"]
 

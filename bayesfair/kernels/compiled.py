@@ -34,7 +34,7 @@ def _stamp(folder: Path) -> str:
     what was compiled for them.
     """
     digest = hashlib.sha256()
-    for source in sorted(folder.glob("*.py")):
+    for source in sorted(folder.rglob("*.py")):
         digest.update(f"{source.name}\0".encode())
         digest.update(hashlib.sha256(source.read_bytes()).digest())
     return digest.hexdigest()
@@ -113,30 +113,32 @@ def _can_write(place: Path) -> bool:
     return True
 
 
-class _Prebuilt(caching.InTreeCacheLocator):  # type: ignore[misc]  # numba carries no types
-    """Machine code that is there to be read, wherever it lies."""
+_CACHE, _WRITABLE = kernel_cache()
 
-    folder = _FOLDER
+
+class _OneFolder(caching.InTreeCacheLocator):  # type: ignore[misc]  # numba carries no types
+    """The machine code of every kernel lies in one folder, whichever folder its source is in."""
 
     def get_cache_path(self) -> str:
-        return str(self.folder)
+        return str(_CACHE)
 
     def ensure_cache_path(self) -> None:
-        """Need no place to write."""
+        """Need no place to write: whether there is one was found out when this was imported."""
 
 
-class _PrebuiltImplementation(caching.CompileResultCacheImpl):  # type: ignore[misc]  # as above
-    _locator_classes = (_Prebuilt,)
+class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]  # as above
+    _locator_classes = (_OneFolder,)
 
 
-class _PrebuiltCache(caching.FunctionCache):  # type: ignore[misc]  # as above
-    _impl_class = _PrebuiltImplementation
+class _Cache(caching.FunctionCache):  # type: ignore[misc]  # as above
+    _impl_class = _Implementation
 
     def save_overload(self, sig: object, data: object) -> None:
-        """Keep what is compiled beside the prebuilt kernels for this process alone."""
+        """Keep what was compiled; where nothing can be written, for this process alone."""
+        if _WRITABLE:
+            super().save_overload(sig, data)
 
 
-_CACHE, _WRITABLE = kernel_cache()
 if _WRITABLE:
     drop_stale(cache=_CACHE)
 elif _CACHE is None:
@@ -147,8 +149,6 @@ elif _CACHE is None:
         RuntimeWarning,
         stacklevel=2,
     )
-else:
-    _Prebuilt.folder = _CACHE
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -161,10 +161,11 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
-        kernel = numba.njit(nogil=True, cache=_WRITABLE, **options)(function)
-        if _CACHE is not None and not _WRITABLE:
-            # numba reads no cache that it cannot write; there is no public way to ask for it
-            kernel._cache = _PrebuiltCache(function)
+        kernel = numba.njit(nogil=True, **options)(function)
+        if _CACHE is not None:
+            # numba keeps one cache a folder and reads none that it cannot write; there is no
+            # public way to ask for another
+            kernel._cache = _Cache(function)
         return kernel
 
     return decorate

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.checks import check_choice
+from bayesfair.base.checks import check_choice
+from bayesfair.base.labels import labels_of
 from bayesfair.errors import DataError, OptionError
-from bayesfair.labels import labels_of
-from bayesfair.priors import LearnedPrior, prior_table
+from bayesfair.families.priors import LearnedPrior, prior_table
 
 __all__ = ["FAMILIES", "Policy", "State"]
 
@@ -122,9 +122,10 @@ class Policy(ABC):
         family : str
             Reward family the rule learns under.
         prior : sequence, (k, p) array or mapping of label to sequence, optional
-            Prior parameters, see `bayesfair.priors`. Default: Beta(1/2, 1/2), Dirichlet(1/2),
+            Prior parameters, see `bayesfair.families.priors`. Default: Beta(1/2, 1/2),
+            Dirichlet(1/2),
             Gamma(1/2, rate 1/2), or a normal-inverse-gamma law that is centred and scaled by the
-            first 20 known rewards (`bayesfair.priors.LearnedPrior`).
+            first 20 known rewards (`bayesfair.families.priors.LearnedPrior`).
         support : (L,) array_like
             Values of the levels, increasing; required for ``"finite"`` only.
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.checks import check_choice, check_in_range
+from bayesfair.base.checks import check_choice, check_in_range
 from bayesfair.errors import BayesfairWarning, OptionError
 from bayesfair.policies import exploration
 from bayesfair.policies.base import Policy, State

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import check_in_range
+from bayesfair.base.checks import check_in_range
 from bayesfair.policies.base import Policy, State
 from bayesfair.policies.marginals import best_mean_probability, posterior_mean
 

@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.checks import check_choice, check_in_range
+from bayesfair.base.checks import check_choice, check_in_range
 from bayesfair.errors import BayesfairWarning, DataError, OptionError
 from bayesfair.policies import exploration
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 
-from bayesfair.arguments import takes, within
-from bayesfair.checks import check_choice, check_in_range
+from bayesfair.base.arguments import takes, within
+from bayesfair.base.checks import check_choice, check_in_range
 
 __all__ = [
     "paper_C",

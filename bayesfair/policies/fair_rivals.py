@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.checks import check_choice, check_in_range
+from bayesfair.base.checks import check_choice, check_in_range
 from bayesfair.errors import OptionError
 from bayesfair.policies.base import Policy, State
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bayesfair.arguments import takes, within
-from bayesfair.checks import check_choice
+from bayesfair.base.arguments import takes, within
+from bayesfair.base.checks import check_choice
 from bayesfair.errors import OptionError
 from bayesfair.policies.base import FAMILIES
 from bayesfair.policies.calibrated import SDTS, CalibratedOracle, FairSDTS, SDTSMixture

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.kernels.best_arm import bernoulli_best_arm
-from bayesfair.kernels.best_mean import beta_best_mean, gamma_best_mean
-from bayesfair.kernels.dirichlet_mean import dirichlet_best_mean
-from bayesfair.kernels.quadrature import require_sum_of_one
+from bayesfair.kernels.laws.best_arm import bernoulli_best_arm
+from bayesfair.kernels.laws.best_mean import beta_best_mean, gamma_best_mean
+from bayesfair.kernels.laws.dirichlet_mean import dirichlet_best_mean
+from bayesfair.kernels.laws.quadrature import require_sum_of_one
 from bayesfair.policies.base import State
 from bayesfair.rewards import Bernoulli, Finite, NegativeBinomial, Rewards, StudentT
 

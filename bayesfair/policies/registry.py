@@ -8,7 +8,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-from bayesfair.checks import check_choice, did_you_mean
+from bayesfair.base.checks import check_choice, did_you_mean
 from bayesfair.errors import OptionError
 from bayesfair.policies.calibrated import SDTS, CalibratedOracle, FairSDTS, SDTSMixture
 from bayesfair.policies.classic import (

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.arguments import takes
-from bayesfair.checks import as_generator, check_in_range
+from bayesfair.base.arguments import takes
+from bayesfair.base.checks import as_generator, check_in_range
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
 from bayesfair.inference.fitted_data import fitted_data

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.errors import OptionError
-from bayesfair.kernels.orders import before_counts
+from bayesfair.kernels.orders.orders import before_counts
 
 if TYPE_CHECKING:
     import xarray as xr

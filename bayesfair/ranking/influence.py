@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.arguments import takes
+from bayesfair.base.arguments import takes
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
-from bayesfair.inference.carry import psis_weights
 from bayesfair.inference.comparison_cells import cell_columns, used_cells
 from bayesfair.inference.comparison_problem import problem_of, problem_options
 from bayesfair.inference.fitted_data import fitted_data
 from bayesfair.inference.laplace import find_mode
 from bayesfair.inference.read_fits import reads_fits
+from bayesfair.inference.reweight import psis_weights
 from bayesfair.ranking.draws import fitted
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
-from bayesfair.arguments import PLAIN, takes
-from bayesfair.checks import check_choice
+from bayesfair.base.arguments import PLAIN, takes
+from bayesfair.base.checks import check_choice
 from bayesfair.errors import OptionError
 from bayesfair.inference.read_fits import reads_fits
-from bayesfair.kernels.orders import mean_outcomes
+from bayesfair.kernels.orders.orders import mean_outcomes
 from bayesfair.kernels.team import usable_cores
 from bayesfair.ranking.draws import better_probability, fitted, ranks_of
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesfair.arguments import takes
+from bayesfair.base.arguments import takes
+from bayesfair.base.notices import Notice, notices_from_json, unique
 from bayesfair.comparisons import Comparisons
 from bayesfair.inference.fitted_data import fitted_data
 from bayesfair.inference.read_fits import reads_fits
-from bayesfair.notices import Notice, notices_from_json, unique
 from bayesfair.ranking.table import Z95, rank_table
 
 if TYPE_CHECKING:

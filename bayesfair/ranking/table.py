@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtr
 
-from bayesfair.arguments import takes
-from bayesfair.checks import check_in_range, check_known
+from bayesfair.base.arguments import takes
+from bayesfair.base.checks import check_in_range, check_known
+from bayesfair.base.labels import one_label
 from bayesfair.inference.comparison_trees import worth_of
 from bayesfair.inference.read_fits import reads_fits
-from bayesfair.labels import one_label
 from bayesfair.ranking.draws import Fitted, better_probability, fitted, ranks_of
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 Importing this package loads neither pyarrow nor a data frame library.
 """
 
-from bayesfair.readers.history import read_history
-from bayesfair.readers.scan import HistoryScan, scan_history
+from bayesfair.readers.log.history import read_history
+from bayesfair.readers.log.scan import HistoryScan, scan_history
 
 __all__ = ["HistoryScan", "read_history", "scan_history"]

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bayesfair.audit.text import number
-from bayesfair.checks import counted
+from bayesfair.base.checks import counted
+from bayesfair.base.shown import shortened
 from bayesfair.plots import (
     LABELLED_ARMS,
     plot_cumulative_regret,
@@ -19,7 +20,6 @@ from bayesfair.plots import (
     plot_selection,
 )
 from bayesfair.report.labels import clean
-from bayesfair.shown import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-from bayesfair.shown import shortened, visible
+from bayesfair.base.shown import shortened, visible
 
 __all__ = ["LONGEST", "Labels", "clean", "labels_of_page"]
 
@@ -37,7 +37,7 @@ def clean(value: Any) -> str:
 class Labels:
     """The labels of one page: each shown in the same way everywhere, no two of them alike.
 
-    Long ones are cut in the middle (`bayesfair.shown.shortened`), and carry the whole text as
+    Long ones are cut in the middle (`bayesfair.base.shown.shortened`), and carry the whole text as
     ``title=``.
 
     Parameters

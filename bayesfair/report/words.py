@@ -6,10 +6,10 @@ import textwrap
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
-from bayesfair.audit.check_words import CHECK_NAMES, contradiction_lines
 from bayesfair.audit.criterion import VERDICTS
+from bayesfair.audit.log.check_words import CHECK_NAMES, contradiction_lines
 from bayesfair.audit.text import divergence_words, number, show_worst
-from bayesfair.checks import counted
+from bayesfair.base.checks import counted
 from bayesfair.report.labels import clean
 
 __all__ = [

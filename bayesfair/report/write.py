@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from bayesfair.arguments import PLAIN, takes
-from bayesfair.audit.check_words import check_rows
 from bayesfair.audit.group_text import collected_notices, group_columns, worst_first
+from bayesfair.audit.log.check_words import check_rows
+from bayesfair.audit.log.verdict_words import lead, regret_words, remarks
 from bayesfair.audit.text import (
     VERDICT_WORDS,
     arm_columns,
@@ -16,13 +16,13 @@ from bayesfair.audit.text import (
     number,
     show_worst,
 )
-from bayesfair.audit.verdict_words import lead, regret_words, remarks
-from bayesfair.checks import counted
+from bayesfair.base.arguments import PLAIN, takes
+from bayesfair.base.checks import counted
+from bayesfair.base.writing import check_target, write_text
 from bayesfair.errors import OptionError
 from bayesfair.report import words
 from bayesfair.report.figures import audit_figures, group_figures
 from bayesfair.report.labels import LONGEST, Labels, clean, labels_of_page
-from bayesfair.writing import check_target, write_text
 
 __all__ = ["write_report"]
 

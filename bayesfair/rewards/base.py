@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.checks import as_generator, check_choice, listed
+from bayesfair.base.checks import as_generator, check_choice, listed
+from bayesfair.base.labels import labels_of
 from bayesfair.errors import ArmError, DataError, OptionError
-from bayesfair.kernels.divergences import DIVERGENCES
-from bayesfair.labels import labels_of
+from bayesfair.kernels.laws.divergences import DIVERGENCES
 
 __all__ = ["FloatArray", "Rewards"]
 

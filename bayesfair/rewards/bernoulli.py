@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesfair.kernels.best_arm import bernoulli_best_arm
-from bayesfair.kernels.divergences import bernoulli_divergence, finite_divergence
+from bayesfair.kernels.laws.best_arm import bernoulli_best_arm
+from bayesfair.kernels.laws.divergences import bernoulli_divergence, finite_divergence
 from bayesfair.rewards.base import FloatArray, Rewards, as_float
 
 __all__ = ["Bernoulli"]
@@ -36,7 +36,8 @@ class Bernoulli(Rewards):
     Notes
     -----
     :math:`P^*(i) = m_i E[1/(1+N_{-i})] + \tfrac1k\prod_j(1-m_j)`, exact by Gauss-Legendre on the
-    tie integral (see `bayesfair.kernels.best_arm`). Divergences are closed forms; total variation
+    tie integral (see `bayesfair.kernels.laws.best_arm`). Divergences are closed forms; total
+    variation
     and Wasserstein are both :math:`|m_i-m_j|`.
 
     Infinite divergences: kl and chi2 where :math:`m_j` is 0 or 1 and :math:`m_i` differs.

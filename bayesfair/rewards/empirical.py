@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.errors import DataError
-from bayesfair.kernels.divergences import finite_divergence
-from bayesfair.kernels.finite_arms import finite_best_arm
+from bayesfair.kernels.laws.divergences import finite_divergence
+from bayesfair.kernels.laws.finite_arms import finite_best_arm
 from bayesfair.rewards.base import FloatArray, Rewards, as_float
 
 __all__ = ["Empirical"]

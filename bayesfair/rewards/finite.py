@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesfair.checks import listed
+from bayesfair.base.checks import listed
 from bayesfair.errors import DataError
-from bayesfair.kernels.divergences import finite_divergence
-from bayesfair.kernels.finite_arms import finite_best_arm
+from bayesfair.kernels.laws.divergences import finite_divergence
+from bayesfair.kernels.laws.finite_arms import finite_best_arm
 from bayesfair.rewards.base import FloatArray, Rewards, as_float
 
 __all__ = ["Finite"]
@@ -39,7 +39,8 @@ class Finite(Rewards):
     Notes
     -----
     :math:`P^*(i) = \sum_v f_i(v)\int_0^1\prod_{j\ne i}(F_j(v^-)+f_j(v)x)\,dx`, exact (see
-    `bayesfair.kernels.finite_arms`). Values are compared exactly, never binned. Divergences are
+    `bayesfair.kernels.laws.finite_arms`). Values are compared exactly, never binned. Divergences
+    are
     finite sums; Wasserstein is :math:`\int|F_i-F_j|` in reward units.
 
     Infinite divergences: kl and chi2 where arm i has a value that arm j excludes.

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesfair.kernels.continuous_arms import location_scale_best_arm
-from bayesfair.kernels.divergences_continuous import normal_divergence
+from bayesfair.kernels.laws.continuous_arms import location_scale_best_arm
+from bayesfair.kernels.laws.divergences_continuous import normal_divergence
 from bayesfair.rewards.base import FloatArray, Rewards, as_float
 
 __all__ = ["Normal"]

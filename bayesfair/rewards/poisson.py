@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from bayesfair.kernels.count_laws import count_best_arm, levels_needed
-from bayesfair.kernels.divergences_counts import poisson_divergence
+from bayesfair.kernels.laws.count_laws import count_best_arm, levels_needed
+from bayesfair.kernels.laws.divergences_counts import poisson_divergence
 from bayesfair.rewards.base import FloatArray, Rewards, as_float
 
 __all__ = ["Poisson"]

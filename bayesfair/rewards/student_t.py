@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from bayesfair.kernels.continuous_arms import LOWEST_DF, location_scale_best_arm
-from bayesfair.kernels.divergences_continuous import student_divergence
+from bayesfair.kernels.laws.continuous_arms import LOWEST_DF, location_scale_best_arm
+from bayesfair.kernels.laws.divergences_continuous import student_divergence
 from bayesfair.rewards.base import FloatArray, Rewards, as_float
 
 __all__ = ["StudentT"]

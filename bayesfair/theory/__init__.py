@@ -11,8 +11,8 @@ Liu et al. (2017), Calibrated Fairness in Bandits, arXiv:1707.01875, is called t
 
 from __future__ import annotations
 
-from bayesfair.arguments import takes, within
-from bayesfair.kernels import tv_bounds
+from bayesfair.base.arguments import takes, within
+from bayesfair.kernels.laws import tv_bounds
 from bayesfair.policies.exploration import (
     paper_C,
     paper_duel_C,

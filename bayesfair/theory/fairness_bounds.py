@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.arguments import takes, within
+from bayesfair.base.arguments import takes, within
 from bayesfair.errors import DataError
-from bayesfair.kernels.races import race_total_variation
+from bayesfair.kernels.laws.races import race_total_variation
 
 __all__ = [
     "exponential_race_tv",

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.arguments import takes, within
-from bayesfair.checks import check_choice
+from bayesfair.base.arguments import takes, within
+from bayesfair.base.checks import check_choice
 from bayesfair.errors import DataError
-from bayesfair.kernels.tv_bounds import tv_bound_from_kl
+from bayesfair.kernels.laws.tv_bounds import tv_bound_from_kl
 
 __all__ = [
     "expected_fairness_loss",

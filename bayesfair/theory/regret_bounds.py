@@ -10,10 +10,10 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.arguments import takes, within
-from bayesfair.checks import check_in_range
+from bayesfair.base.arguments import takes, within
+from bayesfair.base.checks import check_in_range
 from bayesfair.errors import DataError, OptionError
-from bayesfair.kernels.best_arm import bernoulli_best_arm
+from bayesfair.kernels.laws.best_arm import bernoulli_best_arm
 from bayesfair.policies.exploration import union_with_prior_C
 
 __all__ = [

@@ -33,7 +33,7 @@ def test_intervals_cover_when_theta_comes_from_the_prior(rule):
 
 def test_a_wrong_interval_fails_the_same_test(monkeypatch):
     """Intervals of half the width must be caught: 67 % instead of 95 % for a normal posterior."""
-    objective = sys.modules["bayesfair.audit.objective"]
+    objective = sys.modules["bayesfair.audit.truth.objective"]
     right = objective.interval
 
     def halved(draws):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bayesfair as bf
-from bayesfair.kernels.best_mean import beta_best_mean
+from bayesfair.kernels.laws.best_mean import beta_best_mean
 
 
 def notices(result, start):

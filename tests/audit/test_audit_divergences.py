@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import bayesfair as bf
-from bayesfair.audit.pairs import bernoulli_means
-from bayesfair.kernels.stream import start_state, stream_bernoulli
+from bayesfair.audit.log.pairs import bernoulli_means
+from bayesfair.kernels.log.stream import start_state, stream_bernoulli
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 NAMES = {"tv": "total_variation", "kl": "kl", "hellinger": "hellinger", "chi2": "chi2",

@@ -8,10 +8,10 @@ import pytest
 
 import bayesfair as bf
 from bayesfair import examples
-from bayesfair.audit import calibration
-from bayesfair.audit.cells import ChosenCell, FullCell
-from bayesfair.audit.series import Series
-from bayesfair.kernels import propensities
+from bayesfair.audit.log import intervals as calibration
+from bayesfair.audit.log.cells import ChosenCell, FullCell
+from bayesfair.audit.log.series import Series
+from bayesfair.kernels.log import propensities
 
 
 def test_shortfall_from_values_and_from_bins_against_the_definition():

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayesfair as bf
-from bayesfair.kernels.best_arm import bernoulli_best_arm
+from bayesfair.kernels.laws.best_arm import bernoulli_best_arm
 
 
 def random_log(seed, n=40, k=3, *, delays=False, holes=False, unobserved=False):

@@ -7,7 +7,7 @@ import pytest
 
 import bayesfair as bf
 from bayesfair import examples
-from bayesfair.audit.sensitivity import POWERS
+from bayesfair.audit.truth.sensitivity import POWERS
 
 
 def log_of(n, seed=0):

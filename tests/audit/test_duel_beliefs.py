@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 import bayesfair as bf
-from bayesfair.audit.duel_beliefs import beliefs_at, checkpoints, options_of
-from bayesfair.audit.duel_log import duel_rounds
+from bayesfair.audit.duels.beliefs import beliefs_at, checkpoints, options_of
+from bayesfair.audit.duels.log import duel_rounds
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
 

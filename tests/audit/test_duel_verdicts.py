@@ -5,9 +5,9 @@ import pytest
 from duel_logs import arena, log_of, names_of
 
 import bayesfair as bf
-from bayesfair.audit.duel_beliefs import checkpoints
+from bayesfair.audit.duels.beliefs import checkpoints
 from bayesfair.errors import BayesfairError, OptionError, ProbabilityError
-from bayesfair.kernels.races import race_total_variation
+from bayesfair.kernels.laws.races import race_total_variation
 
 
 def tree_of(log_worth, items):

@@ -8,7 +8,7 @@ from duel_logs import arena, log_of
 from scipy import integrate, stats
 
 import bayesfair as bf
-from bayesfair.audit.duel_beliefs import checkpoints
+from bayesfair.audit.duels.beliefs import checkpoints
 from bayesfair.errors import OptionError
 
 UNEQUAL = np.array([4.0, 3.0, 2.0, 1.0])

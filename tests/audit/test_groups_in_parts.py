@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bayesfair as bf
-from bayesfair.sufficient import choose_family, enough_levels, family_of_levels
+from bayesfair.families.sufficient import choose_family, enough_levels, family_of_levels
 
 RNG = np.random.default_rng(4)
 REWARDS = {

@@ -8,8 +8,8 @@ import pytest
 
 import bayesfair as bf
 from bayesfair.audit import api
-from bayesfair.audit.checkpoint import Checkpoint
-from bayesfair.readers import scan
+from bayesfair.audit.saved.checkpoint import Checkpoint
+from bayesfair.readers.log import scan
 
 N, PART = 1000, 150
 ARMS = ("a", "b", "c")
@@ -176,7 +176,7 @@ def test_the_next_days_log_interrupted_and_resumed_is_the_whole(tmp_path, monkey
         def stop(*_, **__):
             raise KeyboardInterrupt
 
-        patched.setattr(sys.modules["bayesfair.audit.merging"], "join", stop)
+        patched.setattr(sys.modules["bayesfair.audit.parts"], "join", stop)
         with pytest.raises(KeyboardInterrupt):
             earlier.resume(scanned(tuesday), partial=path)
     assert_close(bf.load_audit(path).resume(scanned(tuesday)).to_dict(), whole.to_dict())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bayesfair as bf
-from bayesfair.audit import limits
+from bayesfair.audit.log import limits
 from bayesfair.errors import DataError
 
 

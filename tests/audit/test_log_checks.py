@@ -323,7 +323,7 @@ def test_parts_with_and_without_keys_are_not_merged():
 
 
 def test_a_long_log_keeps_a_share_of_its_windows_and_finds_the_copy_all_the_same(monkeypatch):
-    from bayesfair.audit import repeats
+    from bayesfair.audit.log import repeats
 
     monkeypatch.setattr(repeats, "MOST", 256)
     once = in_leaves(14, n=3000)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import bayesfair as bf
-from bayesfair.audit import general
-from bayesfair.audit.shared_laws import Laws, laws_of
-from bayesfair.beliefs import belief_start
+from bayesfair.audit.log import general
+from bayesfair.audit.log.shared_laws import Laws, laws_of
+from bayesfair.inference.beliefs import belief_start
 
 K = 40
 

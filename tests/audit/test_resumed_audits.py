@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayesfair as bf
-from bayesfair.audit import cells
-from bayesfair.audit.saved_schema import IN_POSTERIOR, folded, packed, unpacked, with_draws
+from bayesfair.audit.log import cells
+from bayesfair.audit.saved.schema import IN_POSTERIOR, folded, packed, unpacked, with_draws
 
 ARMS = ("a", "b", "c", "d")
 LEVELS = np.array([1.0, 2.0, 4.0])

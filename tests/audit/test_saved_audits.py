@@ -13,8 +13,8 @@ import xarray as xr
 
 import bayesfair as bf
 from bayesfair import examples
-from bayesfair.audit.saved_file import FORMAT, sealed
-from bayesfair.audit.saved_kinds import Plain, Record
+from bayesfair.audit.saved.file import FORMAT, sealed
+from bayesfair.audit.saved.kinds import Plain, Record
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bayesfair as bf
-from bayesfair.audit.verdict_words import question_words, regret_words
+from bayesfair.audit.log.verdict_words import question_words, regret_words
 from bayesfair.comparisons import Comparisons
 
 HALF = [0.5, 0.5]

@@ -6,7 +6,7 @@ from contextual_logs import history, in_leaves
 
 import bayesfair as bf
 from bayesfair import rewards
-from bayesfair.audit.checks import context_scores
+from bayesfair.audit.log.checks import context_scores
 
 
 def kinds(audit):
@@ -108,7 +108,7 @@ def test_sums_of_parts_are_those_of_the_whole_far_from_zero():
     rng = np.random.default_rng(0)
     log = in_leaves(2)
     log["reward"] = 1e8 + log["reward"] + rng.normal(0, 0.1, 2000)
-    from bayesfair.kernels.guards import joined_moments, reward_moments
+    from bayesfair.kernels.log.guards import joined_moments, reward_moments
 
     p = log["pi"][np.arange(2000), log["arm"]]
     parts = [reward_moments(log["arm"][s], log["reward"][s], p[s], 2)

@@ -12,8 +12,8 @@ from test_resumed_audits import (  # the same logs and the same comparison, all 
 )
 
 import bayesfair as bf
-from bayesfair.audit import violations
-from bayesfair.audit.verdict_words import one_line, question_words
+from bayesfair.audit.log import violations
+from bayesfair.audit.log.verdict_words import one_line, question_words
 
 
 def beliefs_by_hand(log):

@@ -11,7 +11,7 @@ import pytest
 import bayesfair as bf
 from bayesfair.cli import main
 from bayesfair.cli.tools import Progress
-from bayesfair.readers import scan
+from bayesfair.readers.log import scan
 
 SLOW = """
 import sys, time

@@ -16,7 +16,7 @@ import numpy as np
 import bayesfair.cli.program as program
 from bayesfair.cli.interrupts import at_interrupt
 import numba
-from bayesfair.writing import replacing
+from bayesfair.base.writing import replacing
 import typer
 
 @numba.njit(nogil=True)

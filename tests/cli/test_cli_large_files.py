@@ -10,7 +10,7 @@ import pytest
 
 from bayesfair import cli
 from bayesfair.cli import large_files
-from bayesfair.readers import scan
+from bayesfair.readers.log import scan
 
 
 def run(capsys, *args):

@@ -11,7 +11,7 @@ import bayesfair as bf
 from bayesfair import cli
 from bayesfair.errors import BayesfairError
 from bayesfair.readers import scan_history
-from bayesfair.readers.comparison_probabilities import header_of, read_duel_probabilities
+from bayesfair.readers.duels.comparison_probabilities import header_of, read_duel_probabilities
 
 SUFFIXES = ("csv", "parquet", "jsonl", "json", "soc", "toi", "nc", "csv.gz", "jsonl.xz")
 

@@ -181,7 +181,7 @@ def prepared(monkeypatch, capsys, folder, command, kind, option):
 def test_an_option_changes_what_comes_out_or_is_refused(
     command, kind, option, before, tmp_path_factory, monkeypatch, capsys
 ):
-    assert option in TRY, f"{option}: give TRY a value, and bayesfair.options where it acts"
+    assert option in TRY, f"{option}: give TRY a value, and bayesfair.base.options where it acts"
     base = KINDS[command][kind][2]
     folder = tmp_path_factory.getbasetemp() / f"{command}-{kind}"
     folder.mkdir(exist_ok=True)

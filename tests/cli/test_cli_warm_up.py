@@ -12,13 +12,13 @@ from bayesfair.errors import OptionError
 from bayesfair.warm_up import iter_kernels
 
 # called by tests alone
-UNUSED = {"continuous_arms._cdf_rows", "simulate_thompson._one"}
+UNUSED = {"laws.continuous_arms._cdf_rows", "simulation.thompson._one"}
 
 
 def called_from_python():
     """Names of the compiled functions that plain Python calls, from the sources."""
     names = {name for name, _ in iter_kernels()}
-    for home in sorted({name.split(".")[0] for name in names}):
+    for home in sorted({name.rpartition(".")[0] for name in names}):
         module = importlib.import_module(f"bayesfair.kernels.{home}")
         tree = ast.parse(inspect.getsource(module))
         for function in ast.walk(tree):

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from bayesfair.cli import app
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import BayesfairWarning, DataError, OptionError
-from bayesfair.readers.comparisons import read_comparisons
+from bayesfair.readers.duels.comparisons import read_comparisons
 
 NEW = (
     "# NUMBER ALTERNATIVES: 3\n# NUMBER VOTERS: 10\n# NUMBER UNIQUE ORDERS: 2\n"

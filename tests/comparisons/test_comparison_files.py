@@ -13,7 +13,7 @@ import pytest
 
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError
-from bayesfair.readers.comparisons import read_comparisons
+from bayesfair.readers.duels.comparisons import read_comparisons
 
 ROWS = {
     "model_a": ["x", "y", "x", "z", "z"],

@@ -16,11 +16,11 @@ from bayesfair.inference.comparison_problem import problem_of
 from bayesfair.inference.comparisons import fit_comparisons
 from bayesfair.inference.existence import require_maximum
 from bayesfair.inference.laplace import find_mode
-from bayesfair.kernels import duels as duel_kernels
-from bayesfair.kernels import plackett_luce as kernel
-from bayesfair.kernels.gauss_best import gauss_best_probability
-from bayesfair.kernels.graph import components, recession_direction
-from bayesfair.kernels.plackett_luce_stages import Chains
+from bayesfair.kernels.laws.gauss_best import gauss_best_probability
+from bayesfair.kernels.orders import duels as duel_kernels
+from bayesfair.kernels.orders import plackett_luce as kernel
+from bayesfair.kernels.orders.graph import components, recession_direction
+from bayesfair.kernels.orders.plackett_luce_stages import Chains
 
 
 def rankings(seed, k=7, n=25, ties=True):

@@ -14,7 +14,7 @@ from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
 from bayesfair.inference import fit
 from bayesfair.inference.comparison_problem import problem_of
-from bayesfair.readers.comparisons import read_comparisons
+from bayesfair.readers.duels.comparisons import read_comparisons
 
 
 def baseball():

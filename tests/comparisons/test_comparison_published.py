@@ -13,7 +13,7 @@ from bayesfair import examples
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import BayesfairWarning, DataError, OptionError
 from bayesfair.inference.comparisons import fit_comparisons
-from bayesfair.readers.comparisons import read_comparisons
+from bayesfair.readers.duels.comparisons import read_comparisons
 
 SHARED = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
 

@@ -13,7 +13,7 @@ import pytest
 
 from bayesfair.comparisons import Comparisons
 from bayesfair.inference.comparisons import fit_comparisons
-from bayesfair.kernels.plackett_luce import log_likelihood
+from bayesfair.kernels.orders.plackett_luce import log_likelihood
 
 REFERENCE = json.loads(
     (Path(__file__).resolve().parents[1] / "reference" / "plackett_luce.json").read_text()

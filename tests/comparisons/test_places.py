@@ -7,10 +7,10 @@ from comparison_tools import by_item, mle
 from scipy.optimize import minimize
 
 import bayesfair as bf
+from bayesfair.base.notices import Notice
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError
-from bayesfair.notices import Notice
-from bayesfair.readers.comparisons import read_comparisons
+from bayesfair.readers.duels.comparisons import read_comparisons
 
 ABCD = list("abcd")
 
@@ -180,7 +180,7 @@ def test_a_genuine_tie_for_last_place_stays_a_tie(tmp_path):
         return sum(lam[i] - np.log(np.exp(lam[list(items[p:])]).sum()) for p, i in enumerate(items))
 
     expected = 2 * (order(0, 1, 2) + order(0, 2, 1)) + 2 * order(2, 1, 0)
-    from bayesfair.kernels.plackett_luce import log_likelihood
+    from bayesfair.kernels.orders.plackett_luce import log_likelihood
 
     assert log_likelihood(data.chains(), lam) == pytest.approx(expected, abs=1e-12)
 

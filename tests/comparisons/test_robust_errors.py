@@ -6,9 +6,9 @@ from comparison_tools import mle
 from scipy.special import expit
 
 import bayesfair as bf
+from bayesfair.base.notices import notices_from_json
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError
-from bayesfair.notices import notices_from_json
 
 ITEMS = list("abcd")
 PAIRS = np.array([(i, j) for i in range(4) for j in range(i + 1, 4)])

@@ -5,9 +5,9 @@ import pytest
 from comparison_tools import by_item, mle
 
 import bayesfair as bf
+from bayesfair.base.notices import notices_from_json
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError
-from bayesfair.notices import notices_from_json
 
 
 def duels(text):

@@ -10,10 +10,10 @@ from scipy.stats import kstest, norm
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
 from bayesfair.inference import fit
-from bayesfair.inference.carry import psis_weights
 from bayesfair.inference.comparison_problem import problem_of
+from bayesfair.inference.reweight import psis_weights
 from bayesfair.inference.worth_nuts import target_of
-from bayesfair.kernels.comparison_density import PROBIT, Target, log_density
+from bayesfair.kernels.orders.comparison_density import PROBIT, Target, log_density
 
 
 def duels(*, ties, covariate):

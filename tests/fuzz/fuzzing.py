@@ -22,7 +22,7 @@ import strict_reading as strict
 
 import bayesfair as bf
 from bayesfair import examples
-from bayesfair.audit.saved_file import sealed
+from bayesfair.audit.saved.file import sealed
 from bayesfair.errors import BayesfairError
 from bayesfair.readers import scan_history
 

@@ -21,7 +21,7 @@ reward = (rng.random(n) < np.linspace(0.4, 0.6, k)[arm]).astype(float)
 audit = bf.audit(bf.History(arm, reward, selection_probability=pi), draws=200, seed=1)
 audit.save("audit.nc")
 Path("audit.json").write_text(json.dumps(audit.to_dict()))
-from bayesfair.audit.per_round import write_rounds
+from bayesfair.audit.log.per_round import write_rounds
 write_rounds(audit, "rounds.parquet")
 
 items = np.array(["a", "b", "c", "d", "e"])

@@ -10,11 +10,11 @@ import pytest
 import xarray as xr
 
 import bayesfair as bf
-from bayesfair import labels
+from bayesfair.base import labels
 from bayesfair.errors import ArmError
+from bayesfair.families.priors import prior_table
 from bayesfair.inference.arms import fit_history
 from bayesfair.policies import SDTS
-from bayesfair.priors import prior_table
 from bayesfair.rewards import Bernoulli
 
 FORMS = [

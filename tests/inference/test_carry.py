@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bayesfair.inference.carry import Pool, bridge_log_ratio, psis_weights
+from bayesfair.inference.reweight import Pool, bridge_log_ratio, psis_weights
 
 
 def test_psis_takes_log_ratios_the_right_way_round():

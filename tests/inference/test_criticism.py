@@ -6,7 +6,7 @@ import pytest
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.inference import fit, rewards_from_posterior
-from bayesfair.inference.criticism import compare, loo
+from bayesfair.inference.elpd import compare, loo
 from bayesfair.inference.prior_power import prior_sensitivity
 
 RNG = np.random.default_rng(1)

@@ -9,11 +9,11 @@ import pytest
 from scipy import stats
 
 from bayesfair.errors import ArmError, DataError, OptionError
+from bayesfair.families.priors import describe_prior, prior_table
 from bayesfair.history import History
 from bayesfair.inference import bin_starts, fit, rewards_from_posterior
 from bayesfair.inference.conjugate import posterior_table
 from bayesfair.inference.contract import check_reads, contract_of
-from bayesfair.priors import describe_prior, prior_table
 
 ECMO = History(["ecmo", "conventional"] + ["ecmo"] * 10, [1, 0] + [1] * 10, source="ecmo.csv")
 

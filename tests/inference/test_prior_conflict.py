@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 import bayesfair as bf
-from bayesfair.kernels.prior_tails import beta_binomial_tail
-from bayesfair.prior_conflict import prior_conflicts
+from bayesfair.families.prior_conflict import prior_conflicts
+from bayesfair.kernels.laws.prior_tails import beta_binomial_tail
 
 
 def conflicts(found):

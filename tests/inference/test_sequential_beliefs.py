@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from bayesfair.beliefs_pymc import sequential_beliefs
 from bayesfair.errors import ConvergenceError, DataError, OptionError
+from bayesfair.families.priors import history_prior
 from bayesfair.history import History
+from bayesfair.inference.beliefs_by_fits import sequential_beliefs
 from bayesfair.inference.conjugate import posterior_table
 from bayesfair.inference.refit import known_before
-from bayesfair.priors import history_prior
 from bayesfair.rewards import Bernoulli, StudentT
 
 pytestmark = pytest.mark.statistical

@@ -9,13 +9,13 @@ from scipy import integrate, special
 
 import bayesfair as bf
 from bayesfair.errors import ConvergenceError
-from bayesfair.kernels.best_mean import beta_best_mean, gamma_best_mean
-from bayesfair.kernels.continuous_arms import location_scale_best_arm
-from bayesfair.kernels.count_laws import count_best_arm
-from bayesfair.kernels.dirichlet_mean import dirichlet_best_mean, dirichlet_mean_cdf
-from bayesfair.kernels.gauss_best import gauss_best_probability
-from bayesfair.kernels.quadrature import require_sum_of_one
-from bayesfair.kernels.simulate_thompson import beta_best_mean_on_grid
+from bayesfair.kernels.laws.best_mean import beta_best_mean, gamma_best_mean
+from bayesfair.kernels.laws.continuous_arms import location_scale_best_arm
+from bayesfair.kernels.laws.count_laws import count_best_arm
+from bayesfair.kernels.laws.dirichlet_mean import dirichlet_best_mean, dirichlet_mean_cdf
+from bayesfair.kernels.laws.gauss_best import gauss_best_probability
+from bayesfair.kernels.laws.quadrature import require_sum_of_one
+from bayesfair.kernels.simulation.thompson import beta_best_mean_on_grid
 
 WEIGHTS = [1e-6, 1e-3, 0.01, 0.3, 0.5, 1.0, 40.0, 1e5, 1e7]
 

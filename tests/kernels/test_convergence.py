@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from arviz_stats.base import array_stats
 
-from bayesfair.kernels.convergence import convergence
+from bayesfair.kernels.orders.convergence import convergence
 
 
 def autoregressive(rho, shape, rng):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bayesfair.kernels.orders import before_counts, mean_outcomes
+from bayesfair.kernels.orders.orders import before_counts, mean_outcomes
 
 
 def test_before_counts_against_loops():

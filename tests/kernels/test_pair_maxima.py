@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesfair.kernels.propensities import pair_maxima
+from bayesfair.kernels.log.propensities import pair_maxima
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 9])

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesfair.kernels.pairs import worst_pair, worst_pairs
+from bayesfair.kernels.log.pairs import worst_pair, worst_pairs
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference" / "smooth_fairness_rounds.json"
 

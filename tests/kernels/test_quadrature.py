@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesfair.kernels.quadrature import n_tie_nodes, unit_nodes
+from bayesfair.kernels.laws.quadrature import n_tie_nodes, unit_nodes
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 10, 17, 34, 64, 80, 128, 200])

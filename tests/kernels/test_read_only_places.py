@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 KERNEL = """
 import numpy as np
-from bayesfair.kernels import rows
+from bayesfair.kernels.log import rows
 assert rows.largest_row_error(np.array([[0.5, 0.25]]), np.array([0], dtype=np.int32)) == 0.25
 stats = rows._largest_row_error.stats
 print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))

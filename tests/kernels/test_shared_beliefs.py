@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from bayesfair.kernels.best_arm import bernoulli_best_arm
-from bayesfair.kernels.continuous_arms import location_scale_best_arm
-from bayesfair.kernels.count_laws import count_best_arm
-from bayesfair.kernels.finite_arms import finite_best_arm
-from bayesfair.kernels.stream import start_state, stream_bernoulli
-from bayesfair.kernels.tie_integral import tie_holds, tie_nodes, tie_reach
+from bayesfair.kernels.laws.best_arm import bernoulli_best_arm
+from bayesfair.kernels.laws.continuous_arms import location_scale_best_arm
+from bayesfair.kernels.laws.count_laws import count_best_arm
+from bayesfair.kernels.laws.finite_arms import finite_best_arm
+from bayesfair.kernels.laws.tie_integral import tie_holds, tie_nodes, tie_reach
+from bayesfair.kernels.log.stream import start_state, stream_bernoulli
 
 
 def best_by_convolution(m):

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bayesfair.kernels import stream
-from bayesfair.kernels.best_arm import bernoulli_best_arm
-from bayesfair.kernels.stream import TOLERANCES, start_state, stream_bernoulli
+from bayesfair.kernels.laws.best_arm import bernoulli_best_arm
+from bayesfair.kernels.log import stream
+from bayesfair.kernels.log.stream import TOLERANCES, start_state, stream_bernoulli
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 GRID = [0.0, 0.25, 0.5, 1.0, 1.5, 2.0]

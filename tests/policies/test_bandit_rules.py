@@ -14,7 +14,7 @@ import pytest
 from scipy import integrate, special, stats
 
 from bayesfair.errors import DataError, OptionError
-from bayesfair.kernels.simulate_thompson import beta_best_mean_on_grid
+from bayesfair.kernels.simulation.thompson import beta_best_mean_on_grid
 from bayesfair.policies import (
     POLICIES,
     SDTS,

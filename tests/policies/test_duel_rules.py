@@ -11,10 +11,10 @@ import choix
 import numpy as np
 import pytest
 
-from bayesfair.duelling import DuelLog, simulate_duels
 from bayesfair.errors import BayesfairWarning, DataError, OptionError
 from bayesfair.policies import FairSDDTS
 from bayesfair.policies.duels import mle_worth, paper_worth
+from bayesfair.simulation.duels import DuelLog, simulate_duels
 
 SHARED = Path(__file__).resolve().parents[2] / ".." / "shared"
 

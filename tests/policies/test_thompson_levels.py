@@ -9,10 +9,10 @@ import pytest
 from scipy import integrate, stats
 
 from bayesfair.errors import ConvergenceError, DataError
-from bayesfair.kernels.dirichlet_mean import dirichlet_best_mean, dirichlet_mean_cdf
+from bayesfair.kernels.laws.dirichlet_mean import dirichlet_best_mean, dirichlet_mean_cdf
 from bayesfair.policies import Thompson
 from bayesfair.rewards import Finite
-from bayesfair.simulate import simulate
+from bayesfair.simulation.arms import simulate
 
 
 def by_breaking_sticks(weight, level, m):

@@ -5,13 +5,13 @@ import pytest
 from scipy import integrate
 
 import bayesfair as bf
-from bayesfair.audit.duel_law import windows_of
-from bayesfair.audit.duel_log import duel_rounds
+from bayesfair.audit.duels.law import windows_of
+from bayesfair.audit.duels.log import duel_rounds
 from bayesfair.comparisons import Comparisons
-from bayesfair.duelling import simulate_duels
 from bayesfair.errors import ArmError, DataError, OptionError, ProbabilityError
-from bayesfair.kernels.races import race_total_variation
+from bayesfair.kernels.laws.races import race_total_variation
 from bayesfair.policies.duels import FairSDDTS
+from bayesfair.simulation.duels import simulate_duels
 
 
 def race_tv(a, b):

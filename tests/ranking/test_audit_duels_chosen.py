@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from bayesfair.audit.duels import audit_comparisons
+from bayesfair.audit.duels.api import audit_comparisons
 from bayesfair.cli import app
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError, ProbabilityError

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bayesfair.base.labels import encode
 from bayesfair.errors import DataError
-from bayesfair.labels import encode
 from bayesfair.readers import read_history, scan_history
 
 # -- categories whose rows were filtered away ------------------------------------------------------

@@ -9,9 +9,9 @@ import inspect
 import numpy as np
 import pytest
 
+from bayesfair.base.options import COMPARISON_OPTIONS
 from bayesfair.errors import BayesfairError
-from bayesfair.options import COMPARISON_OPTIONS
-from bayesfair.readers.comparisons import read_comparisons
+from bayesfair.readers.duels.comparisons import read_comparisons
 
 # small data of every kind, with spare columns for the options to work on
 COMPARISONS = {
@@ -170,7 +170,7 @@ READ = [name for name, p in inspect.signature(read_comparisons).parameters.items
 @pytest.mark.parametrize("option", READ)
 @pytest.mark.filterwarnings("ignore::bayesfair.errors.BayesfairWarning")
 def test_an_option_of_read_comparisons_has_an_effect_or_is_refused(option, kind, tmp_path):
-    assert option in TRY, f"{option}: give TRY a value, and bayesfair.options its kinds"
+    assert option in TRY, f"{option}: give TRY a value, and bayesfair.base.options its kinds"
     path = written(tmp_path, kind, option)
     if path is None:
         return

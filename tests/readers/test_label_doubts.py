@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import bayesfair as bf
-from bayesfair.notices import Notice
+from bayesfair.base.notices import Notice
 
 ALIKE = {"1", "1.0", "01"}
 MISSING = {"nan", "None", "NULL", "NaT", "<NA>"}

@@ -103,7 +103,7 @@ def assert_effect(option, before, after):
 def test_an_option_of_the_readers_of_logs_has_an_effect_or_is_refused(
     reader, option, kind, tmp_path
 ):
-    assert option in TRY, f"{option}: give TRY a value, and bayesfair.options where it acts"
+    assert option in TRY, f"{option}: give TRY a value, and bayesfair.base.options where it acts"
     given, changes = TRY[option]
     path = log_of(kind, tmp_path, changes)
     before = outcome(lambda: seen(reader(path, order=False)))

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bayesfair.base.numerals import number
 from bayesfair.errors import DataError
-from bayesfair.numerals import number
 from bayesfair.readers import read_history, scan_history
-from bayesfair.readers.comparisons import read_comparisons
+from bayesfair.readers.duels.comparisons import read_comparisons
 
 ODD = [
     "0_1",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bayesfair.errors import DataError
 from bayesfair.readers import read_history, scan_history
-from bayesfair.readers.quotes import QuoteWatch, misquoted
+from bayesfair.readers.files.quotes import QuoteWatch, misquoted
 
 
 def _strict(text: str) -> bool:

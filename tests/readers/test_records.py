@@ -10,9 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bayesfair.errors import DataError
-from bayesfair.readers import delimited, read_history, scan_history
-from bayesfair.readers.quotes import LONGEST, QuoteWatch
-from bayesfair.readers.records import RecordTooLong, whole_records
+from bayesfair.readers import read_history, scan_history
+from bayesfair.readers.files import delimited
+from bayesfair.readers.files.quotes import LONGEST, QuoteWatch
+from bayesfair.readers.files.records import RecordTooLong, whole_records
 
 
 def _rows(text: str) -> list[list[str]]:

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from bayesfair.errors import ArmError, DataError, OptionError
 from bayesfair.readers import read_history, scan_history
-from bayesfair.readers.ahead import ahead
-from bayesfair.readers.columns import resolve_layout
+from bayesfair.readers.files.read_ahead import ahead
+from bayesfair.readers.log.columns import resolve_layout
 
 SHARED = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
 

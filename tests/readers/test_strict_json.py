@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import bayesfair as bf
+from bayesfair.base.json_text import DEEPEST, BadJson, from_json, strictly
+from bayesfair.base.notices import notices_from_json
 from bayesfair.errors import BayesfairError, DataError
-from bayesfair.json_text import DEEPEST, BadJson, from_json, strictly
-from bayesfair.notices import notices_from_json
-from bayesfair.readers.nested import literal
+from bayesfair.readers.log.nested import literal
 
 GOOD = '{"model_a":"x","model_b":"z","winner":"model_a","votes":2}\n'
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -85,7 +85,7 @@ def test_long_files_are_read_in_blocks_as_at_once(tmp_path, monkeypatch):
     keys = ("model_a", "model_b", "winner")
     path = tmp_path / "log.jsonl"
     path.write_text("".join(json.dumps(dict(zip(keys, r, strict=True))) + "\n" for r in rows))
-    monkeypatch.setattr("bayesfair.readers.arena._BLOCK", 100)
+    monkeypatch.setattr("bayesfair.readers.duels.arena._BLOCK", 100)
     found = bf.read_comparisons(path)
     assert found.n_comparisons == 400
     for i, j, outcome, n in zip(found.left, found.right, found.outcome, found.count, strict=True):

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import bayesfair as bf
+from bayesfair.base.shown import MOST_ROWS, cells, table
 from bayesfair.cli.fit import render_fit
 from bayesfair.ranking.summary import fit_summary
+from bayesfair.report.simulation import report
 from bayesfair.report.write import report_page
-from bayesfair.shown import MOST_ROWS, cells, table
-from bayesfair.simulation_report import report
 
 LONG = "Treatment arm with extracorporeal membrane oxygenation, " + "x" * 43
 PAIRS = {

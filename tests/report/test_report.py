@@ -286,7 +286,7 @@ def test_known_truth_groups_of_arms_and_utility(tmp_path):
 
 
 def test_sensitivity_to_the_prior_is_shown(ecmo, tmp_path):
-    from bayesfair.audit.sensitivity import with_prior_sensitivity
+    from bayesfair.audit.truth.sensitivity import with_prior_sensitivity
 
     result = with_prior_sensitivity(ecmo)
     page = page_of(result, tmp_path)

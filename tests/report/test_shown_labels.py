@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesfair.shown import shortened, visible
+from bayesfair.base.shown import shortened, visible
 
 ARMS = [
     "Treatment arm with extracorporeal membrane oxygenation, dose 10 mg",

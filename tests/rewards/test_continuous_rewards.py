@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from bayesfair.errors import DataError
-from bayesfair.kernels.continuous_arms import student_cdf, tail_reach
-from bayesfair.kernels.divergences import DIVERGENCES
+from bayesfair.kernels.laws.continuous_arms import student_cdf, tail_reach
+from bayesfair.kernels.laws.divergences import DIVERGENCES
 from bayesfair.rewards import Normal, StudentT
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"

@@ -10,7 +10,7 @@ import pytest
 from scipy import special, stats
 
 from bayesfair.errors import DataError
-from bayesfair.kernels.divergences import DIVERGENCES
+from bayesfair.kernels.laws.divergences import DIVERGENCES
 from bayesfair.rewards import NegativeBinomial, Poisson
 
 # -- oracles: plain mpmath sums ----------------------------------------------------------------

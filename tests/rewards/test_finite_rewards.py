@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bayesfair.errors import ArmError, DataError, OptionError
-from bayesfair.kernels.divergences import DIVERGENCES
+from bayesfair.kernels.laws.divergences import DIVERGENCES
 from bayesfair.rewards import Bernoulli, Empirical, Finite
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import xarray as xr
 
 import bayesfair as bf
-from bayesfair.audit.per_round import write_rounds
-from bayesfair.simulation_report import write_runs
-from bayesfair.writing import write_text, write_tree
+from bayesfair.audit.log.per_round import write_rounds
+from bayesfair.base.writing import write_text, write_tree
+from bayesfair.report.simulation import write_runs
 
 
 def _log(n, seed):
@@ -32,7 +32,7 @@ FIT = bf.fit(bf.Comparisons.from_duels(["a", "b"] * 9, ["b", "a"] * 9, ["left"] 
 def _plot(path):
     from matplotlib.figure import Figure
 
-    from bayesfair.writing import replacing
+    from bayesfair.base.writing import replacing
 
     figure = Figure(figsize=(2, 2))
     figure.subplots().plot(np.arange(9))

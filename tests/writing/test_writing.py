@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bayesfair.writing import replacing, write_bytes, write_text
+from bayesfair.base.writing import replacing, write_bytes, write_text
 
 HERE = Path(__file__).parent
 

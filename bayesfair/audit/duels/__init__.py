@@ -1,0 +1,1 @@
+"""The audit of who gets compared: a slot's law against beliefs and worths."""

@@ -1,0 +1,177 @@
+"""What was believed of the worths before a round: the mode of the fit's own model then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.audit.duels.log import DuelRounds
+from bayesfair.base.labels import label_order
+from bayesfair.base.notices import Notice
+from bayesfair.comparisons import Comparisons
+from bayesfair.errors import OptionError
+from bayesfair.kernels.laws.races import race_total_variation
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["Path", "beliefs_at", "checkpoints", "distance_limits", "options_of", "path_of"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_CHECKS = 50  # how often beliefs are refreshed at even distances
+_GROWTH = 1.5  # and early, whenever the log has grown by this factor
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """Beliefs along a log.
+
+    Attributes
+    ----------
+    start : (G,) array of int
+        Rounds before which beliefs are known, ascending.
+    end : int
+        The round after the last.
+    log_worth : (G + 1, k) array
+        Believed before each of `start`, and before `end`.
+    """
+
+    start: IntArray
+    end: int
+    log_worth: FloatArray
+
+    @property
+    def stop(self) -> IntArray:
+        """The round after the last of each stretch."""
+        return np.append(self.start[1:], self.end)
+
+    def stretches(self) -> Iterator[tuple[int, int, FloatArray]]:
+        """Yield first round, round after the last, and the beliefs at both ends, ``(2, k)``."""
+        for g, (a, b) in enumerate(zip(self.start.tolist(), self.stop.tolist(), strict=True)):
+            yield a, b, self.log_worth[g : g + 2]
+
+
+def distance_limits(ends: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the largest divergence of two items between two beliefs, ``(k, k)``.
+
+    Every gap of log-worths counts as anywhere between its values at the two ends.
+    """
+    gap = ends[:, :, None] - ends[:, None, :]
+    size = np.abs(gap)
+    crossed = gap[0] * gap[1] < 0
+    least = np.where(crossed, 0.0, size.min(axis=0))
+    return race_total_variation(least), race_total_variation(size.max(axis=0))
+
+
+def path_of(
+    rounds: DuelRounds,
+    options: Mapping[str, Any],
+    begin: int = 0,
+    cuts: NDArray[np.int64] | None = None,
+) -> Path:
+    """Return the beliefs along the rounds from `begin` on, refreshed at the `cuts`, too."""
+    start = np.union1d(checkpoints(rounds.n_rounds), [begin] if cuts is None else cuts)
+    start = np.union1d(start[start >= begin], begin).astype(np.int64)
+    ends = np.append(start, rounds.n_rounds)
+    return Path(start, rounds.n_rounds, beliefs_at(rounds, ends, options))
+
+
+def checkpoints(n_rounds: int) -> NDArray[np.int64]:
+    """Return the rounds before which beliefs are refreshed, the first one included.
+
+    50 at even distances; before that, where beliefs move most, whenever the log has grown by half.
+    """
+    even = np.linspace(0, n_rounds, min(_CHECKS, n_rounds) + 1).astype(np.int64)[:-1]
+    first = int(even[1]) if len(even) > 1 else n_rounds
+    early = [1]
+    while early[-1] < 2 * first:
+        early.append(max(early[-1] + 1, int(early[-1] * _GROWTH)))
+    return np.union1d(even, np.array([t for t in early if t < min(2 * first, n_rounds)], np.int64))
+
+
+def options_of(
+    comparisons: Comparisons,
+    *,
+    tree: xr.DataTree | None,
+    model: str | None = None,
+    prior_sd: float = 1.0,
+) -> tuple[dict[str, Any], list[Notice]]:
+    """Return the options with which the mode is found again, and what has to be said of them.
+
+    Parameters
+    ----------
+    comparisons : Comparisons
+    tree : xarray.DataTree or None
+        A fit: its own model, prior, scales, order effect and treatment of ties are taken.
+    model, prior_sd
+        Without a fit.
+
+    Raises
+    ------
+    OptionError
+        If the fit used covariates that the duels lack.
+    """
+    from bayesfair.inference.comparison_problem import choose_model, problem_options
+
+    if tree is not None:
+        _require_covariates(tree, comparisons)
+        own = problem_options(tree)
+        if own is not None:
+            return own, []
+    found = {"model": choose_model(comparisons, model), "prior_sd": prior_sd}
+    if tree is None:
+        return found, []
+    text = (
+        f"The fit that was given (model {tree.attrs.get('model')!r}) cannot be repeated on the "
+        f"duels before a round: beliefs are modes of {found['model']} with a normal prior of "
+        f"standard deviation {prior_sd:g} on each log-worth."
+    )
+    return found, [Notice(text, kind="beliefs_of_another_model", value=found["model"])]
+
+
+def _require_covariates(tree: xr.DataTree, comparisons: Comparisons) -> None:
+    used: tuple[str, ...] = ()
+    for group in tree.children.values():
+        if "covariate" in group.coords:
+            used = tuple(map(str, group.to_dataset()["covariate"].values.tolist()))
+    if used and used != comparisons.covariate_names:
+        raise OptionError(
+            f"fit= has item covariates {', '.join(map(repr, used))}, these duels have "
+            f"{', '.join(map(repr, comparisons.covariate_names)) or 'none'}; beliefs before a "
+            "round need the same: pass the comparisons that were fitted (with_covariates).",
+            kind="covariates_missing",
+            column="fit",
+        )
+
+
+def beliefs_at(
+    rounds: DuelRounds, ends: NDArray[np.int64], options: Mapping[str, Any]
+) -> FloatArray:
+    """Return the log-worths believed before each of some rounds, ``(len(ends), k)``.
+
+    They are the mode given the duels before the round, by the model with the given `options`;
+    before the first duel that of the prior.
+    """
+    from bayesfair.inference.comparison_problem import problem_of
+    from bayesfair.inference.laplace import find_mode
+
+    data, order = rounds.comparisons, label_order(rounds.items)
+    result = np.zeros((len(ends), rounds.n_items))
+    count, done = np.zeros(len(data.count)), 0
+    for row in np.argsort(ends, kind="stable").tolist():
+        cells = rounds.cell[done : ends[row]]
+        count = count + np.bincount(cells[cells >= 0], minlength=len(count))
+        done = int(ends[row])
+        if not count.any():
+            continue
+        known = replace(data, count=count, cell=None).in_label_order()
+        problem = problem_of(known, **options)
+        theta = find_mode(problem.likelihood, problem.precision).theta
+        result[row, order] = problem.likelihood.layout.log_worth(theta)
+    return result

@@ -1,0 +1,178 @@
+"""What has to be known beside the numbers of an audit of duels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.duels.judge import Believed
+from bayesfair.audit.duels.law import Windows
+from bayesfair.audit.duels.log import DuelRounds, seen_from_to
+from bayesfair.audit.log.checks import LEVEL, Check
+from bayesfair.audit.log.intervals import excess_probability
+from bayesfair.base.checks import counted, listed
+from bayesfair.base.notices import Notice
+
+__all__ = ["choices_check", "duel_findings"]
+
+
+def duel_findings(
+    rounds: DuelRounds, law: Windows, believed: Believed, criterion: Criterion, *, estimated: bool
+) -> list[Notice]:
+    """Return the notices of a log and of its verdict.
+
+    Parameters
+    ----------
+    estimated : bool
+        Whether the regret is estimated from single probabilities, not from the windows' shares.
+    """
+    found = [*_slot(rounds)]
+    if not law.logged:
+        found += [*_came_or_went(rounds), *_windows(law, estimated)]
+    return [*found, *_not_judged(rounds, criterion), *_cannot_fail(law, believed, criterion)]
+
+
+def _slot(rounds: DuelRounds) -> list[Notice]:
+    """Say what the choice of slot implies."""
+    if rounds.slot != "mean" or (rounds.left == rounds.right).any():
+        return []
+    return [
+        Notice(
+            "slot 'mean': a duel has two different items, so no item can have more than 1/2; "
+            "regret stays positive if a worth exceeds that.",
+            kind="mean_slot",
+            column="slot",
+        )
+    ]
+
+
+def choices_check(rounds: DuelRounds) -> tuple[Check, list[Notice]]:
+    """Compare how often each item filled the slot with the sum of its probabilities."""
+    if rounds.selection is None:
+        return Check(reason="The law of the slot was not logged."), []
+    if rounds.slot == "mean" and (rounds.left == rounds.right).any():
+        return Check(reason="Items were compared with themselves."), []
+    scale = 1 if rounds.slot == "first" else 2
+    p = np.clip(np.nan_to_num(rounds.selection) * scale, 0.0, 1.0)
+    expected, variance = p.sum(axis=0), (p * (1 - p)).sum(axis=0)
+    taken = rounds.taken(slice(None))
+    excess = taken - expected
+    certain = (variance <= 1e-9) & (np.abs(excess) < 0.5)
+    at = np.flatnonzero(~certain)
+    if not at.size:
+        return Check(reason="Every choice was certain, as logged."), []
+    # of two items one is chosen as often too much as the other too little
+    looks = 1 if rounds.n_items == 2 else at.size
+    found = [excess_probability(abs(float(excess[i])), float(variance[i]), 1.0) for i in at]
+    by_chance = np.minimum([2 * probability * looks for probability, _ in found], 1.0)
+    worst = int(np.argmin([probability for probability, _ in found]))
+    i = int(at[worst])
+    z = float(excess[i] / np.sqrt(max(float(variance[i]), 1e-12)))
+    least = float(by_chance[worst])
+    check = Check(least >= LEVEL, z, least, LEVEL, found[worst][1], rounds.items[i], int(taken[i]))
+    if check.passed:
+        return check, []
+    n_bad = int((by_chance < LEVEL).sum())
+    return check, [
+        Notice(
+            f"the logged probabilities do not match the duels: {rounds.items[i]!r} filled the slot "
+            f"{int(taken[i])} times, expected {expected[i]:.1f} (z = {z:.1f}; {n_bad} of "
+            f"{rounds.n_items} items below p = {LEVEL:g}). Check sides, missing rows and logging.",
+            kind="choices",
+            value=z,
+            n=int(taken[i]),
+        )
+    ]
+
+
+def _came_or_went(rounds: DuelRounds) -> list[Notice]:
+    """Say which items were not compared from the beginning to the end."""
+    if rounds.offered is not None:
+        return []
+    first, last = seen_from_to(rounds)
+    n = rounds.n_rounds
+    moved = [
+        rounds.items[i]
+        for i in range(rounds.n_items)
+        if first[i] > n / 20 or 0 <= last[i] < 0.95 * n
+    ]
+    if not moved:
+        return []
+    return [
+        Notice(
+            f"{counted(len(moved), 'item')} came or went: {listed(moved, 5)} (no duel in the first "
+            "or the last twentieth of the log). They are held to the windows between their first "
+            "and last duel; give offered= if it is known when they were on offer.",
+            kind="came_or_went",
+            n=len(moved),
+        )
+    ]
+
+
+def _windows(law: Windows, estimated: bool) -> list[Notice]:
+    """Say what shares in windows can show."""
+    n = len(law.start)
+    found = [
+        Notice(
+            f"The law of the slot was not given: shares of the slot in {counted(n, 'window')} of "
+            f"about {int(np.median(law.length))} duels stand for them. Limits are simultaneous "
+            "95 % (Clopper-Pearson). A window is held against the mean of the bounds of its duels, "
+            "which its mean law keeps to if every duel does: 'unfair' is shown for some duel, "
+            "'fair' speaks of the windows' means, not of each duel.",
+            kind="windows",
+            n=n,
+        )
+    ]
+    if not estimated:
+        found.append(
+            Notice(
+                "Regret from shares is that of the windows' means: sampling noise raises it, "
+                "variation within windows lowers it. lower is a lower limit of the mean regret; "
+                "there is no upper.",
+                kind="regret_from_shares",
+            )
+        )
+    return found
+
+
+def _not_judged(rounds: DuelRounds, criterion: Criterion) -> list[Notice]:
+    """Say which duels served the beliefs alone."""
+    first = criterion.from_round
+    if not first:
+        return []
+    return [
+        Notice(
+            f"The {counted(first, 'duel')} before duel {first} served the beliefs alone "
+            f"(from_round={first}): verdicts and regret are of the "
+            f"{counted(rounds.n_rounds - first, 'duel')} from there on.",
+            kind="from_round",
+            column="from_round",
+            value=first,
+            n=first,
+        )
+    ]
+
+
+def _cannot_fail(law: Windows, believed: Believed, criterion: Criterion) -> list[Notice]:
+    """Say that no pair of items differs by more than eps2 allows, whatever their worths."""
+    largest = float(believed.high[criterion.grid.index(0.0)])
+    if law.most_offered < 2 or largest > criterion.allowed:
+        return []
+    what = (
+        f"in no duel do the slot's probabilities of two items on offer differ by more than "
+        f"{largest:.4g}"
+        if law.logged
+        else f"in no window can the mean probabilities of two items differ by more than "
+        f"{largest:.4g}"
+    )
+    return [
+        Notice(
+            f"This criterion cannot fail here: {what}, and eps2 = {criterion.eps2:g} allows that "
+            "even to items of the same worth. The verdict says nothing about how the chances "
+            f"follow the worths; the fairness regret, {believed.regret:.4f} per duel, does.",
+            kind="cannot_fail",
+            column="eps2",
+            value=largest,
+            n=int(law.length.sum()),
+        )
+    ]

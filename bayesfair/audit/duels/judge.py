@@ -1,0 +1,414 @@
+"""Smooth and calibrated fairness of a slot's law, under beliefs that move and under true worths.
+
+One way for all logs: a law that was logged is a window of equal rounds whose limits are the law
+itself. What is judged in a window are lower and upper limits of the gaps between its probabilities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.duels.beliefs import Path, distance_limits
+from bayesfair.audit.duels.law import Windows
+from bayesfair.kernels.laws.races import race_total_variation
+from bayesfair.kernels.log.violations import count_violations
+
+__all__ = [
+    "Believed",
+    "Truly",
+    "gaps",
+    "judge_believed",
+    "judge_truly",
+    "needed_at",
+    "regret_per_draw",
+    "shares",
+    "smallest",
+    "worst_pair",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Worst = tuple[float, int, int, int]
+
+_AT_ONCE = 1 << 22  # numbers in a table that is worked on at once
+
+
+class _Block(NamedTuple):
+    """Windows that are held against the same divergences, between `near` and `far`."""
+
+    windows: Windows
+    near: FloatArray
+    far: FloatArray
+
+
+def _blocks(law: Windows, path: Path) -> Iterator[_Block]:
+    r"""Yield windows with the divergences believed in them.
+
+    Of a logged law every round is held against what was believed when beliefs were last refreshed.
+    Of a window only the mean law is known, and that has to keep to the *mean* of the bounds of its
+    rounds: |mean of gaps| <= mean of |gaps| <= eps1 mean of D + eps2.
+    """
+    if law.logged:
+        for a, b, ends in path.stretches():
+            part, _ = law.overlapping(a, b)
+            known = race_total_variation(ends[0][:, None] - ends[0])
+            yield _Block(law.rows(part), known, known)
+        return
+    for w in range(len(law.start)):
+        window = law.rows(slice(w, w + 1))
+        begin, end = int(window.start[0]), int(window.stop[0])
+        near, far = np.zeros((2, law.n_items, law.n_items))
+        for a, b, ends in path.stretches():
+            n = min(b, end) - max(a, begin)
+            if n > 0:
+                least, most = distance_limits(ends)
+                near += n * least
+                far += n * most
+        yield _Block(window, near / (end - begin), far / (end - begin))
+
+
+@dataclass(frozen=True, eq=False)
+class Believed:
+    """Smooth fairness and regret under the beliefs of each round.
+
+    Attributes
+    ----------
+    low, high : (E,) arrays
+        Limits of the eps2 that the log needs at each eps1.
+    worst : (excess, round, favoured item, other item)
+    over : (W,) array of bool
+        Windows that surely violate.
+    regret, lower : float
+        Mean regret per round of the windows' shares; a lower limit of that of the law.
+    mass : (k,) array
+        P* of each item, mean over rounds.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    worst: Worst
+    over: NDArray[np.bool_]
+    regret: float
+    lower: float
+    mass: FloatArray
+
+
+def judge_believed(
+    law: Windows, whole: Windows | None, path: Path, criterion: Criterion
+) -> Believed:
+    """Return smooth fairness and regret under beliefs along a path.
+
+    Parameters
+    ----------
+    law : Windows
+    whole : Windows or None
+        Windows as long as possible, which sharpen the lower limits.
+    path : Path
+        From the first judged round to the end.
+    criterion : Criterion
+    """
+    eps1, allowed = np.array(criterion.grid), criterion.allowed
+    low, high = np.zeros((2, len(eps1)))
+    worst: Worst = (0.0, 0, 0, 0)
+    over, done = np.zeros(len(law.start), bool), 0
+    for windows in (law, whole):
+        if windows is None:
+            continue
+        for block in _blocks(windows, path):
+            part = block.windows
+            least, most = gaps(part)
+            low = np.maximum(low, needed_at(least, block.far, eps1))
+            top, place = _excesses(part, criterion.eps1 * block.far)
+            r = int(top.argmax())
+            if top[r] > worst[0]:
+                i, j = divmod(int(place[r]), part.n_items)
+                i, j = (i, j) if part.share[r, i] >= part.share[r, j] else (j, i)
+                worst = (float(top[r]), int(part.start[r]), i, j)
+            if windows is law:
+                high = np.maximum(high, needed_at(most, block.near, eps1))
+                over[done : done + len(top)] = top > allowed
+                done += len(top)
+    regret, mass, share = 0.0, np.zeros(law.n_items), _shares_on_offer(law)
+    for a, b, ends in path.stretches():
+        rows, length = law.overlapping(a, b)
+        total, held = regret_per_draw(share[rows], length, ends[:1])
+        regret += float(total[0])
+        mass += held * length.sum()
+    n = path.end - int(path.start[0])
+    lower = regret / n if law.logged else _believed_shortfall(law, path)
+    return Believed(low, high, worst, over, regret / n, lower, mass / n)
+
+
+def _believed_shortfall(law: Windows, path: Path) -> float:
+    """Return a lower limit of the mean regret: shortfalls from the mean P* that are certain."""
+    total = 0.0
+    for w in range(len(law.start)):
+        begin, end, upper = int(law.start[w]), int(law.stop[w]), law.upper[w]
+        if np.isnan(upper).any():
+            continue  # the slot is shared with items that came or went
+        least = np.zeros(law.n_items)
+        for a, b, ends in path.stretches():
+            n = max(min(b, end) - max(a, begin), 0)
+            least += n * shares(ends, np.ones(law.n_items, bool)).min(axis=0)
+        total += float(np.maximum(least - (end - begin) * upper, 0.0).sum())
+    return total / float(law.length.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Truly:
+    """Smooth fairness and regret under draws of the true worths.
+
+    Attributes
+    ----------
+    least, plug, most : (n, E) arrays
+        The eps2 that the log needs: lower limit, that of the shares, upper limit.
+    gap, shown : (k, k) arrays
+        Lower limits of the largest gaps, and those of the shares.
+    regret, lower : (n,) arrays
+        Mean regret per round of the windows' shares; a lower limit of that of the law.
+    mass : (k,) array
+        P* of each item, mean over rounds and draws.
+    n, first, last, n_windows : (n,) arrays
+        Rounds in windows that surely violate, the first and the last of them (-1 = none), and how
+        many windows these are.
+    """
+
+    least: FloatArray
+    plug: FloatArray
+    most: FloatArray
+    gap: FloatArray
+    shown: FloatArray
+    regret: FloatArray
+    lower: FloatArray
+    mass: FloatArray
+    n: FloatArray
+    first: IntArray
+    last: IntArray
+    n_windows: FloatArray
+
+
+def judge_truly(
+    law: Windows, whole: Windows | None, log_worth: FloatArray, criterion: Criterion
+) -> Truly:
+    """Return smooth fairness and regret under draws of the true worths, ``(n, k)``.
+
+    A mean over more rounds bounds the largest gap and the mean regret from below as well, with less
+    noise: `whole` serves the lower limits.
+    """
+    eps1 = np.array(criterion.grid)
+    low_gap, high_gap = gaps(law)
+    shown = low_gap if law.logged else gaps(_as_logged(law))[0]
+    if whole is not None:
+        low_gap = np.maximum(low_gap, gaps(whole)[0])
+    plug = smallest(shown, log_worth, eps1)
+    least, most = plug, plug
+    total, mass = regret_per_draw(_shares_on_offer(law), law.length, log_worth)
+    regret = total / law.length.sum()
+    lower = regret
+    if not law.logged:
+        least, most = smallest(low_gap, log_worth, eps1), smallest(high_gap, log_worth, eps1)
+        limits = [_shortfall(windows, log_worth) for windows in (law, whole) if windows is not None]
+        lower = np.maximum.reduce(limits)
+    return Truly(
+        least,
+        plug,
+        most,
+        low_gap,
+        shown,
+        regret,
+        lower,
+        mass,
+        *_violating(law, log_worth, criterion),
+    )
+
+
+def _violating(
+    law: Windows, log_worth: FloatArray, criterion: Criterion
+) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:
+    """Return rounds that violate per draw, the first, the last, and the number of windows."""
+    allowed = criterion.allowed
+    i, j = np.triu_indices(law.n_items, 1)
+    spread = np.nanmax(law.upper, axis=1, initial=0) - np.nanmin(law.lower, axis=1, initial=1)
+    at = np.flatnonzero(spread > allowed)
+    index, weights = np.arange(len(at)), law.length[at]
+    parts = []
+    step = max(1, _AT_ONCE // max(len(i), 1))
+    for s in range(0, len(log_worth), step):
+        worth = log_worth[s : s + step]
+        distances = np.ascontiguousarray(race_total_variation(worth[:, i] - worth[:, j]).T)
+        n, windows = np.zeros((2, len(worth)))
+        first, last = np.full((2, len(worth)), -1)
+        for r in range(0, len(at), step):
+            rows = slice(r, r + step)
+            held = at[rows]
+            ahead = np.fmax(
+                law.lower[held][:, i] - law.upper[held][:, j],
+                law.lower[held][:, j] - law.upper[held][:, i],
+            )
+            for ones in (False, True):
+                found = count_violations(
+                    ahead, index[rows], np.ones(len(held)) if ones else weights[rows], distances,
+                    criterion.eps1, allowed,
+                )  # fmt: skip
+                if ones:
+                    windows += found[0]
+                else:
+                    n += found[0]
+                    first = np.where(first >= 0, first, found[1])
+                    last = np.where(found[2] >= 0, found[2], last)
+        begin = np.where(first >= 0, np.append(law.start[at], -1)[first], -1)
+        end = np.where(last >= 0, np.append(law.stop[at], -1)[last] - 1, -1)
+        parts.append((n, begin, end, windows))
+    n, first, last, windows = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return n, first, last, windows
+
+
+# -- gaps and bounds -------------------------------------------------------------------------------
+
+
+def gaps(law: Windows) -> tuple[FloatArray, FloatArray]:
+    """Return lower and upper limits of the largest |pi(i) - pi(j)| over windows, ``(k, k)``.
+
+    Pairs that are not on offer together have 0.
+    """
+    k = law.n_items
+    low, high = np.zeros((2, k, k))
+    step = max(1, _AT_ONCE // (k * k))
+    for begin in range(0, len(law.start), step):
+        part = law.rows(slice(begin, begin + step))
+        ahead = part.lower[:, :, None] - part.upper[:, None, :]
+        ahead = np.fmax.reduce(ahead, axis=0, initial=0.0)
+        low = np.fmax(low, np.fmax(ahead, ahead.T))
+        if not part.logged:
+            reach = part.upper[:, :, None] - part.lower[:, None, :]
+            reach = np.fmax.reduce(reach, axis=0, initial=0.0)
+            high = np.fmax(high, np.fmax(reach, reach.T))
+    if law.logged:
+        return low, low
+    for table in (low, high):
+        np.fill_diagonal(table, 0.0)
+    return low, high
+
+
+def _excesses(law: Windows, bound: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return the largest certain gap - bound of each window, and where: i k + j, the first one.
+
+    Windows with fewer than two items on offer give 0.
+    """
+    k, n = law.n_items, len(law.start)
+    top, place = np.zeros(n), np.zeros(n, np.int64)
+    bound = bound + np.where(np.eye(k, dtype=bool), np.inf, 0.0)
+    step = max(1, _AT_ONCE // (k * k))
+    for begin in range(0, n, step):
+        part = law.rows(slice(begin, begin + step))
+        ahead = part.lower[:, :, None] - part.upper[:, None, :]
+        excess = (np.maximum(ahead, ahead.transpose(0, 2, 1)) - bound).reshape(len(ahead), -1)
+        excess = np.where(np.isnan(excess), -np.inf, excess)
+        at = excess.argmax(axis=1)
+        place[begin : begin + step] = at
+        top[begin : begin + step] = np.maximum(excess[np.arange(len(at)), at], 0.0)
+    return top, place
+
+
+def needed_at(gap: FloatArray, divergence: FloatArray, eps1: FloatArray) -> FloatArray:
+    """Return max over pairs of gap - eps1 D, cut at 0, for one table of divergences: ``(E,)``."""
+    i, j = np.triu_indices(gap.shape[0], 1)
+    excess = gap[i, j][:, None] - divergence[i, j][:, None] * eps1
+    return np.asarray(excess.max(axis=0, initial=0.0))
+
+
+def smallest(gap: FloatArray, log_worth: FloatArray, eps1: FloatArray) -> FloatArray:
+    """Return max over pairs of gap - eps1 D, cut at 0, for each draw and eps1: ``(n, E)``."""
+    i, j = np.triu_indices(gap.shape[0], 1)
+    g = gap[i, j]
+    result = np.zeros((len(log_worth), len(eps1)))
+    keep = g > 0
+    i, j, g = i[keep], j[keep], g[keep]
+    if not g.size:
+        return result
+    step = max(1, _AT_ONCE // len(g))
+    for begin in range(0, len(log_worth), step):
+        part = log_worth[begin : begin + step]
+        divergence = race_total_variation(part[:, i] - part[:, j])
+        for e, slope in enumerate(eps1):
+            result[begin : begin + step, e] = (g - slope * divergence).max(axis=1)
+    return np.maximum(result, 0.0)
+
+
+def worst_pair(gap: FloatArray, worth: FloatArray, eps1: float) -> tuple[int, int]:
+    """Return the pair with the largest excess at one set of log-worths."""
+    excess = gap - eps1 * race_total_variation(worth[:, None] - worth)
+    np.fill_diagonal(excess, -np.inf)
+    i, j = divmod(int(np.argmax(excess)), len(worth))
+    return i, j
+
+
+def _as_logged(law: Windows) -> Windows:
+    """Return the shares as if they were probabilities."""
+    return Windows(law.start, law.stop, law.share, law.share, law.share)
+
+
+# -- regret ----------------------------------------------------------------------------------------
+
+
+def shares(log_worth: FloatArray, on: NDArray[np.bool_]) -> FloatArray:
+    """Return worths among the items on offer, ``(n, sum(on))``."""
+    part = log_worth[:, on]
+    worth = np.exp(part - part.max(axis=1, keepdims=True))
+    return np.asarray(worth / worth.sum(axis=1, keepdims=True))
+
+
+def regret_per_draw(
+    rows: FloatArray, length: FloatArray, log_worth: FloatArray
+) -> tuple[FloatArray, Any]:
+    """Return the total regret per draw, and the P* mass of each item averaged over rounds.
+
+    The sum over rounds of max(p - pi, 0) is convex and piecewise linear in p: one sort per item and
+    set of items on offer, then a search per draw.
+    """
+    total = np.zeros(len(log_worth))
+    mass = np.zeros(rows.shape[1])
+    on_offer, which = np.unique(~np.isnan(rows), axis=0, return_inverse=True)
+    which = which.ravel()
+    for s, on in enumerate(on_offer):
+        if not on.any():
+            continue
+        at = which == s
+        share = shares(log_worth, on)
+        mass[on] += share.mean(axis=0) * length[at].sum()
+        for column, item in enumerate(np.flatnonzero(on)):
+            pi, weight = rows[at, item], length[at]
+            order = np.argsort(pi)
+            pi, weight = pi[order], weight[order]
+            below = np.concatenate([[0.0], np.cumsum(weight)])
+            area = np.concatenate([[0.0], np.cumsum(weight * pi)])
+            p = share[:, column]
+            n = np.searchsorted(pi, p, side="right")
+            total += p * below[n] - area[n]
+    return np.maximum(total, 0.0), mass / length.sum()
+
+
+def _shares_on_offer(law: Windows) -> FloatArray:
+    """Return shares among the items on offer throughout a window."""
+    if law.logged:
+        return law.share
+    total = np.nansum(law.share, axis=1, keepdims=True)
+    return np.asarray(law.share / np.where(total > 0, total, 1.0))
+
+
+def _shortfall(law: Windows, log_worth: FloatArray) -> FloatArray:
+    """Return a lower limit of the mean regret per draw: shortfalls below P* that are certain."""
+    total = np.zeros(len(log_worth))
+    for upper, n in zip(law.upper, law.length, strict=True):
+        on = ~np.isnan(upper)
+        # the slot is shared with items that came or went: compare within those on offer
+        if not on.any() or not on.all():
+            continue
+        total += n * np.maximum(shares(log_worth, on) - upper[on], 0.0).sum(axis=1)
+    return np.asarray(total / law.length.sum())

@@ -1,0 +1,231 @@
+"""About how many duels a decision needs, where shares in windows leave it open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.duels.beliefs import Path, distance_limits
+from bayesfair.audit.duels.law import Windows, share_limits, window_size, window_starts
+from bayesfair.audit.duels.log import DuelRounds
+from bayesfair.audit.duels.truth import Truth
+from bayesfair.base.labels import label_order
+from bayesfair.kernels.laws.races import race_total_variation
+
+__all__ = ["Sizes", "sizes_of"]
+
+FloatArray = NDArray[np.float64]
+
+_MOST_ITEMS = 150
+_MOST_DUELS = 1e9
+_MOST_WINDOWS = 1000  # of a size that was asked for; more of them hardly decide anything
+_LOGS = 25  # logs that are drawn per size
+_DRAWS = 200  # draws of the worths that stand for the posterior
+_NODES = 65  # counts at which the limits are computed; between them they are interpolated
+_STREAM = 20_171  # of the drawn logs: the estimate does not depend on the seed of the audit
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """What a longer log of the same kind would look like.
+
+    Attributes
+    ----------
+    rounds : int
+        Judged duels of this log.
+    n_items : int
+        All items, which the size of windows follows; m of them are on offer throughout.
+    mean, root : (m,) and (m, m) arrays
+        Mean of how often an item fills the slot per duel (``mean``: takes part), and a root of the
+        covariance.
+    scale : float
+        From this to the slot's law.
+    window : int or None
+        Rounds per window, where that was asked for.
+    alpha : float
+        Simultaneous error of the windows' limits, and again of those of the whole log.
+    log_worth : (n, m) array
+        Draws of the worths.
+    truths : (logs, m) array
+        Those that are true in the drawn logs.
+    reach : (G + 1,) array
+        Rounds since the first judged one at which the beliefs are known.
+    near, far : (G + 1, m, m) arrays
+        Sums up to there of the least and the largest divergence of the rounds.
+    """
+
+    rounds: int
+    n_items: int
+    mean: FloatArray
+    root: FloatArray
+    scale: float
+    window: int | None
+    alpha: float
+    log_worth: FloatArray
+    truths: FloatArray
+    reach: FloatArray
+    near: FloatArray
+    far: FloatArray
+
+    def needed(self, question: str, criterion: Criterion) -> int | None:
+        """Return how many duels decide in half of such logs; None where no number does.
+
+        Parameters
+        ----------
+        question : {"subjective", "objective"}
+        """
+        decided = self._believed if question == "subjective" else self._truly
+        low, high = float(self.rounds), float(self.rounds)
+        while decided(int(high), criterion) < 0.5:
+            low, high = high, high * 2
+            if (
+                high > _MOST_DUELS
+                or high / window_size(int(high), self.n_items, self.window) > _MOST_WINDOWS
+            ):
+                return None
+        while high > 1.03 * low:
+            middle = (low * high) ** 0.5
+            if decided(int(middle), criterion) < 0.5:
+                low = middle
+            else:
+                high = middle
+        return int(high)
+
+    def _limits(self, n: int) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
+        """Return lower and upper limits of drawn shares, ``(logs, W, m)``, and of the whole log.
+
+        The last window is the whole log; also where windows start.
+        """
+        starts = window_starts(0, n, window_size(n, self.n_items, self.window))
+        size = np.append(np.diff(np.append(starts, n)), 0).astype(np.float64)
+        rng = np.random.default_rng(_STREAM)
+        # the law of each log, as uncertain as it is after this one
+        unsure = rng.standard_normal((_LOGS, 1, len(self.mean))) @ self.root.T
+        mean = np.clip(self.mean + unsure / self.rounds**0.5, 0.0, 1.0)
+        noise = rng.standard_normal((_LOGS, len(starts), len(self.mean))) @ self.root.T
+        count = size[:-1, None] * mean + np.sqrt(size[:-1, None]) * noise
+        count = np.concatenate([count, count.sum(axis=1, keepdims=True)], axis=1)
+        size[-1] = n
+        count = np.clip(count, 0, size[:, None])
+        lower, upper = np.empty_like(count), np.empty_like(count)
+        for m in np.unique(size):
+            at = size == m
+            # the whole log is a family of limits of its own
+            family = 1 if m == n and len(starts) > 1 else len(starts)
+            tail = self.alpha / (2 * family * len(self.mean))
+            nodes = np.linspace(count[:, at].min(), count[:, at].max() + 1e-9, _NODES)
+            limits = share_limits(nodes, m, tail)
+            lower[:, at], upper[:, at] = (np.interp(count[:, at], nodes, y) for y in limits)
+        return self.scale * lower, self.scale * upper, starts
+
+    def _gaps(self, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return limits of the gaps in one window of every log, ``(logs, P)``."""
+        i, j = np.triu_indices(len(self.mean), 1)
+        ahead = np.maximum(lower[:, i] - upper[:, j], lower[:, j] - upper[:, i])
+        reach = np.maximum(upper[:, i] - lower[:, j], upper[:, j] - lower[:, i])
+        return np.maximum(ahead, 0.0), np.maximum(reach, 0.0)
+
+    def _believed(self, n: int, criterion: Criterion) -> float:
+        """Return the share of logs of n duels that are decided under the beliefs."""
+        lower, upper, starts = self._limits(n)
+        i, j = np.triu_indices(len(self.mean), 1)
+        later = race_total_variation(self.truths[:, i] - self.truths[:, j])
+        unfair, unsure = np.zeros(_LOGS, bool), np.zeros(_LOGS, bool)
+        begins, ends = np.append(starts, 0), np.append(np.append(starts[1:], n), n)
+        for w, (a, b) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True)):
+            least, most = self._gaps(lower[:, w], upper[:, w])
+            beyond = (b - max(a, self.rounds)) * later if b > self.rounds else 0.0
+            near, far = (
+                criterion.eps1
+                * ((self._until(table, b) - self._until(table, a))[i, j] + beyond)
+                / (b - a)
+                for table in (self.near, self.far)
+            )
+            unfair |= (least - far > criterion.allowed).any(axis=1)
+            if w < len(starts):
+                unsure |= (most - near > criterion.allowed).any(axis=1)
+        return float((unfair | ~unsure).mean())
+
+    def _until(self, sums: FloatArray, t: int) -> FloatArray:
+        """Return the sum of divergences over the rounds of this log before t."""
+        t = min(t, self.rounds)
+        g = min(int(np.searchsorted(self.reach, t, side="right")) - 1, len(self.reach) - 2)
+        slope = (sums[g + 1] - sums[g]) / (self.reach[g + 1] - self.reach[g])
+        return np.asarray(sums[g] + (t - self.reach[g]) * slope)
+
+    def _truly(self, n: int, criterion: Criterion) -> float:
+        """Return the share of logs of n duels that are decided under the true worths."""
+        lower, upper, _ = self._limits(n)
+        least, most = np.zeros((2, _LOGS, len(self.mean) * (len(self.mean) - 1) // 2))
+        for w in range(lower.shape[1]):
+            found = self._gaps(lower[:, w], upper[:, w])
+            least = np.maximum(least, found[0])
+            if w < lower.shape[1] - 1:
+                most = np.maximum(most, found[1])
+        spread = (self.log_worth - self.log_worth.mean(axis=0)) * (self.rounds / n) ** 0.5
+        i, j = np.triu_indices(len(self.mean), 1)
+        decided = 0
+        for log in range(_LOGS):
+            worth = self.truths[log] + spread
+            bound = criterion.eps1 * race_total_variation(worth[:, i] - worth[:, j])
+            surely = float(((most[log] - bound).max(axis=1) <= criterion.allowed).mean())
+            maybe = float(((least[log] - bound).max(axis=1) <= criterion.allowed).mean())
+            fair = criterion.verdict_of(surely) == "fair"
+            decided += fair or criterion.verdict_of(maybe) == "unfair"
+        return decided / _LOGS
+
+
+def sizes_of(
+    rounds: DuelRounds,
+    law: Windows,
+    truth: Truth,
+    path: Path,
+    *,
+    window: int | None,
+    alpha: float,
+) -> Sizes | None:
+    """Return what longer logs of the same kind would look like; None where that is not known.
+
+    Notes
+    -----
+    Logs are drawn from what this one leaves open: true worths from their posterior, laws of the
+    slot around its shares; the shares of every window with the covariance of its duels, the
+    posterior sharper by the root of the number of duels. Beliefs are those of this log as long as
+    it lasts, then the truth.
+    """
+    order = label_order(rounds.items)
+    on = order[~np.isnan(law.share).any(axis=0)[order]]
+    if not 2 <= len(on) <= _MOST_ITEMS:
+        return None
+    begin = int(law.start[0])
+    n = rounds.n_rounds - begin
+    place = np.full(rounds.n_items, -1)
+    place[on] = np.arange(len(on))
+    left, right = place[rounds.left[begin:]], place[rounds.right[begin:]]
+    mean = np.bincount(left[left >= 0], minlength=len(on)) / n
+    second = np.diag(mean)
+    if rounds.slot == "mean":
+        other = np.bincount(right[(right >= 0) & (right != left)], minlength=len(on)) / n
+        both = np.zeros((len(on), len(on)))
+        pairs = (left >= 0) & (right >= 0) & (left != right)
+        np.add.at(both, (left[pairs], right[pairs]), 1.0 / n)
+        mean = mean + other
+        second = np.diag(mean) + both + both.T
+    values, vectors = np.linalg.eigh(second - np.outer(mean, mean))
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    reach, near, far = [0.0], [np.zeros((len(on),) * 2)], [np.zeros((len(on),) * 2)]
+    for a, b, ends in path.stretches():
+        least, most = distance_limits(ends[:, on])
+        reach.append(float(b - begin))
+        near.append(near[-1] + (b - a) * least)
+        far.append(far[-1] + (b - a) * most)
+    draws = truth.log_worth[:, on]
+    thin = draws[:: max(1, len(draws) // _DRAWS)]
+    truths = draws[np.linspace(0, len(draws) - 1, _LOGS).astype(np.int64)]
+    return Sizes(
+        n, rounds.n_items, mean, root, 1.0 if rounds.slot == "first" else 0.5, window, alpha, thin,
+        truths, np.array(reach), np.array(near), np.array(far),
+    )  # fmt: skip

@@ -1,0 +1,220 @@
+"""The audit of duels as plain text for a terminal, from the same values as its JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+from bayesfair.audit.log.verdict_words import (
+    VERDICT_WORDS,
+    number,
+    question_words,
+    regret_words,
+    remarks,
+)
+from bayesfair.base.checks import counted
+from bayesfair.base.shown import MOST_ROWS, shortened, table, visible
+
+__all__ = ["QUESTIONS", "render"]
+
+QUESTIONS = {
+    "subjective": "under the beliefs of each round",
+    "objective": "under the true worths",
+}
+"""The two questions of an audit of duels in words."""
+
+_SLOT = {
+    "first": "slot 'first': law of the item on the left",
+    "mean": "slot 'mean': half the probability of taking part",
+}
+_WIDTH = 96
+
+
+def render(audit: dict[str, Any]) -> str:
+    """Return the report of an audit of duels."""
+    log, criterion = audit["log"], audit["criterion"]
+    logged = {
+        "full": "the whole rule logged",
+        "windows": f"shares in {log['n_windows']} windows stand for probabilities",
+        "chosen": "only the left item's probability logged",
+    }[log["selection"]]
+    some = "" if log["n_judged"] == log["n_rounds"] else f" ({log['n_judged']} of them judged)"
+    skipped = f", {counted(log['n_skipped'], 'row')} left out" if log["n_skipped"] else ""
+    lines = [
+        f"Audit of who is compared, {visible(log['source'])}",
+        f"  {counted(log['n_rounds'], 'duel')}{some} of {log['n_items']} items, {logged}{skipped}",
+        f"  {_SLOT[log['slot']]}; whom an item meets there is not judged",
+        "",
+        f"Verdict: {VERDICT_WORDS[audit['verdict']]}, {regret_words(audit)}   "
+        f"(eps1 = {criterion['eps1']:g}, eps2 = {criterion['eps2']:g}, "
+        f"delta = {criterion['delta']:g})",
+        *(f"  {QUESTIONS[name]:<32} {_answer(audit, name)}" for name in QUESTIONS),
+        *(f"  {sentence}" for sentence in _remarks(audit)),
+        *(f"  {sentence}" for sentence in _contradictions(audit)),
+        "",
+        *_smooth(audit),
+        "",
+        *_calibration(audit),
+        "",
+        *_items(audit),
+        "",
+        _worths(criterion),
+        " ".join(["Rewards behind worths: exponential races.", *_interval_words(audit)]),
+    ]
+    if audit["notices"]:
+        lines += ["", "Notices"]
+        for notice in audit["notices"]:
+            lines += textwrap.wrap(notice, _WIDTH, initial_indent="  * ", subsequent_indent="    ",
+                                   break_long_words=False, break_on_hyphens=False)  # fmt: skip
+    return "\n".join(lines)
+
+
+def _answer(audit: dict[str, Any], name: str) -> str:
+    """Return the verdict of one question, with what violates."""
+    if audit["log"]["selection"] == "full":
+        return question_words(audit, name, "duel")
+    part, n = audit[name], audit["log"]["n_windows"]
+    verdict, found = part["verdict"], part["n_violating_windows"]
+    chance = ""
+    if name == "objective":
+        low, high = part["probability_fair_lower"], part["probability_fair_upper"]
+        chance = f"probability fair {_from_to(low, high)}; "
+        found = round(found["mean"]) if found["lower"] == found["upper"] else found
+    if verdict == "fair":
+        return f"fair: {chance}in the mean of {_of_all(n)}"
+    shown = _shown(found, part, n)
+    if verdict == "unfair":
+        return f"unfair: {chance}{shown}"
+    needed = part["n_duels_for_decision"]
+    more = "" if needed is None else f"; about {_rounded(needed)} such duels would decide"
+    return f"undetermined: {chance}{shown}{more}"
+
+
+def _shown(found: Any, part: dict[str, Any], n: int) -> str:
+    """Say in how many windows a violation is shown, and between which duels."""
+    if isinstance(found, dict):
+        return (
+            f"shown in {found['mean']:.2g} [{found['lower']:.0f}, {found['upper']:.0f}] of "
+            f"{counted(n, 'window')}"
+        )
+    if not found:
+        if part["verdict"] == "unfair":
+            return "shown by the log as a whole, by no single window"
+        return "no window shows a violation, and the limits leave room for one"
+    first, last = (
+        end["mean"] if isinstance(end, dict) else end
+        for end in (part["first_violating_round"], part["last_violating_round"])
+    )
+    return f"shown in {found} of {counted(n, 'window')}, between duels {first:.0f} and {last:.0f}"
+
+
+def _of_all(n: int) -> str:
+    return "the one window" if n == 1 else f"all {n} windows"
+
+
+def _from_to(low: float, high: float) -> str:
+    if number(low) == number(high):
+        return number(low)
+    return f"between {number(low)} and {number(high)}"
+
+
+def _rounded(n: int) -> str:
+    """Return a number of duels with two digits: it is an estimate."""
+    digits = max(len(str(n)) - 2, 0)
+    return str(round(n, -digits))
+
+
+def _remarks(audit: dict[str, Any]) -> list[str]:
+    return [sentence.replace("true rewards", "true worths") for sentence in remarks(audit, "duel")]
+
+
+def _contradictions(audit: dict[str, Any]) -> list[str]:
+    if audit["consistent"]:
+        return []
+    failed = [name for name, check in audit["checks"].items() if check["passed"] is False]
+    return [
+        f"The log contradicts itself ({', '.join(failed)}): do not rely on this verdict before "
+        "that is explained; see the notices."
+    ]
+
+
+def _smooth(audit: dict[str, Any]) -> list[str]:
+    subjective, objective = audit["subjective"], audit["objective"]
+    eps1, logged = audit["criterion"]["eps1"], audit["log"]["selection"] == "full"
+    needs = number(subjective["smallest_eps2"])
+    if not logged:
+        needs = _from_to(subjective["smallest_eps2"], subjective["smallest_eps2_upper"])
+    lines = [
+        "Smooth fairness: similar items, similar chances of being compared",
+        f"  {QUESTIONS['subjective']:<32} the log needs eps2 = {needs} at eps1 = {eps1:g}",
+    ]
+    worst = subjective["worst"]
+    if worst is not None:
+        lines.append(
+            f"  {'worst from duel ' + str(worst['round']):<32} {worst['item']!r} was favoured over "
+            f"{worst['item_other']!r}"
+        )
+    eps2, pair = objective["smallest_eps2"], objective["worst"]
+    exact = logged and audit["criterion"]["model"] == "truth"
+    limits = "" if exact else f" [{number(eps2['lower'])}, {number(eps2['upper'])}]"
+    lines += [
+        f"  {QUESTIONS['objective']:<32} it needs eps2 = {number(eps2['mean'])}{limits}",
+        f"  {'pair furthest from its bound':<32} {pair['item']!r} and {pair['item_other']!r}: "
+        f"{'chances' if logged else 'shares'} up to {number(pair['gap'])} apart",
+    ]
+    return lines
+
+
+def _interval_words(audit: dict[str, Any]) -> list[str]:
+    """Return what the intervals of the report are; nothing where there are none."""
+    selection, known = audit["log"]["selection"], audit["criterion"]["model"] == "truth"
+    found = [] if known else ["equal-tailed over the draws of the worths"]
+    if selection == "chosen":
+        found.append("normal ones of a mean for the estimated regret")
+    if selection != "full":
+        found.append("simultaneous ones (Clopper-Pearson) for shares in windows")
+    return [f"Intervals hold 95 %: {', '.join(found)}."] if found else []
+
+
+def _calibration(audit: dict[str, Any]) -> list[str]:
+    lines = ["Calibrated fairness: shortfall of the slot's law from P*, the worth on offer"]
+    for name, title in QUESTIONS.items():
+        part = audit["calibration"][name]
+        text = f"  {title:<32} {number(part['regret_per_round'])} per duel"
+        if not part["exact"]:
+            upper = "1" if part["upper"] is None else number(part["upper"])
+            text += f" [{number(part['lower'])}, {upper}]"
+        lines.append(f"{text}, {number(part['regret_total'], 2)} in total")
+    return lines
+
+
+def _items(audit: dict[str, Any]) -> list[str]:
+    items = sorted(audit["items"], key=lambda item: -(item["p_best_objective"] or 0))
+    shown = items[:MOST_ROWS]
+    rows = [
+        [
+            name,
+            str(item["n"]),
+            number(item["p_best_objective"]),
+            number(item["selection_mean"]),
+            number(item["first_round"]),
+            number(item["last_round"]),
+        ]
+        for name, item in zip(shortened(item["item"] for item in shown), shown, strict=True)
+    ]
+    header = ["item", "n", "P*", "mean share", "first duel", "last duel"]
+    return table(header, rows, n=len(items))
+
+
+def _worths(criterion: dict[str, Any]) -> str:
+    """Say where the true worths and the beliefs come from."""
+    beliefs = criterion["beliefs"]
+    before = f"modes of {beliefs['model']}, prior_sd = {beliefs['prior_sd']:g}"
+    if criterion["model"] == "truth":
+        return f"Worths: known. Beliefs: {before}."
+    return (
+        f"Worths: {criterion['model']} ({criterion['method']}), prior {criterion['prior']}. "
+        "Beliefs before a duel: its mode then."
+        if beliefs["model"] == criterion["model"]
+        else f"Worths: {criterion['model']} ({criterion['method']}). Beliefs: {before}."
+    )

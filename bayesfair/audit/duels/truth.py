@@ -1,0 +1,203 @@
+"""The worths that an audit of duels takes for true: known ones, or draws of a posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.audit.duels.beliefs import options_of
+from bayesfair.audit.duels.log import DuelRounds
+from bayesfair.base.checks import as_numbers, check_choice, check_count, check_in_range
+from bayesfair.base.labels import by_label
+from bayesfair.base.notices import Notice
+from bayesfair.errors import ArmError, DataError, OptionError
+
+__all__ = ["KNOWN", "Truth", "truth_of"]
+
+FloatArray = NDArray[np.float64]
+
+KNOWN = "truth"
+"""What reports call the model where the worths are known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """The worths that the objective half supposes, and the model that beliefs are modes of.
+
+    Attributes
+    ----------
+    log_worth : (n, k) array
+        Draws; one row = known worths.
+    model, prior, method : str
+        Where they come from, in words.
+    seed : int or Generator
+    beliefs : dict
+        Options of the model of beliefs, see `duel_beliefs.beliefs_at`.
+    notices : tuple of Notice
+    """
+
+    log_worth: NDArray[np.float64]
+    model: str
+    prior: str
+    method: str
+    seed: Any
+    beliefs: dict[str, Any]
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        """Whether the worths are known, not drawn."""
+        return self.model == KNOWN
+
+
+def truth_of(
+    rounds: DuelRounds,
+    *,
+    worth: Any,
+    tree: Any,
+    model: str | None,
+    prior_sd: float | None,
+    draws: int | None,
+    seed: Any,
+) -> Truth:
+    """Return the worths of the objective half and the model of the beliefs.
+
+    Raises
+    ------
+    OptionError, ArmError, DataError
+        Naming the option.
+    """
+    _check_options(worth=worth, tree=tree, model=model, prior_sd=prior_sd, draws=draws)
+    own: dict[str, Any] = {"model": model, "prior_sd": 1.0 if prior_sd is None else prior_sd}
+    if tree is not None:
+        return _truth_of_fit(rounds, tree, seed)
+    _check_ties(rounds, model)
+    if worth is not None:
+        beliefs = options_of(rounds.comparisons, tree=None, **own)[0]
+        return Truth(_known(rounds, worth), KNOWN, "none", "known", seed, beliefs)
+    from bayesfair.inference import fit
+
+    n_draws = 4000 if draws is None else draws
+    made = fit(rounds.comparisons, **own, draws=n_draws, seed=seed)
+    return _truth_of_fit(rounds, made, seed)
+
+
+def _check_options(*, worth: Any, tree: Any, model: Any, prior_sd: Any, draws: Any) -> None:
+    """Refuse values that cannot be, and options that would have no effect beside others."""
+    if prior_sd is not None:
+        check_in_range(prior_sd, "prior_sd", 0, np.inf, low_open=True, high_open=True)
+    if draws is not None:
+        check_count(draws, "draws", 1)
+    if model is not None and not isinstance(model, str):
+        raise OptionError(
+            "model= names a shipped model of the worths: bradley_terry, davidson, plackett_luce. "
+            "A model of your own is fitted first: pass fit=bayesfair.fit(duels, model=...).",
+            kind="wrong_model",
+            column="model",
+        )
+    if model is not None and model != "thurstone":
+        check_choice(model, "model", ("bradley_terry", "davidson", "plackett_luce"))
+    _check_model(model)
+    if worth is not None and (tree is not None or draws is not None):
+        raise OptionError(
+            "worth= is the known truth; it excludes fit= and draws=.",
+            kind="unused_option",
+            column="worth",
+        )
+    if tree is None:
+        return
+    for name, value in (("model", model), ("prior_sd", prior_sd), ("draws", draws)):
+        if value is not None:
+            raise OptionError(
+                f"{name}={value!r} belongs to a fit that is made here; fit= has its own.",
+                kind="unused_option",
+                column=name,
+                value=value,
+            )
+
+
+def _truth_of_fit(rounds: DuelRounds, tree: Any, seed: Any) -> Truth:
+    """Return the draws of a fit, and its own model for the beliefs."""
+    if not hasattr(tree, "children"):
+        raise OptionError(
+            f"fit={tree!r:.60} must be a tree that bayesfair.fit returned.",
+            kind="wrong_kind",
+            column="fit",
+        )
+    _check_model(tree.attrs.get("model"))
+    if "posterior" not in tree.children:
+        raise OptionError(
+            "fit= has no draws; give the fit a finite prior_sd.", kind="no_draws", column="fit"
+        )
+    if "log_worth" not in tree["posterior"]:
+        raise OptionError(
+            "fit= holds no log_worth; it must be a fit of comparisons.",
+            kind="wrong_kind",
+            column="fit",
+        )
+    found = tree["posterior"].to_dataset()["log_worth"]
+    known = [str(item) for item in found["item"].values]
+    lacking = [item for item in rounds.items if item not in known]
+    if lacking:
+        raise ArmError(
+            f"fit= has no item {lacking[0]!r}.", kind="unknown_item", column="fit", value=lacking[0]
+        )
+    values = found.transpose("chain", "draw", "item").values.reshape(-1, len(known))
+    at = [known.index(item) for item in rounds.items]
+    beliefs, notices = options_of(rounds.comparisons, tree=tree)
+    model, prior, method = (
+        str(tree.attrs.get(name, "not said")) for name in ("model", "prior", "method")
+    )
+    return Truth(values[:, at], model, prior, method, seed, beliefs, tuple(notices))
+
+
+def _check_model(model: Any) -> None:
+    """Refuse models without Plackett-Luce worths and, by name, what is no shipped model."""
+    if model == "thurstone":
+        raise OptionError(
+            "the audit needs Plackett-Luce worths; thurstone has normal performances. Use "
+            "model='bradley_terry' or 'davidson'.",
+            kind="wrong_model",
+            column="model",
+            value=model,
+        )
+
+
+def _check_ties(rounds: DuelRounds, model: str | None) -> None:
+    n = rounds.comparisons.n_ties
+    if n and model in ("bradley_terry", "plackett_luce"):
+        raise OptionError(
+            f"{n:.12g} of {rounds.comparisons.n_comparisons:.12g} duels are ties, for which model="
+            f"{model!r} has no term: leave model= out or take 'davidson'. In Python, "
+            "fit=bayesfair.fit(duels, ties='drop') leaves ties out of the worths.",
+            kind="ties",
+            column="model",
+            value=model,
+        )
+
+
+def _known(rounds: DuelRounds, worth: Any) -> FloatArray:
+    """Return the logarithms of known worths, ``(1, k)``."""
+    if isinstance(worth, Mapping):
+        worth = by_label(worth, "item", "worth")
+        lacking = [item for item in rounds.items if item not in worth]
+        if lacking:
+            raise ArmError(
+                f"worth= has no value for {lacking[0]!r} ({len(lacking)} lacking).",
+                kind="unknown_item",
+                column="worth",
+                value=lacking[0],
+            )
+        worth = [worth[item] for item in rounds.items]
+    value = as_numbers(worth, "worth")
+    if value.shape != (rounds.n_items,) or not np.all(np.isfinite(value) & (value > 0)):
+        raise DataError(
+            f"worth= must be {rounds.n_items} positive finite numbers.",
+            kind="worth",
+            column="worth",
+        )
+    return np.asarray(np.log(value)[None, :])

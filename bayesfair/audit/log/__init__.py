@@ -1,0 +1,1 @@
+"""What an audit keeps of a log of decisions and says of it: one file per question."""

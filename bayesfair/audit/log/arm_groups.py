@@ -1,0 +1,188 @@
+"""Pairs of arms between and within groups, such as regions or sellers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.log.cells import FullCell
+from bayesfair.audit.log.pairs import bernoulli_means, find_pairs
+from bayesfair.audit.log.running import judged_part, parts_of
+from bayesfair.audit.result import Audit
+from bayesfair.base.checks import did_you_mean, listed
+from bayesfair.base.labels import by_label, one_label
+from bayesfair.errors import ArmError, OptionError
+from bayesfair.kernels.log.stream import TOLERANCES
+from bayesfair.rewards import Bernoulli
+
+__all__ = ["GroupPairs", "with_arm_groups"]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupPairs:
+    """What is kept of the pairs between and within groups of arms, for G pairs of groups.
+
+    Attributes
+    ----------
+    member : (k,) tuple of str
+        Group of each arm.
+    smallest_eps2 : (G,) array
+        Largest excess at the asked eps1 under the beliefs, cut at 0.
+    n_violating : (G, len(TOLERANCES)) array of int
+        Violating rounds, for every tolerance of the ladder.
+    """
+
+    member: tuple[str, ...]
+    smallest_eps2: NDArray[np.float64]
+    n_violating: NDArray[np.int64]
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The pairs of groups, in the order of the other attributes."""
+        return list(combinations_with_replacement(sorted(set(self.member)), 2))
+
+    def between(self, one: str, other: str) -> NDArray[np.bool_]:
+        """Return the pairs of arms (k, k) of two groups, or within one."""
+        member = np.array(self.member)
+        mask = np.outer(member == one, member == other)
+        mask |= mask.T
+        np.fill_diagonal(mask, False)
+        return np.asarray(mask)
+
+    def merged(self, later: GroupPairs) -> GroupPairs:
+        """Return those of both parts.
+
+        Raises
+        ------
+        OptionError
+            If the arms are grouped in another way.
+        """
+        if self.member != later.member:
+            raise OptionError(
+                "the two audits group the arms in different ways; give both the same arm_groups."
+            )
+        return GroupPairs(
+            self.member,
+            np.maximum(self.smallest_eps2, later.smallest_eps2),
+            self.n_violating + later.n_violating,
+        )
+
+    def table(self, criterion: Criterion, cells: Iterable[Any]) -> list[dict[str, Any]]:
+        """Return one entry per pair of groups, for `Audit.to_dict`."""
+        maxima = [cell.maxima for cell in cells if isinstance(cell, FullCell)]
+        entries = []
+        for g, (one, other) in enumerate(self.pairs):
+            mask, smallest = self.between(one, other), float(self.smallest_eps2[g])
+            largest = [float(m[mask].max(initial=0.0)) for m in maxima if mask.any()]
+            fair = smallest <= criterion.allowed
+            entries.append(
+                {
+                    "group": one,
+                    "group_other": other,
+                    "n_pairs": int(mask.sum()) // 2,
+                    "smallest_eps2": smallest,
+                    "n_violating_rounds": criterion.count_at(self.n_violating[g]),
+                    "verdict": "fair" if fair else "unfair",
+                    "largest_difference": max(largest, default=None),
+                }
+            )
+        return entries
+
+
+def with_arm_groups(audit: Audit, arm_groups: Mapping[str, str]) -> Audit:
+    """Return the audit with ``arm_groups`` in its `to_dict`: one entry per pair of groups.
+
+    Each entry names both groups (the same one for pairs within), the smallest eps2 over their
+    pairs under the beliefs, and the number of violating rounds.
+
+    Raises
+    ------
+    ArmError, OptionError
+        If an arm is unknown or has no group, or the log cannot be audited by pairs.
+    """
+    arms = audit.summary.arms
+    if not isinstance(arm_groups, Mapping):
+        raise OptionError(
+            f"arm_groups={arm_groups!r:.60} must map each arm to its group.",
+            kind="option_value",
+            column="arm_groups",
+        )
+    groups = {
+        arm: one_label(group, "group", f"arm_groups[{arm!r}]")
+        for arm, group in by_label(arm_groups, "arm", "arm_groups").items()
+    }
+    for arm in groups:
+        if arm not in arms:
+            raise ArmError(
+                f"arm_groups names {arm!r}. Known arms: {listed(arms)}.{did_you_mean(arm, arms)}",
+                kind="unknown_arm",
+                column="arm_groups",
+                value=arm,
+            )
+    missing = [arm for arm in arms if arm not in groups]
+    if missing:
+        raise ArmError(
+            f"arm_groups has no group for {listed(missing)}; every arm needs one.",
+            kind="missing_label",
+            column="arm_groups",
+            value=missing[0],
+        )
+    if audit.summary.selection != "full":
+        raise OptionError("arm_groups compares pairs of arms and needs the whole decision rule.")
+    if audit.summary.start.family != "bernoulli":
+        raise OptionError("arm_groups is available for Bernoulli rewards.")
+    if audit.settings.beliefs_model is not None:
+        raise OptionError(
+            "arm_groups holds pairs against conjugate beliefs; leave beliefs_model out."
+        )
+    empty = GroupPairs(tuple(groups[arm] for arm in arms), np.empty(0), np.empty((0, 0), np.int64))
+    found = [_found(audit, empty.between(one, other)) for one, other in empty.pairs]
+    return replace(
+        audit,
+        arm_groups=GroupPairs(
+            empty.member,
+            np.array([smallest for smallest, _ in found]),
+            np.array([counts for _, counts in found]),
+        ),
+    )
+
+
+def _found(audit: Audit, pairs: NDArray[np.bool_]) -> tuple[float, NDArray[np.int64]]:
+    """Return the smallest eps2 of some pairs of arms, and the counts of violating rounds."""
+    criterion, state = audit.criterion, audit.summary.start
+    smallest, counts = 0.0, np.zeros(len(TOLERANCES), np.int64)
+    for whole in parts_of(audit.data):
+        part, state = judged_part(whole, state, criterion.from_round)
+        assert part.selection_probability is not None
+        found = find_pairs(
+            part.selection_probability,
+            (
+                (
+                    a,
+                    b,
+                    np.where(pairs, Bernoulli(m).divergence(criterion.reward_divergence), np.nan),
+                )
+                for a, b, m in bernoulli_means(part, state.beliefs)
+            ),
+            criterion,
+        )
+        smallest = max(smallest, float(found.frontier[criterion.grid_index]))
+        counts = counts + found.n_violating
+        state = _after(part, state)
+    return smallest, counts
+
+
+def _after(part: Any, state: Any) -> Any:
+    from bayesfair.kernels.log.stream import stream_bernoulli
+
+    done = stream_bernoulli(
+        part.arm, part.reward, None, state=state.beliefs, eps1_grid=[0.0], eps1_index=0, eps2=0.0,
+        known_at=part.known_at,
+    )  # fmt: skip
+    return replace(state, n_rounds=state.n_rounds + part.n_rounds, beliefs=done.state)

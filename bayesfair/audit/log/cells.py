@@ -1,0 +1,190 @@
+"""The logged probabilities, reduced to what the objective audit needs, mergeable.
+
+A cell is a set of rounds that share the arms on offer. Its summary is the largest difference of
+every pair of probabilities, and the shortfall function of every arm (kernels.propensities).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.kernels.log.propensities import Histogram, SortedColumns, divergence_maxima
+
+__all__ = ["ChosenCell", "FullCell"]
+
+EXACT_ROUNDS = 100_000
+"""Up to this many rounds the values themselves are kept, above a histogram."""
+
+_LOG_BINS = 16384
+_LOWEST = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class FullCell:
+    """Rounds with a whole decision rule and the same arms on offer.
+
+    Attributes
+    ----------
+    n_rounds : int
+        Rounds in the cell.
+    maxima : (k, k) array
+        max_t D(pi_t(i) || pi_t(j)); -inf for arms not on offer.
+    rows : (n, k) array or None
+        The probabilities themselves while they are few.
+    histogram : Histogram or None
+        Their mergeable summary otherwise.
+    """
+
+    n_rounds: int
+    maxima: NDArray[np.float64]
+    rows: NDArray[np.float64] | None
+    histogram: Histogram | None
+
+    @classmethod
+    def of(cls, pi: NDArray[np.float64], divergence: str, threads: int) -> FullCell:
+        """Summarise ``pi`` (T, k); NaN = not on offer."""
+        maxima = divergence_maxima(pi, divergence)
+        if len(pi) <= EXACT_ROUNDS:
+            return cls(len(pi), maxima, pi, None)
+        return cls(len(pi), maxima, None, Histogram.of(pi, threads))
+
+    def merged(self, other: FullCell) -> FullCell:
+        """Return the summary of both parts together."""
+        n = self.n_rounds + other.n_rounds
+        maxima = np.maximum(self.maxima, other.maxima)
+        if n <= EXACT_ROUNDS and self.rows is not None and other.rows is not None:
+            return FullCell(n, maxima, np.concatenate([self.rows, other.rows]), None)
+        return FullCell(n, maxima, None, self._binned().merged(other._binned()))
+
+    def _binned(self) -> Histogram:
+        if self.histogram is not None:
+            return self.histogram
+        assert self.rows is not None
+        return Histogram.of(self.rows)
+
+    def in_order(self) -> FullCell:
+        """Return the cell with each arm's probabilities ascending: which round had which is lost.
+
+        Nothing that is asked of a cell depends on it.
+        """
+        return self if self.rows is None else replace(self, rows=np.sort(self.rows, axis=0))
+
+    def shortfall(self, p_best: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """Return the summed regret against fixed ``p_best`` (draw, k), and its error bound.
+
+        Arms not on offer have p_best 0.
+        """
+        if self.rows is not None:
+            return SortedColumns.of(self.rows).shortfall(p_best)
+        return self._binned().shortfall(p_best)
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenCell:
+    r"""Rounds where only the chosen arm's probability p is known.
+
+    Per arm, the terms max(1 - c/p, 0) sum to :math:`N(c) - c S_1(c)` over the rounds with p > c,
+    and their squares to :math:`N - 2 c S_1 + c^2 S_2`, with :math:`S_r = \sum p^{-r}`.
+
+    Attributes
+    ----------
+    n_rounds : int
+        Rounds in the cell.
+    arm, p : (n,) arrays or None
+        The rounds themselves while they are few.
+    sums : (3, k, bins) array or None
+        Count, sum of 1/p and sum of 1/p^2 on a logarithmic grid of p otherwise.
+    """
+
+    n_rounds: int
+    n_arms: int
+    arm: NDArray[np.int32] | None
+    p: NDArray[np.float64] | None
+    sums: NDArray[np.float64] | None
+
+    @classmethod
+    def of(cls, arm: NDArray[np.int32], p: NDArray[np.float64], n_arms: int) -> ChosenCell:
+        """Summarise chosen arms and their probabilities, (T,) each."""
+        if len(arm) <= EXACT_ROUNDS:
+            return cls(len(arm), n_arms, arm, p, None)
+        return cls(len(arm), n_arms, None, None, _log_sums(arm, p, n_arms))
+
+    def merged(self, other: ChosenCell) -> ChosenCell:
+        """Return the summary of both parts together."""
+        n = self.n_rounds + other.n_rounds
+        if (
+            n <= EXACT_ROUNDS
+            and self.arm is not None and other.arm is not None
+            and self.p is not None and other.p is not None
+        ):  # fmt: skip
+            return ChosenCell(
+                n,
+                self.n_arms,
+                np.concatenate([self.arm, other.arm]),
+                np.concatenate([self.p, other.p]),
+                None,
+            )
+        return ChosenCell(n, self.n_arms, None, None, self._binned() + other._binned())
+
+    def _binned(self) -> NDArray[np.float64]:
+        if self.sums is not None:
+            return self.sums
+        assert self.arm is not None and self.p is not None
+        return _log_sums(self.arm, self.p, self.n_arms)
+
+    def in_order(self) -> ChosenCell:
+        """Return the cell with its rounds sorted by arm and probability."""
+        if self.arm is None or self.p is None:
+            return self
+        order = np.lexsort((self.p, self.arm))
+        return replace(self, arm=self.arm[order], p=self.p[order])
+
+    def moments(
+        self, p_best: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+        """Return sum and sum of squares of the terms against ``p_best`` (draw, k), error bound."""
+        first = np.zeros(p_best.shape[:-1])
+        second = np.zeros(p_best.shape[:-1])
+        error = 0.0
+        for i in range(self.n_arms):
+            c = p_best[..., i]
+            if self.arm is not None and self.p is not None:
+                p = np.sort(self.p[self.arm == i])
+                tails = [_tail(p**-r) for r in (0, 1, 2)]
+                n, s1, s2 = (t[np.searchsorted(p, c, side="right")] for t in tails)
+            else:
+                assert self.sums is not None
+                tails = [_tail(s) for s in self.sums[:, i]]
+                b = _log_bin(c)
+                n, s1, s2 = (t[b + 1] for t in tails)
+                # in c's own bin 1 - c/p is at most the relative width of a bin
+                width = -np.expm1(np.log(_LOWEST) / _LOG_BINS)
+                error += float(np.max(self.sums[0, i][b], initial=0.0)) * width
+            first += n - c * s1
+            second += n - 2 * c * s1 + c * c * s2
+        return first, second, error
+
+
+def _tail(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return t with t[n] = sum of values[n:]."""
+    return np.concatenate([np.cumsum(values[::-1])[::-1], [0.0]])
+
+
+def _log_bin(p: NDArray[np.float64]) -> NDArray[np.int64]:
+    scaled = (1 - np.log(np.maximum(p, _LOWEST)) / np.log(_LOWEST)) * _LOG_BINS
+    clipped: NDArray[np.int64] = np.clip(scaled.astype(np.int64), 0, _LOG_BINS - 1)
+    return clipped
+
+
+def _log_sums(arm: NDArray[np.int32], p: NDArray[np.float64], n_arms: int) -> NDArray[np.float64]:
+    where = arm.astype(np.int64) * _LOG_BINS + _log_bin(p)
+    size = n_arms * _LOG_BINS
+    return np.stack(
+        [
+            np.bincount(where, weights=p**-r, minlength=size).reshape(n_arms, _LOG_BINS)
+            for r in (0.0, 1.0, 2.0)
+        ]
+    )

@@ -1,0 +1,186 @@
+"""What an audit keeps of a log to check the log itself: sums that merge, whatever its length."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.audit.log.repeats import Blocks, Keys, Ties, stamps_of
+from bayesfair.history import History
+from bayesfair.kernels.log.guards import (
+    RewardMoments,
+    RuleSums,
+    joined_moments,
+    reward_moments,
+    row_prints,
+    rule_sums,
+)
+
+__all__ = ["BestPath", "Edge", "Guards"]
+
+Floats = NDArray[np.float64]
+_NOTHING = RuleSums(0.0, 0.0, 0.0, 0.0, 0.0, 0, 0.0, 0)
+
+
+class Edge(NamedTuple):
+    """A round at the border of a part: arm, its probability, the rule and P* as far as known."""
+
+    arm: int
+    p: float
+    pi: Floats  # (k,) or empty
+    best: Floats  # (k,) or empty
+
+
+class BestPath(NamedTuple):
+    """How P* moved over a part: total variation from round to round; its first and last row."""
+
+    moved: float
+    first: Floats
+    last: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Guards:
+    """Sums for the checks of a log; see `bayesfair.audit.log.checks`.
+
+    Attributes
+    ----------
+    moments : RewardMoments
+        Of rewards and logged probabilities, by arm.
+    rule : RuleSums
+        How the choices follow the rule. Where only the chosen arm's probability p was logged,
+        ``same`` is the sum of 1{a_t = a_{t-1}}/p_t - 1 and nothing else is known.
+    lowest : float
+        Smallest logged probability of a choice.
+    best_moved : float
+        Sum of the total variation between P* of two rounds in a row; NaN where it was not traced.
+    n_zero : (k,) array
+        Rewards of 0, by arm.
+    first, last : Edge
+        First and last round.
+    blocks, ties, keys : Blocks, Ties, Keys or None
+        Of rows that may stand there more than once.
+    """
+
+    moments: RewardMoments
+    rule: RuleSums
+    lowest: float
+    best_moved: float
+    n_zero: NDArray[np.int64]
+    first: Edge
+    last: Edge
+    blocks: Blocks
+    ties: Ties
+    keys: Keys | None = None
+
+    @classmethod
+    def of(
+        cls, part: History, start: int, p: Floats | None, best: BestPath | None = None
+    ) -> Guards:
+        """Sum up a part.
+
+        Parameters
+        ----------
+        part : History
+            Its rounds.
+        start : int
+            Rounds before it.
+        p : (T,) array or None
+            Logged probability of each choice.
+        best : BestPath, optional
+            How P* moved, where it was traced.
+        """
+        k, pi, arm = part.n_arms, part.selection_probability, part.arm
+        rule = _NOTHING
+        if pi is not None:
+            rule = rule_sums(arm, pi)
+        elif p is not None:
+            again = arm[1:] == arm[:-1]
+            x = p[1:][again]
+            rule = rule._replace(
+                same=float((1 / x).sum()) - len(again),
+                same_variance=float(((1 - x) / x**2).sum()),
+                n_pairs=len(again),
+            )
+        rows = row_prints(arm, part.reward, p)
+        zero = part.reward == 0
+        keys = None
+        if part.unique is not None:
+            keys = Keys.of(part.unique_column, start, part.unique, arm)
+        return cls(
+            reward_moments(arm, part.reward, p, k),
+            rule,
+            float(p.min()) if p is not None and len(p) else np.inf,
+            np.nan if best is None else best.moved,
+            np.bincount(arm[zero], minlength=k),
+            _edge(part, p, None if best is None else best.first, 0),
+            _edge(part, p, None if best is None else best.last, part.n_rounds - 1),
+            Blocks.of(start, rows, p),
+            Ties.of(stamps_of(part.time), rows, p),
+            keys,
+        )
+
+    def merged(self, later: Guards) -> Guards:
+        """Return the sums of this part followed by ``later``."""
+        if self.first.arm < 0 or later.first.arm < 0:  # a part without rounds
+            return later if self.first.arm < 0 else self
+        step = _across(self.last, later.first)
+        moved = self.best_moved + later.best_moved
+        if self.last.best.size and later.first.best.size:
+            moved += 0.5 * float(np.abs(np.nan_to_num(later.first.best)
+                                        - np.nan_to_num(self.last.best)).sum())  # fmt: skip
+        keys = self.keys
+        if keys is None or later.keys is None:
+            keys = None
+        else:
+            keys = keys.merged(later.keys)
+        return replace(
+            self,
+            moments=joined_moments(self.moments, later.moments),
+            rule=self.rule.joined(step).joined(later.rule),
+            lowest=min(self.lowest, later.lowest),
+            best_moved=moved,
+            n_zero=self.n_zero + later.n_zero,
+            last=later.last,
+            blocks=self.blocks.merged(later.blocks),
+            ties=self.ties.merged(later.ties),
+            keys=keys,
+        )
+
+
+def _edge(part: History, p: Floats | None, best: Floats | None, t: int) -> Edge:
+    none = np.empty(0)
+    if not part.n_rounds:
+        return Edge(-1, float("nan"), none, none)
+    pi = part.selection_probability
+    return Edge(
+        int(part.arm[t]),
+        float("nan") if p is None else float(p[t]),
+        none if pi is None else np.array(pi[t]),
+        none if best is None else np.array(best),
+    )
+
+
+def _across(last: Edge, first: Edge) -> RuleSums:
+    """Return what the step from one part to the next adds."""
+    same: float = last.arm == first.arm
+    if not first.pi.size:
+        if np.isnan(first.p):
+            return _NOTHING
+        p = first.p
+        return _NOTHING._replace(
+            same=same / p - 1, same_variance=same * (1 - p) / p**2, n_pairs=1
+        )  # fmt: skip
+    x = float(first.pi[last.arm])
+    on = not np.isnan(x)
+    moved, n_steps = 0.0, 0
+    if np.array_equal(np.isnan(first.pi), np.isnan(last.pi)):
+        moved, n_steps = 0.5 * float(np.nansum(np.abs(first.pi - last.pi))), 1
+    if on:
+        found = _NOTHING._replace(same=same - x, same_variance=x * (1 - x), n_pairs=1)
+    else:
+        found = _NOTHING
+    return found._replace(moved=moved, n_steps=n_steps)

@@ -1,0 +1,125 @@
+"""Smooth fairness for divergences and families without a streaming kernel: round by round.
+
+Works on chunks of rounds for which the pairwise divergences of the believed reward laws are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.log.shared_laws import Laws
+from bayesfair.audit.log.violations import violations_of
+from bayesfair.history import History
+from bayesfair.kernels.laws.divergences import worst_pair_general
+from bayesfair.kernels.log.pairs import PAIR_TIE
+from bayesfair.kernels.log.stream import TOLERANCES, StreamState
+
+__all__ = ["PairFindings", "bernoulli_means", "find_pairs"]
+
+
+class PairFindings(NamedTuple):
+    """The fields of `StreamResult` that concern pairs, by the same names."""
+
+    frontier: NDArray[np.float64]
+    worst_excess: float
+    worst_round: int
+    worst_pair: tuple[int, int]
+    n_violating: NDArray[np.int64]
+    first_violating: NDArray[np.int64]
+    last_violating: NDArray[np.int64]
+    smallest_eps2: NDArray[np.float64]
+    pair: NDArray[np.int64]
+
+
+def find_pairs(
+    pi: NDArray[np.float64],
+    reward_divergences: Iterator[tuple[int, int, NDArray[np.float64]]],
+    criterion: Criterion,
+    laws: Laws | None = None,
+) -> PairFindings:
+    """Return the worst pairs of all rounds.
+
+    Parameters
+    ----------
+    pi : (T, k) array
+        Selection probabilities; NaN = not on offer.
+    reward_divergences : iterator of (start, stop, (stop - start, k, k) array)
+        D(r_i || r_j) under the beliefs of each round; NaN leaves a pair out.
+    criterion : Criterion
+        What is asked.
+    laws : Laws, optional
+        Where arms share laws: the divergences are those of the laws.
+    """
+    grid, asked = criterion.grid, criterion.grid_index
+    n_rounds = len(pi)
+    frontier = np.zeros(len(grid))
+    excess = np.full(n_rounds, -np.inf)
+    pair = np.full((n_rounds, 2), -1, dtype=np.int64)
+    for start, stop, found_rewards in reward_divergences:
+        rows, arms, rewards = pi[start:stop], None, found_rewards
+        if laws is not None and laws.shared:
+            rows, arms, law = laws.extremes(rows)
+            at = np.arange(stop - start)[:, None, None]
+            rewards = rewards[at, law[:, :, None], law[:, None, :]]
+        for e, eps1 in enumerate(grid):
+            found, first, second = worst_pair_general(rows, rewards, eps1, criterion.divergence)
+            frontier[e] = max(frontier[e], float(found.max(initial=0.0)))
+            if e == asked:
+                excess[start:stop] = found
+                found_pair = np.stack([first, second], axis=1)
+                if arms is not None:
+                    known = found_pair >= 0
+                    found_pair = np.take_along_axis(arms, np.maximum(found_pair, 0), axis=1)
+                    found_pair[~known] = -1
+                pair[start:stop] = found_pair
+    both = pair[:, 0] >= 0
+    i, j = np.where(both, pair[:, 0], 0), np.where(both, pair[:, 1], 0)
+    at = np.arange(n_rounds)
+    swap = both & (pi[at, j] > pi[at, i])  # the arm chosen more often comes first
+    pair[swap] = pair[swap][:, ::-1]
+    worst, worst_pair = -1, (-1, -1)
+    top = float(excess.max(initial=-np.inf))
+    if both.any():
+        close = excess >= top - PAIR_TIE if np.isfinite(top) else excess == top
+        worst = int(np.flatnonzero(both & close)[0])
+        worst_pair = (int(pair[worst, 0]), int(pair[worst, 1]))
+    over = excess[:, None] > criterion.counting_eps2 + np.array(TOLERANCES)
+    rounds = violations_of(over)
+    return PairFindings(
+        frontier, top, worst, worst_pair, np.asarray(rounds.n, np.int64), rounds.first, rounds.last,
+        np.maximum(excess, 0.0), pair,
+    )  # fmt: skip
+
+
+def bernoulli_means(
+    part: History, state: StreamState, size: int = 4096
+) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
+    """Yield (start, stop, believed means (n, k)) before each round, in chunks of rounds."""
+    n, k = part.n_rounds, part.n_arms
+    rounds = np.arange(n)
+    known_at = rounds + 1 if part.known_at is None else part.known_at
+    at = np.concatenate([state.pending_at, known_at])
+    arm = np.concatenate([state.pending_arm, part.arm])
+    reward = np.concatenate([state.pending_reward, part.reward])
+    seen = ~np.isnan(reward)
+    at, arm, reward = at[seen], arm[seen], reward[seen]
+    order = np.argsort(at, kind="stable")
+    at, arm, reward = at[order], arm[order], reward[order]
+    alpha, beta = state.alpha.copy(), state.beta.copy()
+    done = 0
+    for start in range(0, n, size):
+        stop = min(start + size, n)
+        a, b = np.zeros((stop - start, k)), np.zeros((stop - start, k))
+        end = int(np.searchsorted(at, stop - 1, side="right"))
+        now = slice(done, end)
+        row = np.maximum(at[now] - start, 0)
+        np.add.at(a, (row, arm[now]), reward[now])
+        np.add.at(b, (row, arm[now]), 1 - reward[now])
+        a, b = alpha + a.cumsum(axis=0), beta + b.cumsum(axis=0)
+        alpha, beta, done = a[-1], b[-1], end
+        yield start, stop, a / (a + b)

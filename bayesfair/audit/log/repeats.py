@@ -1,0 +1,351 @@
+"""Rows that a log may hold more than once: what is remembered of them, mergeable over its parts.
+
+Three questions that differ in what they may claim:
+
+* `Blocks`: does a block of rows stand there again? Two runs of choices coincide by chance with the
+  product of their logged probabilities, so a long enough repeat refutes them, whatever the rule.
+* `Ties`: are rows with one time stamp the same row?
+* `Keys`: does a key come back that was said to be unique?
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.kernels.log.guards import WINDOW, Prints, anchors, window_prints
+
+__all__ = ["Blocks", "Keys", "Repeat", "Tie", "Ties", "stamps_of"]
+
+MOST = 1 << 15
+"""Windows that are remembered; of longer logs a share of them, chosen by their fingerprint."""
+
+_ALL = (1 << 64) - 1
+
+
+class Repeat(NamedTuple):
+    """The block of rows that repeats an earlier one most surprisingly.
+
+    Attributes
+    ----------
+    first, n_rows, lag : int
+        Its first round (0-based, of the whole log), its length, how far before it stood first.
+    choices : float
+        -ln of the probability that its choices coincide.
+    n_seen : int
+        Rows of it that the remembered windows cover.
+    """
+
+    first: int
+    n_rows: int
+    lag: int
+    choices: float
+    n_seen: int
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Fingerprints of windows of rows, at most `MOST` of them.
+
+    Attributes
+    ----------
+    limit : int
+        Fingerprints up to this are kept.
+    place : (m,) array
+        Round, of the whole log, in which a window ends; ascending.
+    prints : (m,) array
+        Its fingerprint.
+    surprise : (m,) array
+        -ln of the probability of its choices; 0 where none was logged.
+    head, tail : (h,) array
+        Fingerprints of the first and last rows, for windows across the border of two parts.
+    head_surprise, tail_surprise : (h,) array
+        Likewise.
+    end : int
+        Rounds up to here.
+    """
+
+    limit: int
+    place: NDArray[np.int64]
+    prints: Prints
+    surprise: NDArray[np.float64]
+    head: Prints
+    tail: Prints
+    head_surprise: NDArray[np.float64]
+    tail_surprise: NDArray[np.float64]
+    end: int
+
+    @classmethod
+    def of(cls, start: int, rows: Prints, p: NDArray[np.float64] | None) -> Blocks:
+        """Remember the rows (n,) that follow round ``start``, chosen with probability ``p``."""
+        found = window_prints(rows)
+        kept, limit = anchors(found, MOST)
+        edge = WINDOW - 1
+
+        def surprise(at: Any) -> NDArray[np.float64]:
+            return np.zeros(len(rows[at])) if p is None else -np.log(p[at])
+
+        inside = np.zeros(len(kept))
+        if p is not None and len(kept):
+            inside = -np.log(p[kept[:, None] + np.arange(WINDOW)]).sum(axis=1)
+        first, last = slice(0, edge), slice(max(len(rows) - edge, 0), len(rows))
+        return cls(
+            limit, start + kept + edge, found[kept], inside, rows[first].copy(), rows[last].copy(),
+            surprise(first), surprise(last), start + len(rows),
+        )  # fmt: skip
+
+    def merged(self, later: Blocks) -> Blocks:
+        """Return what is remembered of both parts."""
+        edge, n_before = WINDOW - 1, len(self.tail)
+        across = window_prints(np.concatenate([self.tail, later.head]))
+        chances = np.concatenate([self.tail_surprise, later.head_surprise])
+        steps = np.arange(len(across))
+        place = np.concatenate([self.place, self.end - n_before + steps + edge, later.place])
+        prints = np.concatenate([self.prints, across, later.prints])
+        surprise = np.concatenate(
+            [self.surprise, chances[steps[:, None] + np.arange(WINDOW)].sum(axis=1), later.surprise]
+        )
+        kept, limit = anchors(prints, MOST, min(self.limit, later.limit))
+        short = len(later.tail) < edge
+        return Blocks(
+            limit, place[kept], prints[kept], surprise[kept],
+            np.concatenate([self.head, later.head])[:edge] if len(self.head) < edge else self.head,
+            np.concatenate([self.tail, later.tail])[-edge:] if short else later.tail,
+            np.concatenate([self.head_surprise, later.head_surprise])[:edge]
+            if len(self.head) < edge else self.head_surprise,
+            np.concatenate([self.tail_surprise, later.tail_surprise])[-edge:]
+            if short else later.tail_surprise,
+            later.end,
+        )  # fmt: skip
+
+    def longest(self, reward: float) -> Repeat | None:
+        """Return the most surprising repeat; None where no window stands there twice.
+
+        Parameters
+        ----------
+        reward : float
+            -ln of the probability that the rewards of two rows of one arm coincide.
+        """
+        n = len(self.place)
+        lag = np.zeros(n, np.int64)
+        order = np.lexsort((self.place, self.prints))
+        again = self.prints[order][1:] == self.prints[order][:-1]
+        lag[order[1:][again]] = np.diff(self.place[order])[again]
+        if not (lag > 0).any():
+            return None
+        starts = np.flatnonzero(np.diff(lag, prepend=-1) != 0)
+        stops = np.append(starts[1:], n)
+        best, most = None, -np.inf
+        gap = np.minimum(np.diff(self.place, prepend=self.place[0] - WINDOW), WINDOW)
+        for a, b in zip(starts.tolist(), stops.tolist(), strict=True):
+            if lag[a] == 0:
+                continue
+            new = gap[a:b].copy()
+            new[0] = WINDOW
+            rows = int(self.place[b - 1] - self.place[a]) + WINDOW
+            # a block and its copy do not overlap: of a longer run only one period counts
+            part = min(1.0, float(lag[a]) / rows)
+            choices = float((self.surprise[a:b] * new / WINDOW).sum()) * part
+            seen = int(new.sum() * part)
+            if choices + seen * reward > most:
+                most = choices + seen * reward
+                first = int(self.place[a]) - WINDOW + 1
+                best = Repeat(first, min(rows, int(lag[a])), int(lag[a]), choices, seen)
+        return best
+
+
+class Tie(NamedTuple):
+    """Rows in a row with one time stamp.
+
+    Attributes
+    ----------
+    time, n, print_ : int
+        The stamp, the number of rows, the first one's fingerprint.
+    alike : bool
+        Whether all are the same.
+    first, chance : float
+        Logged probability of the first choice; product of those of the others.
+    """
+
+    time: int
+    n: int
+    print_: int
+    alike: bool
+    first: float
+    chance: float
+
+    def joined(self, other: Tie) -> Tie:
+        """Return both as one."""
+        return Tie(
+            self.time, self.n + other.n, self.print_,
+            self.alike and other.alike and self.print_ == other.print_,
+            self.first, self.chance * other.first * other.chance,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Ties:
+    """How often all rows of one time stamp are the same.
+
+    Attributes
+    ----------
+    open : tuple of Tie
+        The first and the last stamp, which may go on in another part; one if they are the same.
+    n_stamps, n_alike, n_rows : int
+        Stamps of several rows between them, those whose rows are all the same, rows too many.
+    expected, variance : float
+        Of `n_alike`, from the logged probabilities.
+    """
+
+    open: tuple[Tie, ...] = ()
+    n_stamps: int = 0
+    n_alike: int = 0
+    n_rows: int = 0
+    expected: float = 0.0
+    variance: float = 0.0
+
+    @classmethod
+    def of(
+        cls, stamps: NDArray[np.int64] | None, rows: Prints, p: NDArray[np.float64] | None
+    ) -> Ties:
+        """Count the rows (n,) of a part by their time stamps."""
+        if stamps is None or not len(stamps):
+            return cls()
+        starts = np.flatnonzero(np.diff(stamps, prepend=stamps[:1] - 1) != 0)
+        sizes = np.diff(np.append(starts, len(stamps)))
+        which = np.repeat(np.arange(len(starts)), sizes)
+        alike = np.minimum.reduceat((rows == rows[starts][which]).astype(np.int64), starts) > 0
+        chances = np.ones(len(rows)) if p is None else np.array(p, dtype=np.float64)
+        first = chances[starts]
+        chances[starts] = 1.0
+        chance = np.multiply.reduceat(chances, starts)
+
+        def tie(g: int) -> Tie:
+            return Tie(
+                int(stamps[starts[g]]), int(sizes[g]), int(rows[starts[g]]), bool(alike[g]),
+                float(first[g]), float(chance[g]),
+            )  # fmt: skip
+
+        inner = slice(1, len(starts) - 1)
+        several = sizes[inner] > 1
+        same, x = alike[inner] & several, chance[inner][several]
+        ends = (tie(0),) if len(starts) == 1 else (tie(0), tie(len(starts) - 1))
+        return cls(
+            ends, int(several.sum()), int(same.sum()), int((sizes[inner] - 1)[same].sum()),
+            float(x.sum()), float((x * (1 - x)).sum()),
+        )  # fmt: skip
+
+    def merged(self, later: Ties) -> Ties:
+        """Return the counts of both parts."""
+        ends = list(self.open)
+        rest = list(later.open)
+        if ends and rest and ends[-1].time == rest[0].time:
+            ends[-1] = ends[-1].joined(rest.pop(0))
+        ends += rest
+        both = Ties(
+            (), self.n_stamps + later.n_stamps, self.n_alike + later.n_alike,
+            self.n_rows + later.n_rows, self.expected + later.expected,
+            self.variance + later.variance,
+        )  # fmt: skip
+        for tie in ends[1:-1]:
+            both = both._closed(tie)
+        return replace(both, open=tuple(ends[:1] + ends[1:][-1:]))
+
+    def _closed(self, tie: Tie) -> Ties:
+        if tie.n < 2:
+            return self
+        return Ties(
+            self.open, self.n_stamps + 1, self.n_alike + tie.alike,
+            self.n_rows + (tie.n - 1) * tie.alike, self.expected + tie.chance,
+            self.variance + tie.chance * (1 - tie.chance),
+        )  # fmt: skip
+
+    def whole(self) -> Ties:
+        """Return the counts of a log that ends here."""
+        found = replace(self, open=())
+        for tie in self.open:
+            found = found._closed(tie)
+        return found
+
+
+def stamps_of(time: NDArray[Any] | None) -> NDArray[np.int64] | None:
+    """Return times as whole numbers that are equal where the times are; None for other kinds."""
+    if time is None or time.dtype.kind not in "iufmM":
+        return None
+    if time.dtype.kind in "mM":
+        return time.astype(f"{time.dtype.kind}8[us]").view(np.int64)
+    return (time.astype(np.float64) + 0.0).view(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Keys:
+    """Fingerprints of the keys of rounds that a user named as unique; 8 bytes and two arms each.
+
+    Attributes
+    ----------
+    column : str
+        Where they stand.
+    prints : (n,) array
+        Different keys, ascending.
+    first_arm, last_arm : (n,) array of int32
+        What was chosen when a key came first, and last.
+    n_repeated, n_same : int
+        Rounds whose key had come before; among them those with the arm of the time before.
+    row : int
+        Round, of the whole log, of the first of them; -1 = none.
+    """
+
+    column: str
+    prints: Prints
+    first_arm: NDArray[np.int32]
+    last_arm: NDArray[np.int32]
+    n_repeated: int
+    n_same: int
+    row: int
+    first_row: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, column: str, start: int, keys: Prints, arm: NDArray[np.int32]) -> Keys:
+        """Remember the keys (n,) of a part; 0 = none."""
+        there = np.flatnonzero(keys != 0)
+        order = there[np.argsort(keys[there], kind="stable")]
+        found, chosen = keys[order], arm[order]
+        again = np.append(False, found[1:] == found[:-1]) if len(found) else np.zeros(0, bool)
+        firsts = np.flatnonzero(~again)
+        lasts = np.append(firsts[1:], len(found)) - 1 if len(found) else firsts
+        same = again[1:] & (chosen[1:] == chosen[:-1])
+        row = int(order[again].min()) + start if again.any() else -1
+        return cls(
+            column, found[firsts], chosen[firsts], chosen[lasts], int(again.sum()),
+            int(same.sum()), row, order[firsts] + start,
+        )  # fmt: skip
+
+    def merged(self, later: Keys) -> Keys:
+        """Return what is remembered of both parts."""
+        common, mine, theirs = np.intersect1d(
+            self.prints, later.prints, assume_unique=True, return_indices=True
+        )
+        seen = [r for r in (self.row, later.row, *later.first_row[theirs].tolist()) if r >= 0]
+        last = self.last_arm.copy()
+        last[mine] = later.last_arm[theirs]
+        new = np.ones(len(later.prints), bool)
+        new[theirs] = False
+        at = np.searchsorted(self.prints, later.prints[new])
+
+        def with_new(old: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
+            return np.insert(old, at, more[new])
+
+        return Keys(
+            self.column,
+            with_new(self.prints, later.prints),
+            with_new(self.first_arm, later.first_arm),
+            with_new(last, later.last_arm),
+            self.n_repeated + later.n_repeated + len(common),
+            self.n_same + later.n_same
+            + int((self.last_arm[mine] == later.first_arm[theirs]).sum()),
+            min(seen, default=-1),
+            with_new(self.first_row, later.first_row),
+        )  # fmt: skip

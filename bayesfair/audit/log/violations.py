@@ -1,0 +1,229 @@
+"""Violating rounds: how many, the first and the last, under the beliefs and per draw of the truth.
+
+Under the beliefs they are counted in the pass over the log. Under the true rewards they can be
+counted only once the posterior of the whole log is known, and a round violates if *any* of its
+pairs does, which no sum over pairs tells. `JudgedRounds` therefore keeps the rows themselves: all
+of them for a few million numbers, from there on an ever smaller share, the earliest rounds first.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.audit.criterion import Criterion
+from bayesfair.kernels.laws.divergences import SYMMETRIC, bernoulli_divergence
+from bayesfair.kernels.log.stream import TOLERANCES
+from bayesfair.kernels.log.violations import count_violations
+from bayesfair.rewards import Rewards
+
+__all__ = [
+    "JudgedRounds",
+    "Violations",
+    "draws_used",
+    "exact_rounds",
+    "violations_of",
+    "violations_under",
+]
+
+KEPT_VALUES = 1 << 21
+"""Probabilities that are kept whole (16 MB): so many rounds times arms are counted exactly."""
+
+_STEPS = 8  # beyond them, 1/8 as many rounds are kept for every doubling of the log
+_AT_ONCE = 4_000_000
+_MOST_COMPARISONS = 10_000_000_000  # of a pair in a round under a draw: seconds, where all are open
+_FEWEST_DRAWS = 200
+_ARE_DIFFERENCES = ("total_variation", "wasserstein")
+"""Between two-outcome laws both are |p - q|."""
+
+
+class Violations(NamedTuple):
+    """Violating rounds for each of several tolerances, or draws of the truth.
+
+    Attributes
+    ----------
+    n : (S,) array
+        How many.
+    first, last : (S,) array of int
+        The first and the last of them, counted from the start of the log; -1 = none.
+    """
+
+    n: NDArray[np.float64] | NDArray[np.int64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+
+    def merged(self, later: Violations) -> Violations:
+        """Return those of this part and a later one together."""
+        return Violations(
+            self.n + later.n,
+            np.where(self.first >= 0, self.first, later.first),
+            np.where(later.last >= 0, later.last, self.last),
+        )
+
+    def shifted(self, rounds: int) -> Violations:
+        """Return those of rounds that come later by so many."""
+        return Violations(
+            self.n,
+            np.where(self.first >= 0, self.first + rounds, -1),
+            np.where(self.last >= 0, self.last + rounds, -1),
+        )
+
+
+def violations_of(over: NDArray[np.bool_]) -> Violations:
+    """Return those of a table (round, tolerance) that says which rounds violate.
+
+    Examples
+    --------
+    >>> violations_of(np.array([[False, False], [True, False], [True, False]]))
+    Violations(n=array([2, 0]), first=array([ 1, -1]), last=array([ 2, -1]))
+    """
+    n, any_one = over.sum(axis=0), over.any(axis=0)
+    if not len(over):
+        return Violations(n, np.full(n.shape, -1), np.full(n.shape, -1))
+    last = len(over) - 1 - over[::-1].argmax(axis=0)
+    return Violations(
+        n, np.where(any_one, over.argmax(axis=0), -1), np.where(any_one, last, -1)
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRounds:
+    """Rounds of a log that may violate under some truth, with their rule; mergeable.
+
+    A round is kept if its number is a multiple of a stride: 1 for the first ``whole`` rounds, then
+    growing with the distance from ``base``. So parts keep what the whole would keep, and more,
+    which merging leaves out again. Rounds that no truth can make violate are never kept.
+
+    Attributes
+    ----------
+    base, end : int
+        The first judged round and the one after the last, counted from the start of the log.
+    round : (n,) array of int
+        Numbers of the rounds that are kept.
+    rows : (n, k) array
+        Their selection probabilities; NaN = not on offer.
+    """
+
+    base: int
+    end: int
+    round: NDArray[np.int64]
+    rows: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, pi: NDArray[np.float64], base: int, criterion: Criterion) -> Self:
+        """Keep rows of ``pi`` (T, k), the rounds from ``base`` on; NaN = not on offer."""
+        end = base + len(pi)
+        rounds = np.arange(base, end)
+        keep = _kept(rounds, base, pi.shape[1])
+        if not keep.all():
+            rounds, pi = rounds[keep], pi[keep]
+        spread = np.fmax.reduce(pi, axis=1) - np.fmin.reduce(pi, axis=1)
+        differs = criterion.divergence in _ARE_DIFFERENCES
+        may = spread > (criterion.counting_eps2 + TOLERANCES[0] if differs else 0.0)
+        if not may.all():
+            rounds, pi = rounds[may], pi[may]
+        return cls(base, end, rounds, pi)
+
+    @property
+    def exact(self) -> bool:
+        """Whether no round that may violate was left out."""
+        return self.end - self.base <= exact_rounds(self.rows.shape[1])
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """How many rounds each kept one stands for, (n,)."""
+        stride = _stride(self.round - self.base, self.rows.shape[1])
+        return np.minimum(stride, self.end - self.round).astype(np.float64)
+
+    def merged(self, later: JudgedRounds) -> JudgedRounds:
+        """Return what the whole of this part and the one that follows would keep."""
+        if self.end == self.base:
+            return later
+        if later.end == later.base:
+            return self
+        keep = _kept(later.round, self.base, self.rows.shape[1])
+        return JudgedRounds(
+            self.base,
+            later.end,
+            np.concatenate([self.round, later.round[keep]]),
+            np.concatenate([self.rows, later.rows[keep]]),
+        )
+
+
+def exact_rounds(k: int) -> int:
+    """Return how many rounds of ``k`` arms are kept without gaps, at least 1."""
+    return max(KEPT_VALUES >> (k - 1).bit_length(), 1)
+
+
+def _stride(distance: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+    """Return the stride, a power of two, at some distance from the first judged round."""
+    whole = exact_rounds(k)
+    doubled = np.floor(np.log2(np.maximum(distance // whole, 1))).astype(np.int64)
+    return np.where(distance < whole, 1, _STEPS << doubled)
+
+
+def _kept(rounds: NDArray[np.int64], base: int, k: int) -> NDArray[np.bool_]:
+    """Return which rounds are kept."""
+    return np.asarray(rounds % _stride(rounds - base, k) == 0)
+
+
+def draws_used(judged: JudgedRounds, n_draws: int) -> slice:
+    """Return which draws the rounds are held against: all, or evenly spaced where that is much.
+
+    The number of rounds is a number per draw like any other: fewer draws tell its mean and interval
+    less finely, not otherwise.
+    """
+    n, k = judged.rows.shape
+    work = n * (k * (k - 1) // 2) * n_draws
+    step = min(math.ceil(work / _MOST_COMPARISONS), max(n_draws // _FEWEST_DRAWS, 1))
+    return slice(None, None, max(step, 1))
+
+
+def violations_under(judged: JudgedRounds, rewards: Rewards, criterion: Criterion) -> Violations:
+    """Return the violating rounds under every draw of the true rewards.
+
+    Parameters
+    ----------
+    judged : JudgedRounds
+        The rounds.
+    rewards : Rewards
+        Draws of the true laws, batch shape (draw,).
+    criterion : Criterion
+        What is asked.
+    """
+    k, n_draws = rewards.n_arms, rewards.batch_shape[0]
+    if criterion.divergence in SYMMETRIC and criterion.reward_divergence in SYMMETRIC:
+        i, j = np.triu_indices(k, 1)
+    else:
+        i, j = np.nonzero(~np.eye(k, dtype=bool))
+    n_rows, n_batch = max(1, _AT_ONCE // max(len(i), 1)), max(1, _AT_ONCE // k**2)
+    weights, found = judged.weights, []
+    for s in range(0, n_draws, n_batch):
+        law = rewards[s : s + n_batch].divergence(criterion.reward_divergence)[:, i, j]
+        distances = np.ascontiguousarray(law.T)
+        n = distances.shape[1]
+        here = Violations(np.zeros(n), np.full(n, -1), np.full(n, -1))
+        for a in range(0, len(judged.round), n_rows):
+            rows = slice(a, a + n_rows)
+            counts = count_violations(
+                _differences(judged.rows[rows], i, j, criterion.divergence),
+                judged.round[rows], weights[rows], distances, criterion.eps1, criterion.allowed,
+            )  # fmt: skip
+            here = here.merged(Violations(*counts))
+        found.append(here)
+    return Violations(*(np.concatenate(x) for x in zip(*found, strict=True)))
+
+
+def _differences(
+    rows: NDArray[np.float64], i: NDArray[np.intp], j: NDArray[np.intp], name: str
+) -> NDArray[np.float64]:
+    """Return D(pi(i) || pi(j)) of some pairs in each row."""
+    if name in _ARE_DIFFERENCES:
+        return np.asarray(np.abs(rows[:, i] - rows[:, j]))
+    off = np.isnan(rows)
+    found = bernoulli_divergence(np.nan_to_num(rows), name)[:, i, j]
+    return np.where(off[:, i] | off[:, j], np.nan, found)

@@ -1,0 +1,1 @@
+"""Audits as files: what is written, how it is sealed, and how interrupted work goes on."""

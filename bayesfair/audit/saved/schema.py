@@ -1,0 +1,447 @@
+"""What is saved of an audit, field by field: names, types of number, dimensions.
+
+A field that a class gains is one line here; until it is declared, importing fails. Raise
+`saved_file.FORMAT` with every change of this file.
+
+`packed` and `unpacked` are inverse to each other. Posterior draws stay outside: they are the
+variables of ``posterior`` that others read (`IN_POSTERIOR`), but for the few that fill no chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.log.arm_groups import GroupPairs
+from bayesfair.audit.log.cells import ChosenCell, FullCell
+from bayesfair.audit.log.guards import Edge, Guards
+from bayesfair.audit.log.intervals import Estimate
+from bayesfair.audit.log.repeats import Blocks, Keys, Tie, Ties
+from bayesfair.audit.log.series import Series
+from bayesfair.audit.log.state import AuditState
+from bayesfair.audit.log.summary import ChosenChecks, Moments, Summary, Sums, Worst
+from bayesfair.audit.log.violations import JudgedRounds, Violations
+from bayesfair.audit.result import Audit, Settings
+from bayesfair.audit.saved.kinds import (
+    Keyed,
+    Malformed,
+    Many,
+    Mapped,
+    Maybe,
+    OneOf,
+    Plain,
+    Record,
+    Sink,
+    Store,
+    f8,
+    i4,
+    i8,
+    u8,
+)
+from bayesfair.audit.saved.unfinished import Unfinished
+from bayesfair.audit.truth.objective import Objective
+from bayesfair.base.notices import Notice
+from bayesfair.history.probabilities import Repairs, Resolution
+from bayesfair.kernels.log.conjugate import BeliefTable
+from bayesfair.kernels.log.guards import RewardMoments, RuleSums
+from bayesfair.kernels.log.propensities import Histogram
+from bayesfair.kernels.log.stream import StreamState
+
+__all__ = ["IN_POSTERIOR", "N_CHAINS", "folded", "packed", "unpacked", "with_draws"]
+
+N_CHAINS = 4
+IN_POSTERIOR = {
+    "smallest_eps2": ("smallest_eps2", ("eps1",)),
+    "regret": ("regret_per_round", ()),
+    "p_best": ("best_arm_probability", ("arm",)),
+}  # fmt: skip
+"""Field of `Objective` -> its variable in ``posterior``, and the dimensions beside the draws."""
+
+# -- sorts of fields ------------------------------------------------------------------------------
+
+WHOLE, NUMBER, TEXT, TRUTH = Plain(int), Plain(float), Plain(str), Plain(bool)
+LABELS = Many(TEXT, "arm")
+JSON = Mapped(Plain(dict), dict, dict)
+NOTICES = Many(Mapped(JSON, lambda found: Notice.of(found).to_dict(), Notice.of))
+
+
+# -- the record, from the leaves up ---------------------------------------------------------------
+
+CRITERION = Record(Criterion, {
+    "eps1": NUMBER,
+    "eps2": NUMBER,
+    "delta": NUMBER,
+    "divergence": TEXT,
+    "reward_divergence": TEXT,
+    "tolerance": NUMBER,
+    "tolerance_given": TRUTH,
+    "eps2_arms": Maybe(WHOLE),
+    "from_round": WHOLE,
+    "judge": TEXT,
+})  # fmt: skip
+
+SETTINGS = Record(Settings, {
+    "family": TEXT,
+    "model": Maybe(TEXT),
+    "prior": TEXT,
+    "seed": Maybe(WHOLE),
+    "draws": WHOLE,
+    "beliefs_model": Maybe(TEXT),
+    "version": TEXT,
+})  # fmt: skip
+
+BELIEFS = OneOf((
+    Record(StreamState, {
+        "alpha": f8("arm"),
+        "beta": f8("arm"),
+        "pending_at": i8("pending"),
+        "pending_arm": i4("pending"),
+        "pending_reward": f8("pending"),
+        "last_pi": f8("last_arm"),
+        "changed": TRUTH,
+    }),
+    Record(BeliefTable, {
+        "parameters": f8("arm", "parameter"),
+        "pending_at": i8("pending"),
+        "pending_arm": i4("pending"),
+        "pending_reward": f8("pending"),
+        "support": f8("level"),
+        "last_pi": f8("last_arm"),
+        "changed": TRUTH,
+        "from_data": TRUTH,
+        "early_arm": i4("early"),
+        "early_reward": f8("early"),
+        "n_same": i8("arm"),
+        "n_learning": WHOLE,
+    }),
+))  # fmt: skip
+"""None for beliefs under a model, of which no state is kept."""
+
+STATE = Record(AuditState, {
+    "arms": LABELS,
+    "family": TEXT,
+    "prior": f8("arm", "parameter"),
+    "n_rounds": WHOLE,
+    "beliefs": BELIEFS,
+    "eps2_arms": Maybe(WHOLE),
+})  # fmt: skip
+
+SUMS = Record(Sums, {
+    "n_rounds": WHOLE,
+    "n_skipped": WHOLE,
+    "plays": i8("arm"),
+    "n_unobserved": i8("arm"),
+    "reward_total": f8("arm"),
+    "p_best": f8("arm"),
+    "selection": f8("arm"),
+    "selection_variance": f8("arm"),
+    "n_offered": i8("arm"),
+    "all_zero": NUMBER,
+    "concentration": NUMBER,
+    "n_still": WHOLE,
+    "n_moved": WHOLE,
+})  # fmt: skip
+
+WORST = Record(Worst, {
+    "excess": NUMBER,
+    "round": WHOLE,
+    "row": Maybe(WHOLE),
+    "arm": WHOLE,
+    "arm_other": WHOLE,
+    "source": TEXT,
+})  # fmt: skip
+
+MOMENTS = Record(Moments, {
+    "n": WHOLE,
+    "total": NUMBER,
+    "squares": NUMBER,
+    "largest": NUMBER,
+})  # fmt: skip
+
+CHOSEN_CHECKS = Record(ChosenChecks, {
+    "inverse": f8("arm"),
+    "variance": f8("arm"),
+    "lowest": f8("arm"),
+    "highest": f8("arm"),
+})  # fmt: skip
+
+JUDGED = Record(JudgedRounds, {
+    "base": WHOLE,
+    "end": WHOLE,
+    "round": i8("kept_round"),
+    "rows": f8("kept_round", "arm"),
+})  # fmt: skip
+
+SERIES = Record(Series, {
+    "n_rounds": WHOLE,
+    "stride": WHOLE,
+    "regret": f8("mark"),
+    "plays": i8("mark", "arm"),
+    "last_regret": NUMBER,
+    "last_plays": i8("arm"),
+})  # fmt: skip
+
+CELL = OneOf((
+    Record(FullCell, {
+        "n_rounds": WHOLE,
+        "maxima": f8("arm", "arm"),
+        "rows": Maybe(f8("row", "arm")),
+        "histogram": Maybe(Record(Histogram, {
+            "counts": f8("arm", "bin"),
+            "total": f8("arm", "bin"),
+        })),
+    }),
+    Record(ChosenCell, {
+        "n_rounds": WHOLE,
+        "n_arms": WHOLE,
+        "arm": Maybe(i4("row")),
+        "p": Maybe(f8("row")),
+        "sums": Maybe(f8("power", "arm", "bin")),
+    }),
+))  # fmt: skip
+
+EDGE = Record(Edge, {
+    "arm": WHOLE,
+    "p": NUMBER,
+    "pi": f8("pi"),
+    "best": f8("best"),
+})  # fmt: skip
+
+BLOCKS = Record(Blocks, {
+    "limit": WHOLE,
+    "place": i8("window"),
+    "prints": u8("window"),
+    "surprise": f8("window"),
+    "head": u8("head"),
+    "tail": u8("tail"),
+    "head_surprise": f8("head"),
+    "tail_surprise": f8("tail"),
+    "end": WHOLE,
+})  # fmt: skip
+
+TIES = Record(Ties, {
+    "open": Many(Record(Tie, {
+        "time": WHOLE,
+        "n": WHOLE,
+        "print_": WHOLE,
+        "alike": TRUTH,
+        "first": NUMBER,
+        "chance": NUMBER,
+    })),
+    "n_stamps": WHOLE,
+    "n_alike": WHOLE,
+    "n_rows": WHOLE,
+    "expected": NUMBER,
+    "variance": NUMBER,
+})  # fmt: skip
+
+KEYS = Record(Keys, {
+    "column": TEXT,
+    "prints": u8("key"),
+    "first_arm": i4("key"),
+    "last_arm": i4("key"),
+    "n_repeated": WHOLE,
+    "n_same": WHOLE,
+    "row": WHOLE,
+    "first_row": i8("key"),
+})  # fmt: skip
+
+GUARDS = Record(Guards, {
+    "moments": Record(RewardMoments, dict.fromkeys(RewardMoments._fields, f8("arm"))),
+    "rule": Record(RuleSums, {
+        "slope": NUMBER,
+        "slope_variance": NUMBER,
+        "slope_step": NUMBER,
+        "same": NUMBER,
+        "same_variance": NUMBER,
+        "n_pairs": WHOLE,
+        "moved": NUMBER,
+        "n_steps": WHOLE,
+    }),
+    "lowest": NUMBER,
+    "best_moved": NUMBER,
+    "n_zero": i8("arm"),
+    "first": EDGE,
+    "last": EDGE,
+    "blocks": BLOCKS,
+    "ties": TIES,
+    "keys": Maybe(KEYS),
+})  # fmt: skip
+
+SUMMARY = Record(Summary, {
+    "criterion": CRITERION,
+    "selection": TEXT,
+    "source": TEXT,
+    "start": STATE,
+    "end": STATE,
+    "sums": SUMS,
+    "frontier": f8("eps1"),
+    "worst": Maybe(WORST),
+    "violations": Record(Violations, dict.fromkeys(Violations._fields, i8("tolerance"))),
+    "judged": Maybe(JUDGED),
+    "regret": MOMENTS,
+    "weights": MOMENTS,
+    "chosen": Maybe(CHOSEN_CHECKS),
+    "resolution": Record(Resolution, {
+        "decimals": WHOLE,
+        "single": TRUTH,
+        "values": Mapped(f8("value"), lambda s: np.array(sorted(s), dtype=np.float64),
+                         lambda values: frozenset(values.tolist())),
+    }),
+    "series": SERIES,
+    "cells": Keyed(CELL),
+    "missing": TEXT,
+    "notices": NOTICES,
+    "repairs": Record(Repairs, {
+        "n_rescaled": WHOLE,
+        "largest": NUMBER,
+        "n_clipped": WHOLE,
+    }),
+    "guards": GUARDS,
+    "unused_columns": Many(TEXT),
+    "by_time": TRUTH,
+})  # fmt: skip
+
+OBJECTIVE = Record(Objective, {
+    "smallest_eps2": Maybe(f8("left_over", "eps1")),
+    "regret": Maybe(f8("left_over")),
+    "regret_sampling_sd": f8("truth"),
+    "lower_bound": Maybe(f8("truth")),
+    "p_best": f8("left_over", "arm"),
+    "error": NUMBER,
+    "violations": Maybe(Record(Violations, {
+        "n": f8("counted_truth"),
+        "first": i8("counted_truth"),
+        "last": i8("counted_truth"),
+    })),
+    "counted": TRUTH,
+})  # fmt: skip
+"""The draws that fill chains stand in ``posterior``."""
+
+AUDIT = Record(Audit, {
+    "criterion": CRITERION,
+    "settings": SETTINGS,
+    "summary": SUMMARY,
+    "objective": Maybe(OBJECTIVE),
+    "regret_objective": Maybe(Record(Estimate, {
+        "value": NUMBER,
+        "lower": NUMBER,
+        "upper": NUMBER,
+        "exact": TRUTH,
+    })),
+    "findings": NOTICES,
+    "extra": JSON,
+    "model_options": None,
+    "fitted": None,
+    "arm_groups": Maybe(Record(GroupPairs, {
+        "member": LABELS,
+        "smallest_eps2": f8("pair"),
+        "n_violating": i8("pair", "tolerance"),
+    })),
+    "data": Maybe(WHOLE),
+    "origin": None,
+    "unfinished": Maybe(Record(Unfinished, {
+        "n_rounds": WHOLE,
+        "before": WHOLE,
+        "digest": TEXT,
+        "source": TEXT,
+        "objective": TRUTH,
+        "model": Maybe(TEXT),
+        "arm_groups": Maybe(JSON),
+        "start": JSON,
+    })),
+})  # fmt: skip
+"""``data``: how many rounds are kept in the table ``rounds``; None for none."""
+
+
+def folded(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return independent draws folded into chains (chain, draw, ...), and the few left over."""
+    chains = N_CHAINS if len(values) >= N_CHAINS else 1
+    n = len(values) // chains * chains
+    return values[:n].reshape(chains, n // chains, *values.shape[1:]), values[n:]
+
+
+def packed(
+    audits: Iterable[Audit], n_rounds: Iterable[int | None]
+) -> tuple[list[Any], dict[str, NDArray[Any]]]:
+    """Return audits as JSON-ready texts, one each, and all their arrays by type of number.
+
+    Parameters
+    ----------
+    audits : iterable of Audit
+        What is to be saved.
+    n_rounds : iterable of int or None
+        How many rounds of each are kept in a table of their own.
+    """
+    out = Sink()
+    texts = [AUDIT.put(_bare(audit, n), out) for audit, n in zip(audits, n_rounds, strict=True)]
+    return texts, out.buffers()
+
+
+def unpacked(texts: Any, buffers: Mapping[str, NDArray[Any]]) -> list[Audit]:
+    """Return the audits that `packed` took apart; what it left out is still to be put in.
+
+    Parameters
+    ----------
+    texts, buffers
+        As returned by `packed`.
+
+    Raises
+    ------
+    Malformed
+        If something is missing, left over, or of another type or shape.
+    """
+    store = Store(buffers)
+    if not isinstance(texts, list):
+        raise Malformed("there is no list of audits")
+    audits = [AUDIT.take(text, store, {}) for text in texts]
+    store.check_end()
+    return audits
+
+
+def _bare(audit: Audit, n_rounds: int | None) -> Audit:
+    """Return an audit without what stands elsewhere in the file, its cells sorted."""
+    objective = audit.objective
+    if objective is not None:
+        left: dict[str, Any] = {
+            field: folded(getattr(objective, field))[1]
+            for field in IN_POSTERIOR
+            if getattr(objective, field) is not None
+        }
+        objective = replace(objective, **left)
+    # only the values of a cell matter, not their order: sorted ones compress well
+    cells = {key: cell.in_order() for key, cell in audit.summary.cells.items()}
+    summary = replace(audit.summary, cells=cells)
+    return replace(audit, summary=summary, objective=objective, data=n_rounds)
+
+
+def with_draws(audit: Audit, draws: Mapping[str, NDArray[Any]]) -> Audit:
+    """Return an audit from `unpacked` with its draws, (chain, draw, ...) each.
+
+    Raises
+    ------
+    Malformed
+        If they are not those of its objective part.
+    """
+    objective = audit.objective
+    if objective is None:
+        return audit
+    whole: dict[str, Any] = {}
+    for field, (name, _) in IN_POSTERIOR.items():
+        left = getattr(objective, field)
+        if left is None:
+            continue
+        chains = draws.get(name)
+        if chains is None or chains.ndim < 2 or chains.shape[2:] != left.shape[1:]:
+            raise Malformed(f"the draws {name!r} are missing, or of another shape")
+        found = np.concatenate([chains.reshape(-1, *chains.shape[2:]), left])
+        whole[field] = np.ascontiguousarray(found)  # sums over it round as they did
+    n = {len(values) for values in whole.values()} | {len(objective.regret_sampling_sd)}
+    if len(n) != 1:
+        raise Malformed(f"there are {sorted(n)} draws of one truth")
+    return replace(audit, objective=replace(objective, **whole))

@@ -1,0 +1,237 @@
+"""The objective audit: what the log owes to the true rewards, under draws of the truth.
+
+Everything here works on the summaries of `cells`; its cost is rounds once, plus draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.log.cells import ChosenCell, FullCell
+from bayesfair.audit.log.intervals import Estimate
+from bayesfair.audit.log.violations import JudgedRounds, Violations, draws_used, violations_under
+from bayesfair.kernels.log.propensities import smallest_allowance
+from bayesfair.rewards import Bernoulli, Rewards
+
+__all__ = ["Objective", "Part", "evaluate", "interval", "parts_from_cells", "with_draw_axis"]
+
+
+_OF_MEANS = ("total_variation", "wasserstein")
+"""For Bernoulli rewards both are the difference of the means."""
+
+_PAIRS_AT_ONCE = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Rounds with the same arms on offer and the same true rewards.
+
+    Attributes
+    ----------
+    cell : FullCell, ChosenCell or None
+        Their summary; None where no probabilities were logged.
+    n_rounds : int
+        How many.
+    rewards : Rewards
+        Draws of the true reward laws, batch shape (draw,).
+    offered : (k,) array of bool or None
+        Arms on offer; None = all.
+    shares : (k,) array or None
+        Shares of the choices, for logs without probabilities.
+    """
+
+    cell: FullCell | ChosenCell | None
+    n_rounds: int
+    rewards: Rewards
+    offered: NDArray[np.bool_] | None = None
+    shares: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """The objective audit per draw of the truth.
+
+    Attributes
+    ----------
+    smallest_eps2 : (draw, E) array or None
+        For each eps1 of the grid; None where smooth fairness cannot be audited.
+    regret : (draw,) array or None
+        Fairness regret per round (for ``"none"`` logs None).
+    regret_sampling_sd : (draw,) array
+        Sampling error of `regret`, 0 where the whole rule is logged.
+    lower_bound : (draw,) array or None
+        For ``"none"`` logs: TV between P* and the shares of choices.
+    p_best : (draw, k) array
+        P* of the truth, mean over rounds (an arm counts only where it is on offer).
+    error : float
+        Bound on the error of the regret per round from binning.
+    violations : Violations or None
+        Violating rounds, (draw,) each, of all draws or evenly spaced ones; None where smooth
+        fairness cannot be audited.
+    counted : bool
+        Whether they were counted; False: estimated from a share of the rounds.
+    """
+
+    smallest_eps2: NDArray[np.float64] | None
+    regret: NDArray[np.float64] | None
+    regret_sampling_sd: NDArray[np.float64]
+    lower_bound: NDArray[np.float64] | None
+    p_best: NDArray[np.float64]
+    error: float
+    violations: Violations | None = None
+    counted: bool = True
+
+    def regret_estimate(self, rng: np.random.Generator, *, exact: bool) -> Estimate | None:
+        """Return the mean with the equal-tailed 95 % interval of truth and sampling together."""
+        if self.regret is None:
+            return None
+        draws = self.regret
+        if np.any(self.regret_sampling_sd > 0):
+            reps = max(1, -(-4000 // len(draws)))
+            sd = np.tile(self.regret_sampling_sd, reps)
+            draws = np.clip(np.tile(draws, reps) + sd * rng.standard_normal(sd.size), 0, 1)
+            exact = False
+        lower, upper = interval(draws)
+        return Estimate(float(self.regret.mean()), lower, upper, exact and self.error == 0)
+
+
+def interval(draws: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the equal-tailed 95 % interval; infinities keep their place."""
+    ordered = np.sort(draws)
+    n = len(ordered)
+    if np.isfinite(ordered[-1]):
+        return _between(ordered, 0.025 * (n - 1)), _between(ordered, 0.975 * (n - 1))
+    return float(ordered[int(0.025 * (n - 1))]), float(ordered[int(np.ceil(0.975 * (n - 1)))])
+
+
+def _between(ordered: NDArray[np.float64], place: float) -> float:
+    """Return the value at a place between two sorted ones, as `numpy.quantile` does, but at once.
+
+    An audit of a thousand groups asks for ten thousand of them.
+    """
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    low, high, share = float(ordered[below]), float(ordered[above]), place - below
+    return high - (high - low) * (1 - share) if share >= 0.5 else low + (high - low) * share
+
+
+def evaluate(
+    parts: list[Part],
+    criterion: Criterion,
+    judged: Iterable[tuple[JudgedRounds, Rewards]] = (),
+) -> Objective:
+    """Audit the parts against every draw of the truth.
+
+    Parameters
+    ----------
+    parts : list of Part
+        All with the same number of draws.
+    criterion : Criterion
+        What is asked.
+    judged : iterable of (JudgedRounds, Rewards)
+        Rounds in order, with the draws of their true rewards: in which of them a pair violates.
+    """
+    n_draws = parts[0].rewards.batch_shape[0]
+    k = parts[0].rewards.n_arms
+    n_rounds = sum(p.n_rounds for p in parts)
+    grid = np.array(criterion.grid)
+    smallest: NDArray[np.float64] | None = None
+    first, second = np.zeros(n_draws), np.zeros(n_draws)
+    p_best_sum = np.zeros((n_draws, k))
+    lower = None
+    error, sampled = 0.0, False
+    for part in parts:
+        p_best = np.nan_to_num(part.rewards.best_arm_probability(offered=part.offered), nan=0.0)
+        p_best_sum += p_best * part.n_rounds
+        if isinstance(part.cell, FullCell):
+            needed = _needed(part, criterion, grid)
+            smallest = needed if smallest is None else np.maximum(smallest, needed)
+            value, bound = part.cell.shortfall(p_best)
+            first, error = first + value, error + bound
+        elif isinstance(part.cell, ChosenCell):
+            s1, s2, bound = part.cell.moments(p_best)
+            first, second, error, sampled = first + s1, second + s2, error + bound, True
+        elif part.shares is not None:
+            lower = np.maximum(p_best - part.shares, 0).sum(axis=-1)
+    logged = any(p.cell is not None for p in parts)
+    n = max(n_rounds, 1)
+    mean = first / n
+    sd = np.zeros(n_draws)
+    if sampled and n > 1:
+        sd = np.sqrt(np.maximum(second / n - mean**2, 0) / (n - 1))
+    found = Objective(smallest, mean if logged else None, sd, lower, p_best_sum / n, error / n)
+    return _with_violations(found, judged, criterion)
+
+
+def _with_violations(
+    found: Objective, judged: Iterable[tuple[JudgedRounds, Rewards]], criterion: Criterion
+) -> Objective:
+    """Return the audit with its violating rounds per draw."""
+    total: Violations | None = None
+    counted, used = True, slice(None)
+    for rounds, rewards in judged:
+        if total is None:  # the same draws for all rounds
+            used = draws_used(rounds, rewards.batch_shape[0])
+        here = violations_under(rounds, rewards[used], criterion)
+        total, counted = here if total is None else total.merged(here), counted and rounds.exact
+    if total is None or found.smallest_eps2 is None:
+        return found
+    if not counted:
+        # where the rounds that were looked at all keep to the criterion, one of the others does not
+        unfair = found.smallest_eps2[used, criterion.grid_index] > criterion.allowed
+        total = total._replace(n=np.where(unfair, np.maximum(total.n, 1.0), 0.0))
+    return replace(found, violations=total, counted=counted)
+
+
+def _needed(part: Part, criterion: Criterion, grid: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the smallest eps2 per draw and eps1, in batches of draws that fit in memory."""
+    assert isinstance(part.cell, FullCell)
+    rewards, maxima = part.rewards, part.cell.maxima
+    symmetric = np.array_equal(maxima, maxima.T)
+    if isinstance(rewards, Bernoulli) and criterion.reward_divergence in _OF_MEANS and symmetric:
+        return smallest_allowance(maxima, rewards.mean, grid)
+    n, size = rewards.batch_shape[0], max(1, _PAIRS_AT_ONCE // rewards.n_arms**2)
+    found = [
+        smallest_allowance(
+            maxima, rewards[a : a + size].divergence(criterion.reward_divergence), grid
+        )
+        for a in range(0, n, size)
+    ]
+    return np.concatenate(found)
+
+
+def parts_from_cells(
+    cells: Mapping[bytes, FullCell | ChosenCell],
+    rewards: Rewards,
+    k: int,
+) -> list[Part]:
+    """Return one part per set of arms on offer; where no round is judged, one without rounds."""
+    if not cells:
+        return [Part(None, 0, rewards)]
+    return [
+        Part(
+            cell,
+            cell.n_rounds,
+            rewards,
+            None if key == b"" else np.frombuffer(key, dtype=bool, count=k),
+        )
+        for key, cell in cells.items()
+    ]
+
+
+def with_draw_axis(rewards: Rewards) -> Rewards:
+    """Return rewards with a leading draw axis of length 1 where they have no batch."""
+    if rewards.batch_shape:
+        return rewards
+    new = object.__new__(type(rewards))
+    for name in rewards.__dataclass_fields__:
+        value = getattr(rewards, name)
+        if name in rewards._parameters and value is not None:
+            value = value[None]
+        object.__setattr__(new, name, value)
+    return new

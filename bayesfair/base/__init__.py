@@ -1,0 +1,1 @@
+"""What every room uses: checks, notices, labels, JSON, how things are shown and written."""

@@ -1,0 +1,1 @@
+"""Reward families: conjugate priors, sufficient statistics, and rewards far outside a prior."""

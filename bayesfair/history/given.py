@@ -1,0 +1,409 @@
+"""What a caller hands to `History`: arms, priors, offers and round numbers, checked and resolved.
+
+Nothing is guessed: what could be read in two ways, or would be cut off by a conversion, is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesfair.base.checks import as_sequence, counted, did_you_mean, listed
+from bayesfair.base.label_notices import look_alike, merged_spellings
+from bayesfair.base.labels import (
+    by_label,
+    clean_label,
+    in_order,
+    labels_of,
+    text_of,
+)
+from bayesfair.base.notices import Notice
+from bayesfair.errors import ArmError, DataError
+from bayesfair.kernels.log.guards import text_prints
+
+__all__ = [
+    "by_name",
+    "check_whole",
+    "column_labels",
+    "fingerprints",
+    "frozen",
+    "marks",
+    "prior_pairs",
+    "resolve_arms",
+]
+
+Where = Callable[[int], str]
+
+
+def column_labels(values: Any) -> tuple[str, ...] | None:
+    """Return the column names of a data frame, None for arrays and frames with numbered columns."""
+    names = getattr(values, "column_names", None)  # Arrow, whose `columns` are the data
+    names = getattr(values, "columns", None) if names is None else names
+    if names is None or callable(names):
+        return None
+    names = list(names)
+    return (
+        None
+        if names == list(range(len(names)))
+        else labels_of(names, "arm", "the columns of a data frame")
+    )
+
+
+def fingerprints(name: str, values: Any, n_rounds: int) -> NDArray[np.uint64]:
+    """Return a fingerprint of each value, by its text; 0 where it is missing.
+
+    Raises
+    ------
+    DataError
+        If there is not one value per round.
+    """
+    if not hasattr(values, "__len__") or isinstance(values, str) or len(values) != n_rounds:
+        size = f"{len(values)} values" if hasattr(values, "__len__") else f"{values!r}"
+        raise DataError(
+            f"{name} has {size}, expected one for each of the {n_rounds} rounds of `arm`.",
+            kind="length", column=name,
+        )  # fmt: skip
+    texts = [text_of(v) for v in values]
+    gone = [text is None for text in texts]
+    encoded = [b"" if text is None else text.encode() for text in texts]
+    offsets = np.concatenate([[0], np.cumsum([len(part) for part in encoded])]).astype(np.int64)
+    prints = text_prints(np.frombuffer(b"".join(encoded), np.uint8), offsets)
+    prints[gone] = 0
+    return prints
+
+
+def by_name(
+    what: str, matrix: NDArray[Any], names: tuple[str, ...], arms: tuple[str, ...]
+) -> NDArray[Any]:
+    """Return the columns of a frame in the order of the arms.
+
+    Raises
+    ------
+    DataError
+        If the columns are not called as the arms are.
+    """
+    if sorted(names) != sorted(arms):
+        raise DataError(
+            f"the columns of {what} are {listed(names)}, but the arms are {listed(arms)}. Call "
+            "each column as its arm, or pass an array whose columns are in the order of `arms`."
+        )
+    return np.ascontiguousarray(matrix[:, [names.index(a) for a in arms]])
+
+
+def check_whole(name: str, raw: NDArray[Any], where: Where) -> None:
+    """Refuse what a conversion to whole numbers would cut off or wrap around.
+
+    Raises
+    ------
+    DataError
+        Naming the first such round and its value.
+    """
+    if raw.dtype.kind == "O":
+        raw = raw.astype(np.float64)
+    if raw.dtype.kind not in "fu" or not raw.size:
+        return
+    wrong = np.abs(raw) >= 2.0**62
+    if raw.dtype.kind == "f":
+        wrong |= ~np.isfinite(raw) | (raw != np.floor(raw))
+    if wrong.any():
+        t = int(np.flatnonzero(wrong)[0])
+        raise DataError(
+            f"{where(t)}: {name} is {raw[t]}; it must be a whole number in every round (rounds are "
+            "counted from 0)."
+        )
+
+
+def marks(values: ArrayLike) -> NDArray[np.bool_]:
+    """Return the arms on offer as a matrix of booleans.
+
+    Raises
+    ------
+    DataError
+        If it is no matrix, or holds anything but true and false (1 and 0).
+    """
+    try:
+        found = np.asarray(values)
+        if found.dtype.kind == "O":
+            found = found.astype(np.float64)
+    except (TypeError, ValueError):
+        found = np.zeros(0, dtype=str)
+    if found.ndim != 2 and found.size:
+        raise DataError(
+            f"offered must be (rounds, arms) of True and False, got shape {found.shape}."
+        )
+    if found.ndim != 2 or found.dtype.kind not in "biuf" or not np.isin(found, (0, 1)).all():
+        raise DataError("offered must be (rounds, arms), each value True or False (1 or 0).")
+    return found.astype(bool)
+
+
+def prior_pairs(given: Any, arms: tuple[str, ...]) -> NDArray[np.float64] | None:
+    """Return outcomes before the log: ``(k, 2)``, successes and failures.
+
+    Raises
+    ------
+    ArmError
+        If a mapping names an arm that is not there.
+    DataError
+        Naming the arm and its value, if that is no pair of counts.
+    """
+    if given is None:
+        return None
+    given = getattr(given, "state", given)  # an earlier audit, or the state it ended in
+    if hasattr(given, "arms") and isinstance(getattr(given, "counts", None), np.ndarray):
+        given = dict(zip(given.arms, given.counts, strict=True))
+    if isinstance(given, Mapping):
+        pairs_of = by_label(given, "arm", "prior")
+        unknown = [a for a in pairs_of if a not in arms]
+        if unknown:
+            raise ArmError(
+                f"prior names {listed(unknown)}, not among the arms {listed(arms)}.",
+                kind="unknown_arm",
+                column="prior",
+                value=unknown[0],
+            )
+        given = [pairs_of.get(a, (0.0, 0.0)) for a in arms]
+    wanted = (
+        f"prior must give (successes, failures) for each of the arms {listed(arms)}, both numbers "
+        "finite and >= 0"
+    )
+    try:
+        pairs = list(given)
+    except TypeError:
+        raise DataError(f"{wanted}; got {given!r}.") from None
+    if isinstance(given, (str, bytes)) or len(pairs) != len(arms):
+        got = repr(given) if isinstance(given, (str, bytes)) else counted(len(pairs), "pair")
+        raise DataError(f"{wanted}; got {got}.")
+    counts = np.zeros((len(arms), 2))
+    for i, (label, pair) in enumerate(zip(arms, pairs, strict=True)):
+        try:
+            if isinstance(pair, (str, bytes)):
+                raise TypeError
+            successes, failures = map(float, pair)
+        except (TypeError, ValueError):
+            successes = failures = np.nan
+        if not (0 <= successes < np.inf and 0 <= failures < np.inf):
+            raise DataError(f"{wanted}; arm {label!r} has {pair!r}.")
+        counts[i] = successes, failures
+    return counts
+
+
+def _texts(values: Iterable[Any], where: Where) -> list[str | None]:
+    """Return the text of each label, None where it is missing."""
+    texts = []
+    for t, value in enumerate(values):
+        try:
+            texts.append(text_of(value))
+        except UnicodeDecodeError:
+            raise ArmError(
+                f"{where(t)}: the arm {value!r} is not UTF-8 text.", kind="not_text", column="arm"
+            ) from None
+    return texts
+
+
+def _labels_or_numbers(arm: Any, where: Where) -> NDArray[Any]:
+    """Return the chosen arms as integers or text; a missing arm is no label.
+
+    NumPy would write None and NaN among text as the words "None" and "nan", and the numbers 1.0 and
+    1 as two texts; `text_of` reads each value of such a list for itself.
+    """
+    try:
+        kinds = set(map(type, arm)) if isinstance(arm, (list, tuple)) else set()
+        mixed = len(kinds) > 1 and not kinds.isdisjoint({str, bytes})
+        nested = any(hasattr(k, "__len__") and not issubclass(k, (str, bytes)) for k in kinds)
+        if mixed and not nested:
+            raw = np.fromiter(arm, dtype=object, count=len(arm))
+        else:
+            raw = np.asarray(arm)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"arm must be one label per round, got {type(arm).__name__}: {error}",
+            kind="wrong_kind", column="arm",
+        ) from None  # fmt: skip
+    if raw.ndim != 1:
+        raise DataError(f"arm must be one value per round, got shape {raw.shape}.")
+    gone: list[int] = []
+    if raw.dtype.kind == "f":
+        gone = np.flatnonzero(np.isnan(raw)).tolist()
+    elif raw.dtype.kind == "O" or (raw.dtype.kind == "U" and not isinstance(arm, np.ndarray)):
+        values = arm.to_pylist() if hasattr(arm, "to_pylist") else arm
+        gone = [t for t, text in enumerate(_texts(values, where)) if text is None]
+    elif raw.dtype.kind == "S":
+        for t, value in enumerate(raw.tolist()):
+            try:
+                value.decode("utf-8")
+            except UnicodeDecodeError:
+                raise ArmError(f"{where(t)}: the arm {value!r} is not UTF-8 text.") from None
+        return np.char.decode(raw, "utf-8")
+    if gone:
+        raise _missing_arm(gone[0], len(gone), where)
+    return raw
+
+
+class Resolved(NamedTuple):
+    """Arms of a history: the position of each round's arm, the labels, what was merged."""
+
+    codes: NDArray[np.int32]
+    arms: tuple[str, ...]
+    notices: tuple[str, ...] = ()
+
+
+def resolve_arms(
+    arm: Any, given: Any, width: int | None, names: tuple[str, ...] | None, where: Where
+) -> Resolved:
+    """Return the position of each round's arm, and the labels.
+
+    Labels are cleaned as those of files are: blanks at their ends and the encoding of their letters
+    make no difference.
+
+    Parameters
+    ----------
+    arm : (T,) array
+        Labels or 0-based positions.
+    given : sequence
+        Labels; empty = those of the columns if all arms are among them, else those seen. Integers
+        that count from 0 are then positions, and so are all with columns without names.
+    width : int or None
+        Columns of the probabilities or offers.
+    names : tuple of str or None
+        Their names.
+    where : callable
+        Names a round.
+
+    Raises
+    ------
+    ArmError
+        If an arm is missing, unknown, or may be meant in two ways.
+    """
+    raw = _labels_or_numbers(arm, where)
+    decimals = raw.dtype.kind == "f"
+    if decimals and raw.size and np.all(raw == np.floor(raw)):
+        raw = raw.astype(np.int64)
+    integer = raw.dtype.kind in "iu" or raw.size == 0
+    arms: tuple[str, ...] | None = None
+    notices: list[Notice] = []
+    whole = given is None or isinstance(given, (str, bytes))
+    given = None if whole else as_sequence(given, "arms")
+    if given:
+        positions = integer and all(isinstance(a, str) for a in given)
+        arms = labels_of(given)
+        if positions and raw.dtype != np.int32:  # what a History itself holds are positions
+            _check_one_meaning(raw, arms, where)
+    elif integer and names is None:
+        lowest, highest = (int(raw.min()), int(raw.max()) + 1) if raw.size else (0, 0)
+        # with nothing to count in, numbers are labels unless they count from 0 as positions do
+        named = width is None and raw.dtype != np.int32 and lowest >= (0 if decimals else 1)
+        positions = not named
+        if positions:
+            arms = tuple(str(i) for i in range(highest if width is None else width))
+            notices = _never_chosen(raw, arms) if width is None else []
+    else:
+        positions = False
+    if positions and arms is not None:
+        _check_once(arms)
+        outside = np.flatnonzero((raw < 0) | (raw >= len(arms)))
+        if outside.size:
+            t = int(outside[0])
+            hint = " If labels are meant, give them as text." if str(raw[t]) in arms else ""
+            raise ArmError(
+                f"{where(t)}: arm {raw[t]} is not a position 0..{len(arms) - 1} in arms "
+                f"{listed(arms)}.{hint}"
+            )
+        return Resolved(raw.astype(np.int32), arms, tuple(notices))
+    written = raw if raw.dtype.kind == "U" else np.array(_texts(raw.tolist(), where), str)
+    spelt, inverse = np.unique(written, return_inverse=True)
+    labels = [clean_label(str(label)) for label in spelt]
+    if "" in labels:
+        empty = np.flatnonzero(np.array([not label for label in labels])[inverse])
+        raise _missing_arm(int(empty[0]), empty.size, where)
+    spellings: dict[str, list[str]] = {}
+    for label, raw_label in zip(labels, spelt.tolist(), strict=True):
+        spellings.setdefault(label, []).append(raw_label)
+    if arms is None:
+        arms = names if names and spellings.keys() <= set(names) else tuple(in_order(spellings))
+    _check_once(arms)
+    lookup = {label: i for i, label in enumerate(arms)}
+    codes = np.array([lookup.get(label, -1) for label in labels], dtype=np.int32)[inverse]
+    unknown = np.flatnonzero(codes < 0)
+    if unknown.size:
+        t = int(unknown[0])
+        others = sorted({labels[i] for i in inverse[unknown[:1000]].tolist()})
+        raise ArmError(
+            f"{where(t)}: arm {labels[inverse[t]]!r} is not in arms {listed(arms)} "
+            f"({counted(unknown.size, 'such row')}: {listed(others, 3)})."
+            f"{did_you_mean(labels[inverse[t]], arms)} Add it to `arms` or leave `arms` out to use "
+            "the labels seen."
+        )
+    notices += merged_spellings(spellings, "arm") + look_alike(arms, "arm")
+    return Resolved(codes, arms, tuple(notices))
+
+
+def _never_chosen(raw: NDArray[Any], arms: tuple[str, ...]) -> list[Notice]:
+    """Say which positions below the highest no round chose: they count among the arms."""
+    missing = np.setdiff1d(np.arange(len(arms)), raw).tolist()
+    if not missing:
+        return []
+    return [
+        Notice(
+            f"the arms are the positions 0..{len(arms) - 1}, of which no round chose "
+            f"{listed(missing)}; {'it counts' if len(missing) == 1 else 'they count'} among the "
+            f"{len(arms)} arms. If the numbers are labels, give them as text, or give arms=.",
+            kind="arms_never_chosen",
+            column="arm",
+            n=len(missing),
+        )
+    ]
+
+
+def _check_once(arms: tuple[str, ...]) -> None:
+    if len(set(arms)) != len(arms):
+        twice = sorted({a for a in arms if arms.count(a) > 1})
+        raise ArmError(
+            f"arms names {listed(twice)} more than once (blanks at the ends and the encoding of "
+            "letters apart); each arm needs its own.",
+            kind="label_twice",
+            column="arms",
+            value=twice[0],
+        )
+    if "" in arms:
+        raise ArmError(
+            "arms holds an empty label; each arm needs a label that can be read.",
+            kind="missing_label",
+            column="arms",
+        )
+
+
+def _missing_arm(at: int, n: int, where: Where) -> ArmError:
+    return ArmError(
+        f"{where(at)}: the arm is missing ({counted(n, 'such round')}). "
+        "Every round needs its arm: fill it in, or leave the round out.",
+        kind="missing_label",
+        column="arm",
+    )
+
+
+def _check_one_meaning(raw: NDArray[Any], arms: tuple[str, ...], where: Where) -> None:
+    """Refuse integers that are positions and labels alike, unless both say the same."""
+    seen = np.unique(raw).tolist()
+    labels = {label: i for i, label in enumerate(arms)}
+    if not all(0 <= i < len(arms) and str(i) in labels for i in seen):
+        return
+    differ = [i for i in seen if labels[str(i)] != i]
+    if differ:
+        t = int(np.flatnonzero(raw == differ[0])[0])
+        raise ArmError(
+            f"{where(t)}: arm {differ[0]} may be the label {str(differ[0])!r} or the position of "
+            f"{arms[differ[0]]!r} in arms {listed(arms)}. Give the arms as text if they are "
+            "labels; if they are positions, as an array of int32 or with arms that are no numbers."
+        )
+
+
+def frozen(values: NDArray[Any] | None) -> NDArray[Any] | None:
+    """Return a read-only view, so that a validated history stays valid."""
+    if values is None:
+        return None
+    view = values.view()
+    view.flags.writeable = False
+    return view

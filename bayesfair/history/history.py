@@ -1,0 +1,450 @@
+"""A logged decision history: the arm chosen in each round, what it paid, and how it was drawn.
+
+`History` is frozen and validated once, here; everything downstream may rely on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import InitVar, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesfair.base.checks import listed
+from bayesfair.base.labels import label_order
+from bayesfair.base.notices import unique
+from bayesfair.errors import DataError
+from bayesfair.history.given import (
+    by_name,
+    check_whole,
+    column_labels,
+    fingerprints,
+    frozen,
+    marks,
+    prior_pairs,
+    resolve_arms,
+)
+from bayesfair.history.probabilities import (
+    Repairs,
+    Resolution,
+    checked_rows,
+    clipped_propensity,
+    resolution_of,
+)
+from bayesfair.kernels.log.rows import largest_row_error
+
+__all__ = ["History"]
+
+_LARGEST = 1e150
+_LONG = 100_000  # probabilities from which a compiled check pays
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class History:
+    r"""A validated history of rounds: chosen arm, observed reward, selection probabilities.
+
+    Parameters
+    ----------
+    arm : (T,) array of str or int
+        Chosen arm of each round: labels, or 0-based positions in `arms`. Integers that could be
+        either are refused, unless they are int32, as `History.arm` itself: those are positions.
+    reward : (T,) array
+        Observed reward of the chosen arm, in the reward's own units; NaN = not observed.
+    selection_probability : (T, k) array, optional
+        The whole decision rule, :math:`\pi_t(i)`. Rows sum to 1; NaN = arm not on offer that round.
+        The columns of a data frame are matched to the arms by their names.
+    propensity : (T,) array, optional
+        Only the chosen arm's probability, :math:`\pi_t(a_t)`, in (0, 1].
+    arms : sequence of str, optional
+        Labels. Given: nothing is inferred. Otherwise the column names of a
+        data frame of probabilities, else the sorted labels seen, or "0".."k-1" for integers
+        that begin at 0 (other numbers are labels unless int32, or there are columns to count in).
+    known_at : (T,) array of int, optional
+        First round (0-based) whose decision may use this reward; default the next one.
+    time : (T,) array, optional
+        Time stamps, carried for reports.
+    row : (T,) array of int, optional
+        1-based row of the source (the header is row 1, empty lines are none), so that
+        errors can name it.
+    known_until : (T,) array of int, optional
+        Shorthand for batches: rewards of rounds before this one are known in this round.
+        Excludes `known_at`.
+    offered : (T, k) array of bool, optional
+        Arms on offer, for logs without a whole decision rule.
+    prior_counts : (k, 2) array or mapping of label to (successes, failures), optional
+        Outcomes seen before the log begins (a log that starts mid-run). Or an earlier audit, whose
+        outcomes are taken.
+    source : str
+        What errors and reports call the data.
+    n_skipped : int
+        Rows left out on request while reading; carried into every report.
+    probability_tolerance : float, optional
+        How far a row may sum from 1; default what rounding can cause, k/2 units of the last decimal
+        seen, and at least 1e-6.
+    notices : tuple of str
+        What the reader of a report has to know about the data.
+    resolution : Resolution
+        How finely the source wrote its probabilities, where that is known.
+    missing : str
+        How missing rewards were treated while reading; carried into every report.
+    reward_column : str
+        Column of the source that held the rewards, so that errors can name it.
+    repairs : Repairs
+        What was put right within the tolerance; counted here.
+    unique : (T,) array, optional
+        What identifies a round, such as the number of a request: no value should come twice, and an
+        audit says where one does. Missing values are none.
+    unique_column : str
+        Column of the source that held it.
+    unused_columns : tuple of str
+        Columns of the source that nothing was read from: what the rule may have seen, and the audit
+        does not.
+
+    Raises
+    ------
+    DataError, ProbabilityError, ArmError
+        Naming round, row, value and remedy.
+
+    Notes
+    -----
+    After construction `arm` holds 0-based positions (int32), `arms` the labels; `unique` holds
+    fingerprints (0 = missing). Rounds are 0-based.
+
+    Examples
+    --------
+    >>> history = History(["north", "south", "north"], [1, 0, 1], propensity=[0.5, 0.5, 0.75])
+    >>> history.arms, history.n_rounds, history.selection
+    (('north', 'south'), 3, 'chosen')
+    >>> history.before(2).counts()
+    (array([1, 1]), array([1., 0.]))
+    """
+
+    arm: NDArray[np.int32]
+    reward: NDArray[np.float64]
+    selection_probability: NDArray[np.float64] | None = None
+    propensity: NDArray[np.float64] | None = None
+    arms: tuple[str, ...] = ()
+    known_at: NDArray[np.int64] | None = None
+    time: NDArray[Any] | None = None
+    row: NDArray[np.int64] | None = None
+    known_until: InitVar[ArrayLike | None] = None
+    offered: NDArray[np.bool_] | None = None
+    prior_counts: NDArray[np.float64] | None = None
+    source: str = "memory"
+    n_skipped: int = 0
+    probability_tolerance: float | None = None
+    notices: tuple[str, ...] = ()
+    resolution: Resolution = field(default=Resolution())
+    missing: str = "error"
+    repairs: Repairs = field(default=Repairs())
+    reward_column: str = "reward"
+    unused_columns: tuple[str, ...] = ()
+    unique: NDArray[Any] | None = None
+    unique_column: str = "unique"
+
+    def __post_init__(self, known_until: ArrayLike | None) -> None:
+        """Validate once; see the class for what may be raised."""
+        put = object.__setattr__
+        pi, offered = self._put_arms()
+        codes, arms, n_rounds = self.arm, self.arms, self.n_rounds
+        reward = self._column("reward", self.reward, np.float64)
+        if reward is None:
+            raise DataError(
+                "reward is missing: give one number per round, NaN where none was observed.",
+                kind="missing_argument", column="reward",
+            )  # fmt: skip
+        if (wrong := np.abs(reward) > _LARGEST).any():
+            t = int(np.flatnonzero(wrong)[0])
+            raise DataError(
+                f"{self.where_reward(t)} is {reward[t]:g}; it must be finite, at most {_LARGEST:g} "
+                "in size (beyond, squares cannot be held), or NaN if it was not observed.",
+                kind="bad_reward",
+                row=None if self.row is None else int(self.row[t]),
+                column=self.reward_column,
+                value=float(reward[t]),
+            )
+        put(self, "reward", frozen(reward))
+
+        if pi is not None:
+            if pi.shape != (n_rounds, len(arms)):
+                raise DataError(
+                    f"selection_probability has shape {pi.shape}, expected (rounds, arms) = "
+                    f"{(n_rounds, len(arms))}."
+                )
+            if offered is not None:
+                pi = np.where(offered, pi, np.nan)
+            resolution = self.resolution.merged(
+                resolution_of(np.asarray(self.selection_probability))
+            )
+            put(self, "resolution", resolution)
+            offered = None
+            # A long log is nearly always clean, and one compiled pass finds that out; whatever is
+            # not goes through the checks that can say what and where.
+            if pi.size < _LONG or largest_row_error(pi, codes) > 1e-12:
+                pi, repairs = checked_rows(
+                    pi,
+                    codes,
+                    arms,
+                    self.where,
+                    tolerance=self.probability_tolerance,
+                    resolution=resolution,
+                )
+                put(self, "repairs", self.repairs.merged(repairs))
+                missing = np.isnan(pi)
+                offered = ~missing if missing.any() else None
+        elif offered is not None:
+            hidden = np.flatnonzero(~offered[np.arange(n_rounds), codes])
+            if hidden.size:
+                t = int(hidden[0])
+                on = [label for label, there in zip(arms, offered[t], strict=True) if there]
+                raise DataError(
+                    f"{self.where(t)}: the chosen arm {arms[codes[t]]!r} is not on offer, but "
+                    f"{listed(on)}; correct the offers (offered) or the arm. If one of them is "
+                    "several labels, name what separates them with offered_delimiter=';'.",
+                    kind="not_on_offer", value=arms[codes[t]],
+                )  # fmt: skip
+            offered = None if offered.all() else offered
+        put(self, "selection_probability", frozen(pi))
+        put(self, "offered", frozen(offered))
+
+        propensity = self._column("propensity", self.propensity, np.float64)
+        if propensity is not None:
+            put(self, "resolution", self.resolution.merged(resolution_of(propensity)))
+            propensity, repairs = clipped_propensity(propensity, self.where)
+            put(self, "repairs", self.repairs.merged(repairs))
+        put(self, "propensity", frozen(propensity))
+        if self.unique is not None:
+            put(self, "unique", frozen(fingerprints("unique", self.unique, n_rounds)))
+        put(self, "known_at", frozen(self._resolve_known_at(known_until)))
+        put(self, "prior_counts", frozen(prior_pairs(self.prior_counts, arms)))
+        put(self, "notices", unique((*self.notices, *self.repairs.sentences())))
+
+    # -- what it holds -------------------------------------------------------------------------
+
+    @property
+    def n_rounds(self) -> int:
+        """Number of rounds, T."""
+        return len(self.arm)
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms, k."""
+        return len(self.arms)
+
+    @property
+    def selection(self) -> str:
+        """What was logged of the rule: ``"full"``, ``"chosen"`` or ``"none"``."""
+        if self.selection_probability is not None:
+            return "full"
+        return "none" if self.propensity is None else "chosen"
+
+    @property
+    def n_unobserved(self) -> int:
+        """Rounds whose reward was not observed."""
+        return int(np.isnan(self.reward).sum())
+
+    def counts(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return observed pulls and summed rewards per arm, ``(k,)`` each, prior counts apart."""
+        seen = ~np.isnan(self.reward)
+        pulls = np.bincount(self.arm[seen], minlength=self.n_arms)
+        total = np.bincount(self.arm[seen], weights=self.reward[seen], minlength=self.n_arms)
+        return pulls, total
+
+    def before(self, t: int) -> History:
+        """Return the rounds 0..t-1, that is :math:`h^t` without round t itself."""
+        return self.rounds(0, t)
+
+    def rounds(self, start: int, stop: int) -> History:
+        """Return the rounds start..stop-1 as a history of their own (beliefs start afresh)."""
+        cut = slice(start, stop)
+
+        def part(values: NDArray[Any] | None) -> NDArray[Any] | None:
+            return None if values is None else values[cut]
+
+        new = object.__new__(History)
+        for name in self.__dataclass_fields__:
+            if name != "known_until":
+                object.__setattr__(new, name, getattr(self, name))
+        for name in (
+            "arm",
+            "reward",
+            "selection_probability",
+            "propensity",
+            "time",
+            "row",
+            "offered",
+            "known_at",
+            "unique",
+        ):
+            object.__setattr__(new, name, part(getattr(self, name)))
+        if start and new.known_at is not None:
+            object.__setattr__(new, "known_at", frozen(new.known_at - start))
+        return new
+
+    def in_label_order(self) -> History:
+        """Return the same log with its arms in the order of their labels."""
+        order = label_order(self.arms)
+        if np.array_equal(order, np.arange(self.n_arms)):
+            return self
+        new = self.rounds(0, self.n_rounds)
+        put = object.__setattr__
+        put(new, "arms", tuple(self.arms[i] for i in order))
+        put(new, "arm", frozen(np.argsort(order).astype(np.int32)[self.arm]))
+        for name in ("selection_probability", "offered"):
+            if (table := getattr(self, name)) is not None:
+                put(new, name, frozen(np.ascontiguousarray(table[:, order])))
+        if self.prior_counts is not None:
+            put(new, "prior_counts", frozen(self.prior_counts[order]))
+        return new
+
+    def with_notices(self, *notices: str) -> History:
+        """Return a copy with further notices."""
+        new = self.rounds(0, self.n_rounds)
+        object.__setattr__(new, "notices", unique((*self.notices, *notices)))
+        return new
+
+    def with_unique(self, prints: NDArray[np.uint64], column: str) -> History:
+        """Return a copy with the fingerprints of a column that is to hold no value twice."""
+        new = self.rounds(0, self.n_rounds)
+        object.__setattr__(new, "unique", frozen(prints))
+        object.__setattr__(new, "unique_column", column)
+        return new
+
+    def where(self, t: int) -> str:
+        """Name a round for a message: ``round 17 (row 19 of log.csv)``."""
+        if self.row is None:
+            return f"round {t} of {self.source}"
+        return f"round {t} (row {int(self.row[t])} of {self.source})"
+
+    def where_reward(self, t: int) -> str:
+        """Name the reward of a round, with its column where the source has one."""
+        place = self.where(t)
+        if self.row is None:
+            return f"reward of {place}"
+        return f"reward of {place[:-1]}, column {self.reward_column!r})"
+
+    def __repr__(self) -> str:
+        return (
+            f"History({self.source}: {self.n_rounds} rounds, {self.n_arms} arms "
+            f"{listed(self.arms, 5)}, selection={self.selection!r}, "
+            f"{self.n_unobserved} rewards not observed)"
+        )
+
+    # -- validation ----------------------------------------------------------------------------
+
+    def _put_arms(self) -> tuple[NDArray[np.float64] | None, NDArray[np.bool_] | None]:
+        """Settle rows, times and arms; return probabilities and offers with columns in their order.
+
+        What was merged among the labels becomes a notice.
+        """
+        put = object.__setattr__
+        if not hasattr(self.arm, "__len__"):
+            raise DataError(f"arm must be one value per round, got {self.arm!r}.")
+        n_rounds = len(self.arm)
+        put(self, "row", self._column("row", self.row, np.int64))
+        put(self, "time", None if self.time is None else np.asarray(self.time))
+        pi = self._matrix("selection_probability", self.selection_probability)
+        offered = None
+        if self.offered is not None:
+            offered = marks(self.offered)
+        width = pi.shape[1] if pi is not None else offered.shape[1] if offered is not None else None
+        named = [
+            column_labels(x) for x in (self.selection_probability, self.offered) if x is not None
+        ]
+        names = named[0] if named else None
+        codes, arms, merged = resolve_arms(self.arm, self.arms, width, names, self.where)
+        put(self, "notices", (*self.notices, *merged))
+        if pi is not None and names:
+            pi = by_name("selection_probability", pi, names, arms)
+        if offered is not None and (names := named[-1]):
+            offered = by_name("offered", offered, names, arms)
+        put(self, "arm", frozen(codes))
+        put(self, "arms", arms)
+        if offered is not None and offered.shape != (n_rounds, len(arms)):
+            raise DataError(f"offered has shape {offered.shape}, expected {(n_rounds, len(arms))}.")
+        return pi, offered
+
+    def _column(self, name: str, values: ArrayLike | None, dtype: type) -> NDArray[Any] | None:
+        if values is None:
+            return None
+        try:
+            # dates would become counts of some unit, complex numbers their real part
+            raw = np.asarray(values) if dtype is np.int64 or hasattr(values, "dtype") else None
+            if raw is not None and raw.dtype.kind in "mMc":
+                raise TypeError(f"it holds {raw.dtype}")
+            if dtype is np.int64 and raw is not None and raw.ndim == 1:
+                check_whole(name, raw, self.where if name != "row" else "position {}".format)
+            column: NDArray[Any] = np.array(values, dtype=dtype)
+        except (TypeError, ValueError, OverflowError) as error:
+            if isinstance(error, DataError):
+                raise
+            raise DataError(self._no_number(name, values, error)) from None
+        if column.shape != (len(self.arm),):
+            raise DataError(
+                f"{name} has shape {column.shape}, expected one value for each of the "
+                f"{len(self.arm)} rounds of `arm`."
+            )
+        return column
+
+    def _no_number(self, name: str, values: Any, error: Exception) -> str:
+        """Say which value of a column is no number."""
+        text = getattr(getattr(values, "dtype", None), "kind", "O") in "OU"
+        listed_one_by_one = isinstance(values, (list, tuple, np.ndarray)) and text
+        if listed_one_by_one and len(values) == len(self.arm):
+            for t, value in enumerate(values):
+                try:
+                    float(value)
+                except (TypeError, ValueError, OverflowError):
+                    if value is None and name == "reward":
+                        continue
+                    place = f"position {t}" if name == "row" else self.where(t)
+                    return (
+                        f"{name} of {place} is {value!r}, which is no number. Give numbers"
+                        f"{' (NaN where none was observed)' if name == 'reward' else ''}; "
+                        "bayesfair.read_history understands words such as 'True'."
+                    )
+        return f"{name} of {self.source} is not numeric: {error}."
+
+    def _matrix(self, name: str, values: ArrayLike | None) -> NDArray[np.float64] | None:
+        if values is None:
+            return None
+        try:
+            # what nobody else can write to need not be copied
+            shared = isinstance(values, np.ndarray) and not values.flags.writeable
+            matrix = np.array(values, dtype=np.float64, order="C", copy=None if shared else True)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"{name} of {self.source} is not numeric: {error}.") from None
+        if matrix.ndim != 2:
+            raise DataError(f"{name} must be (rounds, arms), got shape {matrix.shape}.")
+        return matrix
+
+    def _resolve_known_at(self, known_until: ArrayLike | None) -> NDArray[np.int64] | None:
+        n_rounds = self.n_rounds
+        if known_until is not None:
+            if self.known_at is not None:
+                raise DataError("give known_at or known_until, not both.")
+            until = self._column("known_until", known_until, np.int64)
+            assert until is not None
+            rounds = np.arange(n_rounds)
+            wrong = (until > rounds) | (until < 0)
+            wrong[1:] |= until[1:] < until[:-1]
+            if wrong.any():
+                t = int(np.flatnonzero(wrong)[0])
+                raise DataError(
+                    f"{self.where(t)}: known_until is {until[t]}. It must not be below 0, "
+                    "decrease, nor exceed its own round (counted from 0): in round t the rewards "
+                    "of rounds before known_until[t] are known."
+                )
+            return np.searchsorted(until, rounds, side="right").astype(np.int64)
+        known_at = self._column("known_at", self.known_at, np.int64)
+        if known_at is None:
+            return None
+        early = np.flatnonzero(known_at <= np.arange(n_rounds))
+        if early.size:
+            t = int(early[0])
+            raise DataError(
+                f"{self.where(t)}: known_at is {known_at[t]}, but a reward can be known at the "
+                f"earliest in the next round, {t + 1} (rounds are 0-based)."
+            )
+        return None if np.array_equal(known_at, np.arange(1, n_rounds + 1)) else known_at

@@ -1,0 +1,357 @@
+"""Checks of logged probabilities: the one home of their tolerances, messages and rounding.
+
+Logs are written with a few decimals or as float32. What was lost there is the *resolution*: it
+widens the tolerance of a verdict, with a notice, and never more than the log itself shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.base.checks import counted
+from bayesfair.base.notices import Notice
+from bayesfair.errors import ProbabilityError
+
+__all__ = [
+    "Repairs",
+    "Resolution",
+    "checked_rows",
+    "clipped_propensity",
+    "resolution_of",
+    "rounding_of_sums",
+]
+
+_MAX_DECIMALS = 12
+# A rule that learns logs many different values. A handful of round ones (0.25; 0.95 and 0.05; 1/16)
+# is how the rule was designed, not how it was rounded.
+_FEW = 20
+# Whole numbers and tenths show next to nothing of a rule; rounding as coarse as that is no excuse.
+_COARSE, _MOST_COARSE_ERROR = 1, 0.02
+
+
+@dataclass(frozen=True)
+class Repairs:
+    """What was put right within the tolerance, counted; mergeable over the parts of a log.
+
+    Attributes
+    ----------
+    n_rescaled : int
+        Rows of probabilities that did not sum to 1 exactly.
+    largest : float
+        Largest difference of such a sum from 1.
+    n_clipped : int
+        Propensities above 1 by at most 1e-6.
+    """
+
+    n_rescaled: int = 0
+    largest: float = 0.0
+    n_clipped: int = 0
+
+    def merged(self, other: Repairs) -> Repairs:
+        """Return the repairs of both parts."""
+        return Repairs(
+            self.n_rescaled + other.n_rescaled,
+            max(self.largest, other.largest),
+            self.n_clipped + other.n_clipped,
+        )
+
+    def sentences(self) -> list[Notice]:
+        """Return notices that state the repairs."""
+        found = []
+        if self.n_rescaled:
+            verb = "was" if self.n_rescaled == 1 else "were"
+            found.append(Notice(
+                f"{counted(self.n_rescaled, 'row')} of selection probabilities did not sum to 1 "
+                f"exactly (largest difference {self.largest:.1e}) and {verb} rescaled.",
+                kind="rescaled", value=self.largest, n=self.n_rescaled,
+            ))  # fmt: skip
+        if self.n_clipped:
+            many = (
+                "1 propensity lay" if self.n_clipped == 1 else f"{self.n_clipped} propensities lay"
+            )
+            text = f"{many} above 1 by at most 1e-6; set to 1."
+            found.append(Notice(text, kind="clipped", n=self.n_clipped))
+        return found
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """How finely probabilities were logged; mergeable over the parts of a log.
+
+    Attributes
+    ----------
+    decimals : int
+        Most decimals seen, 13 if more than 12.
+    single : bool
+        Values are float32 (exactly representable in single precision, and not few decimals).
+    values : frozenset of float
+        The different values, while they are few.
+    """
+
+    decimals: int = 0
+    single: bool = True
+    values: frozenset[float] = frozenset()
+
+    def merged(self, other: Resolution) -> Resolution:
+        """Return the resolution of both parts together."""
+        return Resolution(
+            max(self.decimals, other.decimals),
+            self.single and other.single,
+            self.values if len(self.values) > _FEW else self.values | other.values,
+        )
+
+    @property
+    def row_decimals(self) -> int:
+        """Decimals used for the default tolerance of row sums."""
+        return 7 if self.single and self.decimals > 7 else self.decimals
+
+    @property
+    def unit(self) -> float:
+        """Largest error of a difference of two logged values; 0 where they are exact."""
+        if len(self.values) <= _FEW and (self.decimals <= 2 or _dyadic(self.values)):
+            return 0.0
+        if self.single and self.decimals > 6:
+            return 2.0**-23
+        return 10.0**-self.decimals if self.decimals <= _MAX_DECIMALS else 0.0
+
+
+def _dyadic(values: frozenset[float]) -> bool:
+    """Whether all values are multiples of 2^-10: designed, and exact in binary."""
+    return all((value * 1024).is_integer() for value in values)
+
+
+def _significant(flat: NDArray[np.float64]) -> int:
+    """Return the most significant digits that a value has, 13 if more than 12."""
+    positive = np.abs(flat)
+    positive = positive[positive > np.finfo(np.float64).tiny]  # below, the power of ten is 0
+    if not positive.size:
+        return 0
+    mantissa = positive / 10.0 ** np.floor(np.log10(positive))  # in [1, 10)
+    return 1 + _decimals(mantissa)
+
+
+def resolution_of(values: NDArray[Any]) -> Resolution:
+    """Return how finely ``values`` were logged."""
+    values = np.asarray(values).ravel()
+    sample = _finite(values[:: max(1, values.size // 2000)])
+    single = values.dtype == np.float32 or _are_single(sample)
+    if not single:
+        few, decimals = _few_values(sample), _decimals(sample)
+        if decimals > _MAX_DECIMALS and len(few) > _FEW:
+            return Resolution(decimals, False, few)  # no other value could add to this
+        values = _finite(values)
+        decimals = _decimals(values, start=decimals)
+        if decimals > 6 and _significant(sample) < decimals:  # written with significant digits
+            decimals = min(decimals, _significant(values))
+        return Resolution(decimals, False, _few_values(values))
+    values = _finite(values)
+    if _are_single(values):
+        # 0.1 stored as float32 is not 0.1: look at the shortest decimal form of the sample instead
+        decimals = _decimals(np.array([float(str(np.float32(v))) for v in sample]))
+        return Resolution(decimals, True, _few_values(values))
+    return Resolution(_decimals(values), False, _few_values(values))
+
+
+def _finite(values: NDArray[Any]) -> NDArray[np.float64]:
+    values = values.astype(np.float64)
+    finite = np.isfinite(values)
+    return values if finite.all() else values[finite]
+
+
+def _are_single(values: NDArray[np.float64]) -> bool:
+    with np.errstate(over="ignore"):  # scores may be anything
+        return bool(np.all(values.astype(np.float32).astype(np.float64) == values))
+
+
+def _few_values(flat: NDArray[np.float64]) -> frozenset[float]:
+    for size in (1000, flat.size):  # usually settled by the first thousand
+        distinct = np.unique(flat[:size])
+        if distinct.size > _FEW or size >= flat.size:
+            break
+    return frozenset(distinct[: _FEW + 1].tolist())
+
+
+def _decimals(flat: NDArray[np.float64], start: int = 0) -> int:
+    """Return the most decimals that a value has, at least ``start`` (known to be needed)."""
+    remaining = flat
+    for decimals in range(start, _MAX_DECIMALS + 1):
+        with np.errstate(over="ignore"):  # scores may be anything
+            scaled = remaining * 10.0**decimals
+            scaled[np.isinf(scaled)] = 0.0
+        # 1e-3 of a unit of the last place, but never finer than double precision allows
+        slack = max(1e-3 if decimals < 9 else 1e-2, 0.0)
+        off = np.abs(scaled - np.rint(scaled)) > np.minimum(
+            slack, np.maximum(np.abs(scaled) * 4e-16, 1e-12) * 4
+        )
+        remaining = remaining[off]
+        if not remaining.size:
+            return decimals
+    return _MAX_DECIMALS + 1
+
+
+def _refuse_scale(value: float, where: str, what: str, *, logarithms: bool) -> None:
+    """Raise for a value that is no probability, guessing what it is instead."""
+    if logarithms and value < 0:
+        raise ProbabilityError(
+            f"{where}: {what} is {value:g}, and none is above 0. These look like logarithms "
+            f"(exp({value:g}) = {np.exp(value):.4g}); take exp() before the audit."
+        )
+    if value > 1:
+        percent = 1.5 < value <= 100
+        hint = "These look like percent" if percent else "If these are scores"
+        hint += "; divide by 100." if percent else ", divide by the row's sum."
+        raise ProbabilityError(
+            f"{where}: {what} is {value:g}, above 1. A probability lies in [0, 1]. {hint}"
+        )
+    raise ProbabilityError(
+        f"{where}: {what} is {value:g}, below 0. A probability lies in [0, 1]; "
+        "correct the log, nothing is clipped."
+    )
+
+
+def rounding_of_sums(n: NDArray[np.int64], decimals: int) -> NDArray[np.float64]:
+    """Return how far rounding can move sums of ``n`` numbers written with so many decimals.
+
+    Half a unit of the last decimal for each of them, and at least 1e-6.
+
+    Examples
+    --------
+    >>> rounding_of_sums(np.array([2, 10]), 2).tolist()
+    [0.01, 0.05]
+    """
+    error = n / 2 * 10.0**-decimals
+    if decimals <= _COARSE:
+        error = np.minimum(error, _MOST_COARSE_ERROR)
+    return np.asarray(np.maximum(error, 1e-6))
+
+
+def checked_rows(
+    pi: NDArray[np.float64],
+    arm: NDArray[np.int32],
+    arms: Sequence[str],
+    where: Callable[[int], str],
+    *,
+    tolerance: float | None,
+    resolution: Resolution,
+) -> tuple[NDArray[np.float64], Repairs]:
+    """Return selection probabilities whose rows sum to 1, and how many were rescaled.
+
+    Parameters
+    ----------
+    pi : (T, k) array
+        Logged probabilities; NaN = arm not on offer.
+    arm : (T,) array of int
+        Chosen arm per round.
+    arms : sequence of str
+        Labels.
+    where : callable
+        Names a round for messages.
+    tolerance : float or None
+        Allowed distance of a row sum from 1; None = what rounding can cause (`rounding_of_sums`).
+    resolution : Resolution
+        How finely the values were logged.
+
+    Returns
+    -------
+    pi : (T, k) array
+        Rows that sum to 1 over the arms on offer.
+    repairs : Repairs
+        How many rows were rescaled, and by how much at most.
+
+    Raises
+    ------
+    ProbabilityError
+        Naming the first row that is no distribution, or that excludes the chosen arm.
+    """
+    n_rounds, k = pi.shape
+    if not n_rounds:
+        return pi, Repairs()
+    bad = (pi < 0) | (pi > 1 + 1e-6)
+    if bad.any():
+        t = int(np.flatnonzero(bad.any(axis=1))[0])
+        i = int(np.flatnonzero(bad[t])[0])
+        what = f"the probability of arm {arms[i]!r}"
+        _refuse_scale(float(pi[t, i]), where(t), what, logarithms=bool(np.nanmax(pi) <= 0))
+    chosen = pi[np.arange(n_rounds), arm]
+    absent = np.flatnonzero(np.isnan(chosen))
+    if absent.size:
+        t = int(absent[0])
+        raise ProbabilityError(
+            f"{where(t)}: the probability of the chosen arm {arms[arm[t]]!r} is missing (NaN). "
+            "NaN means that the arm was not on offer; fill in its probability or correct the arm."
+        )
+    sums = np.nansum(pi, axis=1)
+    off = np.abs(sums - 1)
+    allowed = (
+        rounding_of_sums(np.isfinite(pi).sum(axis=1), resolution.row_decimals)
+        if tolerance is None
+        else np.full(n_rounds, tolerance)
+    )
+    wrong = np.flatnonzero(off > allowed * (1 + 1e-9))
+    if wrong.size:
+        t = int(wrong[0])
+        shown = ", ".join(f"{a} {p:.6g}" for a, p in list(zip(arms, pi[t], strict=True))[:6])
+        raise ProbabilityError(
+            f"selection probabilities of {where(t)} sum to {sums[t]:.6g}, expected 1 (tolerance "
+            f"{allowed[t]:.1g}; {counted(wrong.size, 'such row')}). "
+            f"Arms: {shown}{', ...' if k > 6 else ''}. "
+            "If these are scores, normalise them first; leave arms empty that are not on offer.",
+            kind="row_sum",
+            value=float(sums[t]),
+        )
+    never = np.flatnonzero(chosen <= 0)
+    if never.size:
+        t = int(never[0])
+        raise ProbabilityError(
+            f"{where(t)}: arm {arms[arm[t]]!r} was chosen although its logged probability is 0 "
+            f"({counted(never.size, 'such row')}). "
+            "The log and the rule disagree; check that the columns "
+            "belong to these arms and to the state before the choice."
+        )
+    rescaled = off > 1e-12
+    if not rescaled.any():
+        return pi, Repairs()
+    pi = pi.copy()  # row by row, so that a part of a log gives what the whole gives
+    pi[rescaled] /= sums[rescaled, None]
+    largest = float(off.max())
+    if largest <= 1e-9:  # rounding of double-precision sums: nothing worth a notice
+        return pi, Repairs()
+    return pi, Repairs(int((off > 1e-9).sum()), largest)
+
+
+def clipped_propensity(
+    propensity: NDArray[np.float64], where: Callable[[int], str]
+) -> tuple[NDArray[np.float64], Repairs]:
+    """Return propensities of the chosen arms in (0, 1]; values up to 1 + 1e-6 are set to 1.
+
+    Raises
+    ------
+    ProbabilityError
+        Naming the first value that is missing, not positive, or above 1.
+    """
+    bad = ~((propensity > 0) & (propensity <= 1 + 1e-6))
+    if bad.any():
+        t = int(np.flatnonzero(bad)[0])
+        value = propensity[t]
+        if np.isnan(value):
+            raise ProbabilityError(
+                f"{where(t)}: the propensity of the chosen arm is missing (NaN, "
+                f"{counted(int(bad.sum()), 'such row')}). "
+                "Fill it in, or leave `propensity` out to audit without it."
+            )
+        if value == 0:
+            raise ProbabilityError(
+                f"{where(t)}: the propensity of the chosen arm is 0, yet it was chosen "
+                f"({counted(int(bad.sum()), 'such row')}). Correct the log."
+            )
+        logarithms = bool(np.nanmax(propensity) <= 0)
+        _refuse_scale(float(value), where(t), "the propensity", logarithms=logarithms)
+    over = propensity > 1
+    if not over.any():
+        return propensity, Repairs()
+    return np.minimum(propensity, 1.0), Repairs(n_clipped=int(over.sum()))

@@ -1,0 +1,266 @@
+r"""What the objective audit needs of the logged propensities, in one pass, whatever the truth.
+
+* ``pair_maxima``: :math:`G_{ij} = \max_t |\pi_t(i) - \pi_t(j)|`.
+* ``Shortfall``: per arm, :math:`g_i(p) = \sum_t \max(p - \pi_t(i), 0)`, convex and piecewise linear
+  in p, so that the fairness regret under any fixed truth is :math:`\sum_i g_i(P^*(i))`. Exact from
+  sorted values, or from a histogram that keeps the count and the sum of every bin, which brackets
+  the bin containing p from both sides.
+
+Both merge: the maxima by max, the histograms by addition. Cost: rounds + draws, never the product.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.kernels.compiled import compiled
+from bayesfair.kernels.laws.divergences import decision_divergence_maxima
+
+__all__ = [
+    "N_BINS",
+    "Histogram",
+    "SortedColumns",
+    "divergence_maxima",
+    "pair_maxima",
+    "smallest_allowance",
+]
+
+N_BINS = 8192
+_FAST = {"reassoc", "contract", "nsz"}  # never nnan: NaN means "not on offer"
+
+
+@compiled(fastmath=_FAST)
+def _pair_maxima(pi, block, out):  # type: ignore[no-untyped-def]
+    n_rounds, k = pi.shape
+    column, high, low = np.empty((k, block)), np.empty(k), np.empty(k)
+    for start in range(0, n_rounds, block):
+        size = min(block, n_rounds - start)
+        # a comparison with NaN is false: a pair not on offer does not count
+        high[:], low[:] = -np.inf, np.inf
+        for t in range(size):
+            for i in range(k):
+                p = pi[start + t, i]
+                column[i, t] = p
+                high[i] = p if p > high[i] else high[i]
+                low[i] = p if p < low[i] else low[i]
+        for i in range(k):
+            for j in range(i + 1, k):
+                # records are rare: whether there is one takes a fraction of finding it
+                best = out[i, j]
+                if max(high[i] - low[j], high[j] - low[i]) <= best:
+                    continue
+                above = 0
+                for t in range(size):
+                    above += abs(column[i, t] - column[j, t]) > best
+                if above == 0:
+                    continue
+                for t in range(size):
+                    d = abs(column[i, t] - column[j, t])
+                    best = d if d > best else best
+                out[i, j] = best
+
+
+@compiled()
+def _fill_histogram(pi, count, total):  # type: ignore[no-untyped-def]
+    n_rounds, k = pi.shape
+    n_bins = count.shape[1]
+    for t in range(n_rounds):
+        for i in range(k):
+            p = pi[t, i]
+            if not np.isnan(p):
+                b = min(int(p * n_bins), n_bins - 1)
+                count[i, b] += 1.0
+                total[i, b] += p
+
+
+def pair_maxima(pi: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return G, the largest |pi_t(i) - pi_t(j)| over rounds; NaN rows do not count.
+
+    Parameters
+    ----------
+    pi : (T, k) array
+        Selection probabilities; NaN = not on offer.
+
+    Returns
+    -------
+    (k, k) array
+        Symmetric, zero diagonal; -inf where two arms were never on offer together.
+    """
+    k = pi.shape[1]
+    out = np.full((k, k), -np.inf)
+    _pair_maxima(np.ascontiguousarray(pi), 128, out)
+    out = np.maximum(out, out.T)
+    np.fill_diagonal(out, 0.0)
+    return np.asarray(out)
+
+
+class SortedColumns(NamedTuple):
+    """Sorted values per arm and their prefix sums: the shortfall exactly."""
+
+    values: tuple[NDArray[np.float64], ...]
+    prefix: tuple[NDArray[np.float64], ...]
+
+    @classmethod
+    def of(cls, pi: NDArray[np.float64]) -> SortedColumns:
+        """Sort the columns of ``pi`` (T, k); NaN entries are left out."""
+        values = tuple(np.sort(c[~np.isnan(c)]) for c in pi.T)
+        prefix = tuple(np.concatenate([[0.0], np.cumsum(v)]) for v in values)
+        return cls(values, prefix)
+
+    def shortfall(self, p: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """Return sum over arms of g_i(p_i) for ``p`` (..., k), and its error bound, 0."""
+        result = np.zeros(p.shape[:-1])
+        for i, (values, prefix) in enumerate(zip(self.values, self.prefix, strict=True)):
+            n = np.searchsorted(values, p[..., i], side="right")
+            result += n * p[..., i] - prefix[n]
+        return result, 0.0
+
+
+_LONG = 100_000  # rows from which threads pay
+_PARTS = 8
+
+
+class Histogram(NamedTuple):
+    """Count and sum of the values in each of ``N_BINS`` equal bins of [0, 1], per arm."""
+
+    counts: NDArray[np.float64]
+    total: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, pi: NDArray[np.float64], threads: int = 1) -> Histogram:
+        """Bin the columns of ``pi`` (T, k); NaN entries are left out."""
+        if len(pi) > _LONG:
+            # as many parts whatever the threads: sums are then added in the same order
+            parts = np.array_split(pi, _PARTS)
+            if threads > 1:
+                from concurrent.futures import ThreadPoolExecutor
+
+                with ThreadPoolExecutor(threads) as pool:
+                    return functools.reduce(cls.merged, pool.map(cls._filled, parts))
+            return functools.reduce(cls.merged, map(cls._filled, parts))
+        return cls._filled(pi)
+
+    @classmethod
+    def _filled(cls, pi: NDArray[np.float64]) -> Histogram:
+        k = pi.shape[1]
+        count, total = np.zeros((k, N_BINS)), np.zeros((k, N_BINS))
+        _fill_histogram(np.ascontiguousarray(pi), count, total)
+        return cls(count, total)
+
+    def merged(self, other: Histogram) -> Histogram:
+        """Return the histogram of both parts."""
+        return Histogram(self.counts + other.counts, self.total + other.total)
+
+    def shortfall(self, p: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """Return sum over arms of g_i(p_i) for ``p`` (..., k), and a bound on its error.
+
+        In p's own bin only the count n and the mean are known. By convexity the bin adds at least
+        max(n p - sum, 0), and at most what mass at the bin's two ends with that mean would add.
+        The midpoint is returned; the bound is the largest half-width over ``p``.
+        """
+        k, n_bins = self.counts.shape
+        n_below = np.concatenate([np.zeros((k, 1)), np.cumsum(self.counts, axis=1)], axis=1)
+        s_below = np.concatenate([np.zeros((k, 1)), np.cumsum(self.total, axis=1)], axis=1)
+        bin_of = np.clip((p * n_bins).astype(np.int64), 0, n_bins - 1)
+        arm = np.arange(k)
+        n, s = self.counts[arm, bin_of], self.total[arm, bin_of]
+        low_edge = bin_of / n_bins
+        inner = np.maximum(n * p - s, 0.0)
+        outer = np.maximum((n * (low_edge + 1 / n_bins) - s) * n_bins * (p - low_edge), inner)
+        base = n_below[arm, bin_of] * p - s_below[arm, bin_of]
+        value = (base + 0.5 * (inner + outer)).sum(axis=-1)
+        error = 0.5 * (outer - inner).sum(axis=-1)
+        return value, float(error.max()) if error.size else math.nan
+
+
+def divergence_maxima(pi: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+    """Return max_t D(pi_t(i) || pi_t(j)) for any divergence between two-outcome laws.
+
+    Parameters
+    ----------
+    pi : (T, k) array
+        Selection probabilities; NaN = not on offer.
+    name : str
+        One of `bayesfair.kernels.laws.divergences.DIVERGENCES`.
+
+    Returns
+    -------
+    (k, k) array
+        First arm against second; -inf where two arms were never on offer together, may hold inf.
+    """
+    if name in ("total_variation", "wasserstein"):
+        return pair_maxima(pi)  # both are |p - q| between two-outcome laws
+    return decision_divergence_maxima(pi, name)
+
+
+@compiled()
+def _raise_to(row, g, r, grid):  # type: ignore[no-untyped-def]
+    for e in range(grid.shape[0]):
+        if grid[e] == 0.0:  # 0 times infinity is 0: the rewards do not count
+            row[e] = max(row[e], g)
+        elif not np.isinf(r):  # an infinite right-hand side frees the pair
+            row[e] = max(row[e], g - grid[e] * r)
+
+
+@compiled()
+def _allowances(first, second, g, divergence, grid, out):  # type: ignore[no-untyped-def]
+    last = grid.shape[0] - 1
+    for d in range(divergence.shape[0]):
+        for p in range(g.shape[0]):
+            # pairs come by falling g; the row falls along the grid: none below can matter any more
+            if g[p] <= out[d, last]:
+                break
+            _raise_to(out[d], g[p], divergence[d, first[p], second[p]], grid)
+
+
+@compiled()
+def _allowances_of_means(first, second, g, mean, grid, out):  # type: ignore[no-untyped-def]
+    last = grid.shape[0] - 1
+    for d in range(mean.shape[0]):
+        for p in range(g.shape[0]):
+            if g[p] <= out[d, last]:
+                break
+            _raise_to(out[d], g[p], abs(mean[d, first[p]] - mean[d, second[p]]), grid)
+
+
+def _pairs(maxima: NDArray[np.float64], *, ordered: bool) -> tuple[NDArray[Any], ...]:
+    """Return the pairs that differ at all, the largest difference first, and the differences."""
+    off = maxima > 0
+    if not ordered:
+        off = np.triu(off, 1)
+    np.fill_diagonal(off, False)
+    first, second = np.nonzero(off)
+    g = maxima[first, second]
+    order = np.argsort(-g, kind="stable")
+    return first[order], second[order], g[order]
+
+
+def smallest_allowance(
+    maxima: NDArray[np.float64], divergence: NDArray[np.float64], grid: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    r"""Return :math:`\max_{ij}(G_{ij} - \epsilon_1 D_{ij})`, cut at 0.
+
+    Parameters
+    ----------
+    maxima : (k, k) array
+        G, largest divergence of decisions over rounds; -inf = never on offer together.
+    divergence : (draw, k, k) array, or (draw, k) array
+        D between the rewards, may hold inf; or means whose differences it is (Bernoulli rewards
+        under total variation or Wasserstein distance; `maxima` symmetric).
+    grid : (E,) array
+        Values of eps1, ascending.
+
+    Returns
+    -------
+    (draw, E) array
+    """
+    out = np.zeros((divergence.shape[0], grid.shape[0]))
+    kernel = _allowances if divergence.ndim == 3 else _allowances_of_means
+    ordered = divergence.ndim == 3  # D(r_i || r_j) and D(r_j || r_i) may differ
+    kernel(*_pairs(maxima, ordered=ordered), np.ascontiguousarray(divergence), grid, out)
+    return out

@@ -1,0 +1,259 @@
+r"""Blocks of a log with few arms, all on offer: many rounds at once.
+
+With few arms a round is too small to fill the processor. Here the innermost loop runs over rounds:
+beliefs are laid out arm by arm for a chunk of rounds, and P*, regret and all pairs are plain
+arithmetic on these lines. Nothing is carried from round to round but counts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayesfair.kernels.compiled import compiled
+from bayesfair.kernels.log.stream_slots import FASTMATH, SUMS
+
+__all__ = ["MOST_ARMS", "run_narrow"]
+
+MOST_ARMS = 18
+"""With more arms, pairs and products of a whole chunk cost more than repairing the last round's."""
+
+_CHUNK = 128
+
+
+@compiled(error_model="numpy", fastmath=SUMS)
+def _total(line, n):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for c in range(n):
+        total += line[c]
+    return total
+
+
+@compiled(error_model="numpy", fastmath=SUMS)
+def _total_variance(line, n):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for c in range(n):
+        total += line[c] * (1.0 - line[c])
+    return total
+
+
+@compiled(error_model="numpy", fastmath=FASTMATH)
+def _beliefs(  # type: ignore[no-untyped-def]
+    start, n, first, update_arm, update_reward, until, alpha, beta, n_won, n_seen, now, changed, m,
+):  # fmt: skip
+    """Write the means before each round of a chunk, and whether they differ from the last round's.
+
+    ``first``: the counts are those before round ``start`` already.
+    """
+    k, delayed = alpha.shape[0], until.shape[0] > 0
+    for c in range(n):
+        t = start + c
+        changed[c] = False
+        if t > 0:
+            done = until[t - 1] if delayed else t - 1
+            due = until[t] if delayed else t
+            for event in range(done, due):
+                won, a = update_reward[event], update_arm[event]
+                if np.isnan(won):
+                    continue
+                changed[c] = True
+                if c > 0 or not first:
+                    n_won[a] += won
+                    n_seen[a] += 1.0
+                    now[a] = (alpha[a] + n_won[a]) / (alpha[a] + beta[a] + n_seen[a])
+        # two at a time: the compiler would scatter a plain loop, which is slower
+        i = 0
+        while i + 2 <= k:
+            m[i, c], m[i + 1, c] = now[i], now[i + 1]
+            i += 2
+        if i < k:
+            m[i, c] = now[i]
+
+
+@compiled(error_model="numpy", fastmath=FASTMATH)
+def _best_arms(m, n, nodes, weights, run0, run1, p_best, none):  # type: ignore[no-untyped-def]
+    """Write P* of every arm and round of a chunk, and prod(1 - m) of every round."""
+    k = m.shape[0]
+    for c in range(n):
+        none[c] = 1.0
+    for i in range(k):
+        for c in range(n):
+            none[c] *= 1.0 - m[i, c]
+            p_best[i, c] = 0.0
+    # two nodes at a time: one division serves both, and no sum is taken across a line
+    for u in range(0, nodes.shape[0], 2):
+        down0, weight0 = 1.0 - nodes[u], weights[u]
+        down1, weight1 = 0.0, 0.0
+        if u + 1 < nodes.shape[0]:
+            down1, weight1 = 1.0 - nodes[u + 1], weights[u + 1]
+        for c in range(n):
+            run0[c], run1[c] = weight0, weight1
+        for i in range(0, k - 1, 2):
+            for c in range(n):
+                run0[c] *= (1.0 - down0 * m[i, c]) * (1.0 - down0 * m[i + 1, c])
+                run1[c] *= (1.0 - down1 * m[i, c]) * (1.0 - down1 * m[i + 1, c])
+        if k % 2:
+            for c in range(n):
+                run0[c] *= 1.0 - down0 * m[k - 1, c]
+                run1[c] *= 1.0 - down1 * m[k - 1, c]
+        for i in range(k):
+            for c in range(n):
+                factor0, factor1 = 1.0 - down0 * m[i, c], 1.0 - down1 * m[i, c]
+                p_best[i, c] += (run0[c] * factor1 + run1[c] * factor0) / (factor0 * factor1)
+    for i in range(k):
+        for c in range(n):
+            p_best[i, c] = m[i, c] * p_best[i, c] + none[c] / k
+
+
+@compiled(error_model="numpy", fastmath=FASTMATH)
+def _largest_excess(pi, m, n, eps1, excess):  # type: ignore[no-untyped-def]
+    """Write the largest excess over pairs of every round of a chunk."""
+    k = m.shape[0]
+    for c in range(n):
+        excess[c] = -np.inf
+    for i in range(k):
+        for j in range(i):
+            for c in range(n):
+                value = abs(pi[i, c] - pi[j, c]) - eps1 * abs(m[i, c] - m[j, c])
+                excess[c] = value if value > excess[c] else excess[c]
+
+
+@compiled(error_model="numpy", fastmath=FASTMATH)
+def _raise_frontier(pi, m, n, spread, excess, asked, grid, left, value, frontier):  # type: ignore[no-untyped-def]
+    """Raise ``frontier`` by a chunk of rounds; see the function of this name for wide logs.
+
+    ``left`` holds each round's excess at the last eps1 for which it is known.
+    """
+    at_left = 0.0
+    for c in range(n):
+        left[c] = spread[c]
+    for e in range(grid.shape[0]):
+        eps1, top = grid[e], frontier[e]
+        if e == asked:
+            for c in range(n):
+                left[c] = excess[c]
+                top = excess[c] if excess[c] > top else top
+            at_left = eps1
+        elif eps1 == 0.0:
+            for c in range(n):
+                top = spread[c] if spread[c] > top else top
+        else:
+            share = (eps1 - at_left) / (grid[asked] - at_left) if e < asked else 0.0
+            above = 0
+            for c in range(n):
+                above += left[c] + share * (excess[c] - left[c]) > top
+            if above == 0:
+                continue
+            _largest_excess(pi, m, n, eps1, value)
+            for c in range(n):
+                left[c] = value[c]
+                top = value[c] if value[c] > top else top
+            at_left = eps1
+        frontier[e] = top
+
+
+@compiled(error_model="numpy", fastmath=FASTMATH)
+def run_narrow(  # type: ignore[no-untyped-def]
+    blocks, size, n_rounds,
+    arm, pi, stride, offered,
+    until, update_arm, update_reward, counts, changed_before, row_before,
+    alpha, beta, nodes, weights, grid, asked, limits,
+    frontier, worst_mean, sums, tallies, totals, marks, regret, p_chosen, p_rows,
+):  # fmt: skip
+    """Run the blocks named in ``blocks``; see `bayesfair.kernels.log.stream` for what is written.
+
+    A block in which an arm is not on offer (pi is NaN) is left unfinished: its sums of pi are NaN.
+    """
+    k = alpha.shape[0]
+    has_rows = p_rows.shape[0] > 0
+    now, n_seen, n_won = np.empty(k), np.empty(k), np.empty(k)
+    m, rule, p_best = np.empty((k, _CHUNK)), np.empty((k, _CHUNK)), np.empty((k, _CHUNK))
+    run0, run1, none = np.empty(_CHUNK), np.empty(_CHUNK), np.empty(_CHUNK)
+    changed = np.empty(_CHUNK, np.bool_)
+    high, low, short = np.empty(_CHUNK), np.empty(_CHUNK), np.empty(_CHUNK)
+    excess, left, value = np.empty(_CHUNK), np.empty(_CHUNK), np.empty(_CHUNK)
+    for b in blocks:
+        block_start, block_stop = b * size, min(b * size + size, n_rounds)
+        for i in range(k):
+            n_won[i], n_seen[i] = counts[b, 0, i], counts[b, 1, i]
+            now[i] = (alpha[i] + n_won[i]) / (alpha[i] + beta[i] + n_seen[i])
+        worst = -np.inf
+        marks[b, 2] = -1
+        all_zero, max_pi = 0.0, 0.0
+        for start in range(block_start, block_stop, _CHUNK):
+            n = min(_CHUNK, block_stop - start)
+            _beliefs(
+                start, n, start == block_start, update_arm, update_reward, until, alpha, beta,
+                n_won, n_seen, now, changed, m,
+            )  # fmt: skip
+            for c in range(n):
+                t = start + c
+                if changed[c] or (t == 0 and changed_before):
+                    continue
+                same_offer, moved = True, False
+                for i in range(k):
+                    base = t * stride[0] + i * stride[1]
+                    last = row_before[i] if t == 0 else pi[base - stride[0]]
+                    same_offer = same_offer and not np.isnan(last)
+                    moved = moved or abs(pi[base] - last) > 1e-9
+                marks[b, 0] += same_offer
+                marks[b, 1] += same_offer and moved
+            for i in range(k):
+                base = start * stride[0] + i * stride[1]
+                for c in range(n):
+                    rule[i, c] = pi[base + c * stride[0]]
+            _best_arms(m, n, nodes, weights, run0, run1, p_best, none)
+            all_zero += _total(none, n)
+            for c in range(n):
+                high[c] = low[c] = rule[0, c]
+                short[c] = 0.0
+            for i in range(k):
+                for c in range(n):
+                    lack = p_best[i, c] - rule[i, c]
+                    short[c] += lack if lack > 0.0 else 0.0
+                    high[c] = rule[i, c] if rule[i, c] > high[c] else high[c]
+                    low[c] = rule[i, c] if rule[i, c] < low[c] else low[c]
+                sums[b, 0, i] += _total(p_best[i], n)
+                sums[b, 1, i] += _total(rule[i], n)
+                sums[b, 2, i] += _total_variance(rule[i], n)
+            max_pi += _total(high, n)
+            for c in range(n):
+                regret[start + c] = short[c]
+                high[c] -= low[c]
+            for c in range(n):
+                a = arm[start + c]
+                tallies[b, 0, a] += 1
+                p_chosen[start + c] = p_best[a, c]
+            if has_rows:
+                for i in range(k):
+                    for c in range(n):
+                        p_rows[start + c, i] = p_best[i, c]
+            if k == 1:
+                continue
+            _largest_excess(rule, m, n, grid[asked], excess)
+            _raise_frontier(rule, m, n, high, excess, asked, grid, left, value, frontier[b])
+            for level in range(limits.shape[0]):
+                above = 0
+                for c in range(n):
+                    above += excess[c] > limits[level]
+                if above == 0:
+                    break
+                marks[b, 3 + level] += above
+                # the first and the last such round stand behind the counts
+                first, last = 3 + limits.shape[0] + level, 3 + 2 * limits.shape[0] + level
+                if marks[b, first] < 0:
+                    c = 0
+                    while not excess[c] > limits[level]:
+                        c += 1
+                    marks[b, first] = start + c
+                c = n - 1
+                while not excess[c] > limits[level]:
+                    c -= 1
+                marks[b, last] = start + c
+            for c in range(n):
+                if excess[c] > worst + 1e-12:
+                    worst, marks[b, 2] = excess[c], start + c
+                    for i in range(k):
+                        worst_mean[b, i] = m[i, c]
+        for i in range(k):
+            tallies[b, 1, i] += block_stop - block_start
+        totals[b, 0], totals[b, 1], totals[b, 2] = all_zero, max_pi, worst

@@ -1,0 +1,1 @@
+"""Kernels of comparisons: likelihoods, orders, who is linked to whom, samplers of worths."""

@@ -1,0 +1,1 @@
+"""Kernels that run a decision rule and log its exact probabilities."""

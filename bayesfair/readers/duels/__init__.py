@@ -1,0 +1,1 @@
+"""From tables, ballots and arena files to comparisons."""

@@ -1,0 +1,240 @@
+"""Read duels, counts, choices and rankings from files and data frames."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bayesfair.base.arguments import MAPPING, NAMES, PLAIN, each, takes
+from bayesfair.base.checks import check_choice
+from bayesfair.base.options import COMPARISON_OPTIONS, KINDS, given, refuse_without_effect
+from bayesfair.comparisons import Comparisons
+from bayesfair.readers.duels.arena import open_json
+from bayesfair.readers.duels.comparison_rows import (
+    choices,
+    counts,
+    duels,
+    kind_of,
+    load,
+    pairs_of_rankings,
+    rankings,
+    recognised,
+    roles_of,
+    watched_order,
+)
+from bayesfair.readers.duels.preflib import SUFFIXES, read_preflib, refuse_other_data
+from bayesfair.readers.files.headers import missing_column
+from bayesfair.readers.files.tables import open_source, single_file
+
+__all__ = ["JSON_SUFFIXES", "read_comparisons"]
+
+#: Files that are read as JSON.
+JSON_SUFFIXES = {".jsonl", ".ndjson", ".json"}
+_OF_TEXT = {"delimiter": COMPARISON_OPTIONS["delimiter"]}
+
+
+@takes(
+    **each(PLAIN, "left", "right", "winner", "loser", "tied", "ranking", "item", "rank", "chosen",
+           "offered", "first", "weight", "keep_rows", "order"),
+    **each(NAMES, "wins", "orderings", "ranks"),
+    covariates=MAPPING,
+)  # fmt: skip
+def read_comparisons(
+    source: Any,
+    *,
+    format: str = "auto",
+    left: str | None = None,
+    right: str | None = None,
+    winner: str | None = None,
+    loser: str | None = None,
+    wins: tuple[str, str] | None = None,
+    tied: str | None = None,
+    ranking: str | None = None,
+    item: str | None = None,
+    rank: str | None = None,
+    orderings: Sequence[str] | None = None,
+    ranks: Sequence[str] | None = None,
+    chosen: str | None = None,
+    offered: str | None = None,
+    separator: str = "|",
+    first: str | None = None,
+    weight: str | None = None,
+    order: str | bool | None = None,
+    items: Sequence[object] | None = None,
+    covariates: Mapping[str, Any] | None = None,
+    partial: str | None = None,
+    lowest_is_best: bool = True,
+    tie_tolerance: float = 0.0,
+    unranked: float | None = None,
+    last_tie: str | None = None,
+    outcomes: Mapping[object, str] | None = None,
+    winner_is: str | None = None,
+    both_bad: str = "tie",
+    unknown: str = "error",
+    missing: str = "error",
+    labels: str = "names",
+    keep_rows: bool = False,
+    delimiter: str | None = None,
+) -> Comparisons:
+    """Read comparisons from CSV, Parquet, a data frame, PrefLib ballots or arena-style JSON.
+
+    Parameters
+    ----------
+    source : path or data frame
+    format : {"auto", "table", "preflib", "json"}
+        ``"auto"`` goes by the file's suffix.
+    left, right, winner : str
+        Columns of duels. Default: (left, right, winner), (model_a, model_b, winner), or
+        (winner, loser). `winner` holds sides, tie words, or names of the winning item.
+    loser : str
+        With `winner`: columns of winning and losing items; no `left`, `right`.
+    wins, tied : pair of str, str
+        Instead of `winner`: columns with the wins of left and of right, and with ties.
+    ranking, item, rank : str
+        Columns of rankings in long form: which ranking, which item, which rank (1 = best). With
+        duels, `ranking` alone is the column that tells which ranking a pair was cut from (found by
+        the names ranking, ranking_id, ballot, ballot_id): such pairs get a warning.
+    orderings : sequence of str
+        Columns of rankings in wide form, best first: each holds an item.
+    ranks : sequence of str
+        Columns named like items that hold ranks (empty = not ranked; see `unranked`).
+    chosen, offered, separator : str
+        Columns of choices: the chosen item, and the offered ones as a list or joined by
+        `separator`.
+    first : str, optional
+        Column that says who was shown first (a side or an item); or ``"left"``, ``"right"`` where
+        no column is called so: always that side.
+    weight : str, optional
+        Column of frequency weights.
+    order : str or False, optional
+        Column to sort rows by, stably; matters only with `keep_rows`. Without it, columns that look
+        like times are watched: a file that runs backwards is refused, an order that is not certain
+        is said. False takes the rows as they stand.
+    items : sequence, optional
+        All items, also those without data.
+    covariates : mapping, optional
+        Item covariates, see `Comparisons.with_covariates`.
+    partial : {"subset", "top"}
+        Required where rankings lack items.
+    lowest_is_best, tie_tolerance, unranked
+        See `Comparisons.from_rankings`; also for `rank`.
+    last_tie : {"tie", "rest"}, optional
+        See `Comparisons.from_rankings`. A PrefLib file that is marked imbued, filled up in last
+        place, is read as ``"rest"`` unless told otherwise.
+    outcomes, winner_is, both_bad, unknown, missing, keep_rows
+        See `Comparisons.from_duels`.
+    labels : {"names", "ids"}
+        Items of PrefLib files.
+    delimiter : str, optional
+        Of text files; default: detected.
+
+    Raises
+    ------
+    DataError, ArmError
+        Naming row, column, value and remedy.
+    OptionError
+        Where columns cannot be found or options contradict each other.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> battles = pa.table({"model_a": ["x", "y"], "model_b": ["y", "x"],
+    ...                     "winner": ["model_a", "tie"]})
+    >>> read_comparisons(battles)
+    Comparisons(data frame: 2 duels of 2 items 'x', 'y', 1 ties, 2 unique)
+    """
+    wins, orderings, ranks = map(_plain_list, (wins, orderings, ranks))
+    asked = given(read_comparisons, locals())
+    check_choice(format, "format", ("auto", "table", "preflib", "json"))
+    check_choice(missing, "missing", ("error", "drop"))
+    check_choice(labels, "labels", ("names", "ids"))
+    refuse_other_data(source, format)
+    suffixes = _suffixes(source)
+    if format == "preflib" or (format == "auto" and suffixes and suffixes[-1] in SUFFIXES):
+        refuse_without_effect(asked, {"preflib"}, COMPARISON_OPTIONS, KINDS["preflib"])
+        refuse_other_data(source)
+        path = single_file(source, "PrefLib")
+        made = read_preflib(path, partial=partial, labels=labels, last_tie=last_tie)
+        return made.with_covariates(covariates) if covariates else made
+    named = _named(
+        {"left": left, "right": right, "winner": winner, "loser": loser, "tied": tied,
+         "ranking": ranking, "item": item, "rank": rank, "chosen": chosen, "offered": offered,
+         "weight": weight, "order": str(order) if order else None},
+        {"wins": wins, "orderings": orderings, "ranks": ranks},
+    )  # fmt: skip
+    if format == "json" or (format == "auto" and JSON_SUFFIXES & set(suffixes)):
+        opened_source: Any = open_json(single_file(source, "JSON"))
+        refuse_without_effect(asked, {kind_of(named)}, _OF_TEXT, "JSON")
+    else:
+        opened_source = open_source(source, delimiter=delimiter, wanted=tuple(named.values()))
+    header = opened_source.header
+    used = recognised(opened_source.name, header, named, rows_only=keep_rows)
+    kind = kind_of(used)
+    kinds = {kind, "text"} | ({"weighted"} if weight else set())
+    kinds |= {"kept"} if keep_rows else set()
+    kinds |= {"offered_text"} if kind == "choices" else set()  # looked at once it is read
+    refuse_without_effect(asked, kinds, COMPARISON_OPTIONS, KINDS[kind])
+    for option, column in used.items():
+        if column not in header:
+            raise missing_column(column, option, opened_source.name, header)
+    used |= pairs_of_rankings(used, header)
+    side = None
+    if first is not None:
+        side = first if first in ("left", "right") and first not in header else None
+        if side is None and first not in header:
+            raise missing_column(first, "first", opened_source.name, header)
+        used |= {} if side else {"first": first}
+    rows = load(opened_source, used, str(order) if order else None)
+    watched = watched_order(opened_source, used.values()) if keep_rows and order is None else []
+    shared = {
+        "items": items,
+        "source": rows.source,
+        "row": rows.lines,
+        "columns": roles_of(used),
+        "weight": rows.number(weight),
+        "missing": missing,
+    }
+    rank_options: dict[str, Any] = {"partial": partial, "last_tie": last_tie}
+    if kind in ("ranks", "ranked_rows"):
+        rank_options |= {
+            "lowest_is_best": lowest_is_best,
+            "tie_tolerance": tie_tolerance,
+            "unranked": unranked,
+        }
+    if kind in ("orderings", "ranks", "ranked_rows"):
+        made = rankings(rows, used, orderings, ranks, **shared, **rank_options)
+    elif kind == "choices":
+        made = choices(rows, used, separator, **shared)
+    elif kind == "counts":
+        assert wins is not None
+        made = counts(rows, used, side, wins=wins, tied=tied, **shared)
+    else:
+        words = {"outcomes": outcomes, "winner_is": winner_is, "both_bad": both_bad,
+                 "unknown": unknown} if kind == "duels" else {}  # fmt: skip
+        made = duels(rows, used, side, keep_rows=keep_rows, **words, **shared)
+    notices = (*getattr(opened_source, "notices", ()), *watched, *made.notices)
+    made = replace(made, notices=tuple(dict.fromkeys(notices)))
+    return made.with_covariates(covariates) if covariates else made
+
+
+def _suffixes(source: Any) -> list[str]:
+    text = os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
+    return [s.lower() for s in Path(text).suffixes] if isinstance(text, str) else []
+
+
+def _plain_list(names: Any) -> Any:
+    """Return names as a list where they came as an array or a series."""
+    return list(names) if hasattr(names, "__array__") else names
+
+
+def _named(
+    single: Mapping[str, str | None], several: Mapping[str, Sequence[str] | None]
+) -> dict[str, str]:
+    """Return {option: column} of the columns that were named."""
+    used = {option: column for option, column in single.items() if column is not None}
+    for option, columns in several.items():
+        used |= {f"{option}[{i}]": column for i, column in enumerate(columns or ())}
+    return used

@@ -1,0 +1,419 @@
+"""Delimited text files: detect the delimiter, read every column as text, name the row that fails.
+
+Text is kept as text on purpose: a label "001", "NA" or "None" is what it says, and only the empty
+field is missing. Numbers are converted later, column by column, where a message can name the row.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bayesfair.base.checks import listed
+from bayesfair.errors import DataError, OptionError
+from bayesfair.readers.files.headers import column_names
+from bayesfair.readers.files.quotes import LONGEST, QuoteWatch, misquoted
+from bayesfair.readers.files.read_ahead import ahead
+from bayesfair.readers.files.records import RecordTooLong, whole_records
+from bayesfair.readers.files.xz import XzStream
+
+__all__ = ["Delimited", "compression_of", "open_delimited", "opened", "unreadable"]
+
+_DELIMITERS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
+_SAMPLE = 1 << 20  # bytes; a header of several thousand columns fits
+_BLOCK = 1 << 23
+_PIECE = 1 << 20  # of a block, for one thread
+_MAGIC = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bz2",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x04\x22\x4d\x18": "lz4",
+}
+
+
+def compression_of(head: bytes) -> str | None:
+    """Return the compression that a file's first bytes announce."""
+    return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+
+
+def opened(path: Path) -> Any:
+    """Return a readable stream of the decompressed bytes of ``path``."""
+    import pyarrow as pa
+
+    with path.open("rb") as file:
+        compression = compression_of(file.read(8))
+    if compression == "xz":  # the one that Arrow cannot read itself
+        return io.BufferedReader(XzStream(path))
+    return pa.input_stream(str(path), compression=compression)
+
+
+def unreadable() -> tuple[type[Exception], ...]:
+    """Return what reading, decompressing and parsing raise for a file that is not as it should."""
+    import lzma
+
+    import pyarrow as pa
+
+    return (pa.ArrowInvalid, OSError, EOFError, lzma.LZMAError)
+
+
+@dataclass(frozen=True)
+class Delimited:
+    """One delimited text file whose header has been read.
+
+    Attributes
+    ----------
+    path : Path
+        Where it lies.
+    name : str
+        What messages call it.
+    header : tuple of str
+        Column names, trimmed.
+    delimiter : str
+        One character.
+    """
+
+    path: Path
+    name: str
+    header: tuple[str, ...]
+    delimiter: str
+    n_rows: int | None = None  # not known before the file has been read
+
+    def holds_text(self, column: str) -> bool:
+        """Whether a column is text: here every one is."""
+        return column in self.header
+
+    def batches(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Iterator[Any]:
+        """Yield record batches of the columns as text (`labels` encoded), in constant memory."""
+        for table in self._tables(columns, labels):
+            yield from table.to_batches()
+
+    def table(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Any:
+        """Return the columns as text."""
+        import pyarrow as pa
+
+        found = list(self._tables(columns, labels))
+        return pa.concat_tables(found) if found else _Parser(self, columns, labels).empty()
+
+    def sample(self, columns: Sequence[str], n: int) -> Any:
+        """Return the first rows as text, as many as are certain to be whole; None if not readable.
+
+        What is wrong with them is left to the reading, which knows the row. There may be more than
+        `n`.
+        """
+        import pyarrow as pa
+
+        watch = QuoteWatch(self.delimiter)
+        head = io.BytesIO(_head(self.path, self.name))
+        try:
+            block = next(whole_records(head, watch, _SAMPLE), b"")
+            return _Parser(self, columns, ()).table(block, first=True)
+        except pa.ArrowInvalid:
+            return None
+
+    def _tables(self, columns: Sequence[str], labels: Sequence[str]) -> Iterator[Any]:
+        """Yield the records block by block, each parsed from memory.
+
+        A parser that reads ahead from a file would still be calling Python when a record is
+        refused and the interpreter ends; and it would not know the number of that record.
+        """
+        watch, parser = QuoteWatch(self.delimiter), _Parser(self, columns, labels)
+        row = 0  # the last one before the block; the header is row 1
+        try:
+            with (
+                opened(self.path) as stream,
+                closing(ahead(whole_records(stream, watch, _BLOCK))) as blocks,
+            ):
+                for block in blocks:
+                    table = parser.table(block, first=row == 0)
+                    row += table.num_rows + (row == 0)
+                    yield table
+        except unreadable() as error:
+            raise self._explained(error, row) from error
+        except RecordTooLong:
+            self._check_quotes(suspect=watch.suspect or watch.open)
+            raise DataError(
+                f"{self.name}: a record behind row {row} is longer than {LONGEST >> 20} MB. "
+                "Records end with a line break; check the file, or export it anew.",
+                kind="record_too_long",
+                source=self.name,
+            ) from None
+        self._check_quotes(suspect=watch.suspect)
+
+    def _check_quotes(self, *, suspect: bool) -> None:
+        """Refuse a quote that is never closed, and text behind a closing quote."""
+        if not suspect:
+            return
+        with opened(self.path) as stream:
+            found = misquoted(stream, self.delimiter)
+        if found is not None:
+            raise self._bad_quote(found.row, found.field, found.kind)
+
+    def _bad_quote(self, row: int | None, line: str, kind: str) -> DataError:
+        place = self.name if row is None else f"row {row} of {self.name}"
+        twice = 'a quote inside a quoted field is written twice, "".'
+        if kind == "blank":
+            text = (
+                f"{place} has blanks before an opening double quote, which then is no quote: "
+                f"{line[:80]!r}. Remove the blanks, or the quotes."
+            )
+        elif kind == "open":
+            text = (
+                f"{place} opens a double quote that is never closed: {line[:80]!r}. Close or "
+                f"remove it ({twice[:-1]})."
+            )
+        else:
+            text = (
+                f"{place} has text behind a closing double quote: {line[:80]!r}. Quote the whole "
+                f"field; {twice}"
+            )
+        return DataError(text, kind="bad_quote", row=row, value=line[:80], source=self.name)
+
+    def line_of(self, row: int) -> int | None:
+        """Return the line on which a row begins: empty lines are no rows, a row may have several.
+
+        None if this cannot be found out. Slow, so only for messages.
+        """
+        count, line = 0, 1
+        try:
+            with opened(self.path) as stream:
+                text = io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
+                reader = csv.reader(text, delimiter=self.delimiter)
+                for record in reader:
+                    count += bool(record)
+                    if count == row:
+                        return line
+                    line = reader.line_num + 1
+        except csv.Error:
+            pass
+        except unreadable():
+            pass
+        return None
+
+    def _explained(self, error: Exception, before: int) -> DataError:
+        """Word what is wrong in a block that `before` rows precede."""
+        text = " ".join(str(error).split())
+        found = re.search(r"Row #(\d+)", text)
+        row = before + int(found.group(1)) if found else None
+        place = self.name if row is None else f"row {row} of {self.name}"
+        fields = re.search(r"Expected (\d+) columns, got (\d+): ?(.*)", text)
+        if fields:
+            wanted, got, line = fields.groups()
+            if line.count('"') % 2:
+                return self._bad_quote(row, line, "open")
+            return DataError(
+                f"{place} has {got} fields, but the header has {wanted} columns "
+                f"{listed(self.header, 6)}. The row reads {line[:120]!r}. Correct the row; a field "
+                f"that holds {self.delimiter!r} must stand in double quotes.",
+                kind="field_count",
+                row=row,
+                value=line[:120],
+                source=self.name,
+            )
+        if "UTF8" in text:
+            return DataError(
+                f"{place} holds bytes that are not UTF-8; save the file as UTF-8.",
+                kind="not_utf8",
+                row=row,
+                source=self.name,
+            )
+        return DataError(
+            f"{place} cannot be read as delimited text ({text[:200]}). If it is compressed, it may "
+            "be truncated: copy it again.",
+            kind="unreadable",
+            row=row,
+            source=self.name,
+        )
+
+
+class _Parser:
+    """Parse blocks of whole records with Arrow."""
+
+    def __init__(self, file: Delimited, columns: Sequence[str], labels: Sequence[str]) -> None:
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        self._names = list(file.header)
+        self._types = {
+            name: pa.dictionary(pa.int32(), pa.string()) if name in labels else pa.string()
+            for name in columns
+        }
+        self._options = {
+            "parse_options": arrow_csv.ParseOptions(
+                delimiter=file.delimiter, newlines_in_values=True
+            ),
+            "convert_options": arrow_csv.ConvertOptions(
+                include_columns=list(columns),
+                column_types=self._types,
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=True,
+                null_values=[""],
+            ),
+        }
+
+    def empty(self) -> Any:
+        """Return a table without rows."""
+        import pyarrow as pa
+
+        return pa.table({name: pa.array([], kind) for name, kind in self._types.items()})
+
+    def table(self, block: bytes, *, first: bool) -> Any:
+        """Return the records of a block; the first one begins with the header.
+
+        Raises
+        ------
+        pyarrow.ArrowInvalid
+            Naming the record within the block ("Row #3").
+        """
+        import pyarrow as pa
+
+        if not block:
+            return self.empty()
+        # Arrow's own memory: its threads may let go of it when the interpreter is gone already
+        memory = pa.allocate_buffer(len(block))
+        memoryview(memory).cast("B")[:] = block
+        try:
+            return self._parsed(memory, first, threads=True)
+        except pa.ArrowInvalid:  # threads do not know the record, and take short records only
+            return self._parsed(memory, first, threads=False)
+
+    def _parsed(self, memory: Any, first: bool, *, threads: bool) -> Any:
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        reading = arrow_csv.ReadOptions(
+            column_names=self._names,
+            skip_rows_after_names=int(first),
+            use_threads=threads,
+            block_size=_PIECE if threads else memory.size + 1,
+        )
+        return arrow_csv.read_csv(pa.BufferReader(memory), read_options=reading, **self._options)
+
+
+def open_delimited(
+    path: Path, name: str, *, delimiter: str | None = None, wanted: Sequence[str] = ()
+) -> Delimited:
+    """Read the header of a delimited file and settle its delimiter.
+
+    Parameters
+    ----------
+    path : Path
+        The file; gzip, bz2, xz, zstd and lz4 are decompressed.
+    name : str
+        What messages call it.
+    delimiter : str, optional
+        One character or "tab"; None = found among comma, semicolon, tab and bar.
+    wanted : sequence of str
+        Column names that settle the matter where more than one delimiter would do.
+
+    Raises
+    ------
+    DataError
+        If the file is empty, no text, has one column only, or no delimiter is certain.
+    """
+    text = _sample(path, name)
+    if not text.strip():
+        raise DataError(f"{name} is empty; expected a header line that names the columns.")
+    if not text.splitlines()[0].strip():
+        raise DataError(f"row 1 of {name} is empty; it must name the columns. Remove empty lines.")
+    if delimiter is None:
+        delimiter = _detected(text, name, wanted)
+    else:
+        if isinstance(delimiter, str):
+            delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter)
+        if (
+            not isinstance(delimiter, str)
+            or len(delimiter) != 1
+            or not delimiter.isascii()
+            or delimiter in '"\r\n\0'
+        ):
+            raise OptionError(
+                f"delimiter={delimiter!r} must be one character (ASCII, no quote, no line "
+                "break), for example ',', ';' or 'tab'."
+            )
+    header = _header(text, delimiter)
+    if len(header) < 2:
+        raise DataError(
+            f"row 1 of {name} has one column only, {header[0][:200]!r}, with delimiter "
+            f"{_DELIMITERS.get(delimiter, repr(delimiter))}. Name the one that separates its "
+            "columns with delimiter=..."
+        )
+    return Delimited(path, name, column_names(header, f"row 1 of {name}"), delimiter)
+
+
+def _head(path: Path, name: str) -> bytes:
+    try:
+        with opened(path) as stream:
+            return bytes(stream.read(_SAMPLE))
+    except unreadable() as error:
+        raise DataError(f"{name} cannot be read ({error}); it may be truncated.") from error
+
+
+def _sample(path: Path, name: str) -> str:
+    data = _head(path, name)
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise DataError(f"{name} is UTF-16 text; save it as UTF-8.")
+    if b"\x00" in data:
+        row = data[: data.index(b"\x00")].count(b"\n") + 1
+        raise DataError(
+            f"{name} is not text: row {row} holds a zero byte. Expected delimited text (CSV) or "
+            "Parquet; export the log as one of these."
+        )
+    try:
+        return codecs.getincrementaldecoder("utf-8-sig")().decode(data)
+    except UnicodeDecodeError as error:
+        row = data[: error.start].count(b"\n") + 1
+        raise DataError(
+            f"{name} is not UTF-8 text: row {row} holds byte 0x{data[error.start]:02x}. Save it as "
+            "UTF-8, or export the log as Parquet."
+        ) from None
+
+
+def _header(text: str, delimiter: str) -> list[str]:
+    return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), []) or [""]
+
+
+def _detected(text: str, name: str, wanted: Sequence[str]) -> str:
+    headers = {d: [field.strip() for field in _header(text, d)] for d in _DELIMITERS}
+    able = [d for d, header in headers.items() if len(header) > 1]
+    if len(able) > 1:
+        able = [d for d in able if set(wanted) <= set(headers[d])] or able
+    if len(able) > 1:
+        able = [d for d in able if _consistent(text, d, len(headers[d]))] or able
+    line = text.splitlines()[0][:200]
+    if re.fullmatch(r"\s*sep=.\s*", line, re.IGNORECASE):
+        raise DataError(
+            f"row 1 of {name} is {line!r}, a note for spreadsheets; row 1 must name the columns. "
+            "Remove the line."
+        )
+    if line.lstrip().startswith(("{", "[{", "[[")):
+        raise DataError(
+            f"{name} looks like JSON ({line[:60]!r}); export the log as CSV or Parquet, one row "
+            "per round."
+        )
+    if not able:
+        raise DataError(
+            f"row 1 of {name} has one column only, {line!r}: none of comma, semicolon, tab and bar "
+            "separates it. Pass delimiter=... if it uses another."
+        )
+    if len(able) > 1:
+        options = ", ".join(f"{_DELIMITERS[d]} ({len(headers[d])} columns)" for d in able)
+        raise DataError(
+            f"row 1 of {name}, {line!r}, can be split by {options}. Pass the right one as "
+            "delimiter=..."
+        )
+    return able[0]
+
+
+def _consistent(text: str, delimiter: str, width: int) -> bool:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    rows = [row for row, _ in zip(reader, range(50), strict=False) if row]
+    rows = rows[:-1] if len(rows) > 1 and len(text) >= _SAMPLE // 4 else rows
+    return all(len(row) == width for row in rows)

@@ -1,0 +1,134 @@
+"""Parquet files: record batches in constant memory, and whole tables; row 1 is the first row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from bayesfair.errors import DataError
+from bayesfair.readers.files.arrow_arrays import valid_text
+from bayesfair.readers.files.headers import column_names
+
+__all__ = ["ParquetPart", "open_parquet"]
+
+
+@dataclass(frozen=True)
+class ParquetPart:
+    """One Parquet file, with the constant columns that its folder names give (`day=2024-01-05`)."""
+
+    path: Path
+    name: str
+    header: tuple[str, ...]
+    raw: dict[str, str]
+    constants: dict[str, str | None]
+    n_rows: int
+    nested: frozenset[str] = frozenset()  # lists and records, which have no column of their name
+    text: frozenset[str] = frozenset()
+
+    def holds_text(self, column: str) -> bool:
+        """Whether a column is stored as text."""
+        return column in self.text or column in self.constants
+
+    def batches(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Iterator[Any]:
+        """Yield batches of rows with these columns, as Arrow tables."""
+        import pyarrow as pa
+
+        stored = [self.raw[c] for c in columns if c in self.raw]
+        try:
+            with self._opened(labels) as file:
+                # a quarter of the usual chunk: what is decoded at once stays in the cache
+                for batch in file.iter_batches(batch_size=1 << 16, columns=stored):
+                    yield pa.record_batch(self._arrays(batch, columns), names=list(columns))
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise self._damaged(error) from error
+
+    def table(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Any:
+        """Return all rows of these columns as an Arrow table."""
+        import pyarrow as pa
+
+        stored = [self.raw[c] for c in columns if c in self.raw]
+        try:
+            with self._opened(labels) as file:
+                table = file.read(columns=stored)
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise self._damaged(error) from error
+        return pa.table(self._arrays(table, columns), names=list(columns))
+
+    def sample(self, columns: Sequence[str], n: int) -> Any:
+        """Return the first rows, None if they are damaged: the reading says where."""
+        import pyarrow as pa
+
+        stored = [self.raw[c] for c in columns if c in self.raw]
+        try:
+            with self._opened(()) as file:
+                batch = next(file.iter_batches(batch_size=n, columns=stored), None)
+        except (pa.ArrowException, OSError, UnicodeDecodeError):
+            return None
+        if batch is None:
+            return None
+        rows = pa.Table.from_batches([batch])
+        return pa.table(self._arrays(rows, columns), names=list(columns))
+
+    def _opened(self, labels: Sequence[str]) -> Any:
+        import pyarrow.parquet as pq
+
+        encoded = [self.raw[c] for c in labels if c in self.raw and c not in self.nested]
+        # reading ahead of a whole file would hold all of it in memory
+        return pq.ParquetFile(self.path, pre_buffer=False, read_dictionary=encoded)
+
+    def _arrays(self, rows: Any, columns: Sequence[str]) -> list[Any]:
+        import pyarrow as pa
+
+        return [
+            valid_text(rows.column(self.raw[c]), c, self.name)
+            if c in self.raw
+            else pa.repeat(pa.scalar(self.constants[c], pa.string()), rows.num_rows)
+            for c in columns
+        ]
+
+    def _damaged(self, error: Exception) -> DataError:
+        return DataError(
+            f"{self.name} is damaged and cannot be read to its end ({str(error)[:200]}); copy it "
+            "again or write it anew."
+        )
+
+
+def open_parquet(path: Path, base: Path | None) -> ParquetPart:
+    """Open a Parquet file; columns in the names of its folders below `base` count too."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            names, n_rows = file.schema_arrow.names, file.metadata.num_rows
+            kinds = file.schema_arrow.types
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise DataError(
+            f"{path.name} starts as Parquet, but its end is missing or damaged: the file is "
+            f"truncated ({str(error)[:120]}). Copy it again or write it anew."
+        ) from error
+    constants: dict[str, str | None] = {}
+    for folder in path.relative_to(base).parent.parts if base else ():
+        key, equal, value = folder.partition("=")
+        if equal and key not in names:
+            missing = value == "__HIVE_DEFAULT_PARTITION__"
+            constants[key] = None if missing else unquote(value)
+    header = column_names((*names, *constants), path.name)
+    raw = dict(zip(header, names, strict=False))
+    typed = zip(header, kinds, strict=False)
+    nested = frozenset(column for column, kind in typed if pa.types.is_nested(kind))
+    typed = zip(header, kinds, strict=False)
+    text = frozenset(column for column, kind in typed if _is_text(kind))
+    return ParquetPart(path, path.name, header, raw, constants, n_rows, nested, text)
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return not (
+        pa.types.is_nested(inner) or pa.types.is_primitive(inner) or pa.types.is_decimal(inner)
+    )

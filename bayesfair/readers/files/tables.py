@@ -1,0 +1,419 @@
+"""Open a source of rows, be it delimited text, Parquet or a data frame.
+
+Every source gives the same: a header, record batches in constant memory, and whole tables. Rows are
+numbered as a reader of the source would: from 1, the header of a text file being row 1.
+"""
+
+from __future__ import annotations
+
+import bisect
+import errno
+import glob
+import itertools
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from bayesfair.base.checks import did_you_mean, listed
+from bayesfair.base.notices import Notice
+from bayesfair.base.options import LOG_OPTIONS, refuse_without_effect
+from bayesfair.errors import BayesfairError, DataError, OptionError
+from bayesfair.readers.files.delimited import Delimited, compression_of, open_delimited
+from bayesfair.readers.files.frames import open_frame
+from bayesfair.readers.files.parquet import ParquetPart, open_parquet
+
+__all__ = ["Part", "Source", "no_rows", "open_source", "single_file"]
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_TEXT_SUFFIXES = {".csv", ".tsv", ".txt"}
+
+
+class Part(Protocol):
+    """One file or frame whose columns can be read, in whole or batch by batch."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def header(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def n_rows(self) -> int | None: ...  # noqa: D102
+    def holds_text(self, column: str) -> bool: ...  # noqa: D102
+    def batches(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Iterator[Any]: ...  # noqa: D102
+    def table(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Any: ...  # noqa: D102
+    def sample(self, columns: Sequence[str], n: int) -> Any: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Source:
+    """A named sequence of parts with the same columns.
+
+    Attributes
+    ----------
+    name : str
+        What errors and reports call it.
+    header : tuple of str
+        Column names of all parts together, trimmed, those of the first part first.
+    first_row : int
+        Number of the first record: 2 after the header of a text file, else 1.
+    parts : tuple of Part
+        Files in the order of their names, or one frame.
+    notices : tuple of str
+        What a reader of a report has to know about the source.
+    """
+
+    name: str
+    header: tuple[str, ...]
+    first_row: int
+    parts: tuple[Part, ...]
+    notices: tuple[str, ...] = ()
+    _starts: list[int] = field(default_factory=list, compare=False, repr=False)
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of records if the source knows it without being read."""
+        counts = [part.n_rows for part in self.parts]
+        return None if None in counts else sum(n for n in counts if n is not None)
+
+    def batches(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Iterator[Any]:
+        """Yield Arrow record batches of the columns, part by part.
+
+        Columns named in `labels` may come dictionary-encoded, as files store them.
+        """
+        row = self.first_row
+        for i, part in enumerate(self.parts):
+            self._check(part, columns)
+            self._begins(i, row)
+            for batch in part.batches(columns, labels):
+                row += batch.num_rows
+                yield batch
+
+    def tables(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Iterator[Any]:
+        """Yield one Arrow table of the columns per part."""
+        row = self.first_row
+        for i, part in enumerate(self.parts):
+            self._check(part, columns)
+            self._begins(i, row)
+            table = part.table(columns, labels)
+            row += table.num_rows
+            yield table
+
+    def sample(self, columns: Sequence[str], n: int) -> Any:
+        """Return at most `n` of the first rows, None if they cannot be had without faults."""
+        part = self.parts[0]
+        if not set(columns) <= set(part.header):
+            return None
+        found = part.sample(columns, n)
+        return None if found is None else found.slice(0, n)
+
+    def holds_text(self, columns: Sequence[str]) -> bool:
+        """Whether one of the columns is text, or may be, before a row is read.
+
+        A name that is no column is that of a field within one, which holds numbers.
+        """
+        return any(
+            part.holds_text(column)
+            for part in self.parts
+            for column in columns
+            if column in part.header
+        )
+
+    def _begins(self, i: int, row: int) -> None:
+        """Remember the row at which a part begins; every pass over the source finds the same."""
+        if len(self._starts) == i:
+            self._starts.append(row)
+
+    @contextmanager
+    def locating(self) -> Iterator[None]:
+        """Let errors that name a row name its file and line as well, where these are not the same.
+
+        Only the parts that were begun can be meant, so this costs nothing while all is well.
+        """
+        try:
+            yield
+        except BayesfairError as error:
+            if error.args:
+                pattern = rf"\brow (\d+) of {re.escape(self.name)}(?![\w.])"
+                error.args = (re.sub(pattern, self._located, str(error.args[0])), *error.args[1:])
+            raise
+
+    def _located(self, found: re.Match[str]) -> str:
+        row = int(found.group(1))
+        i = bisect.bisect_right(self._starts, row) - 1
+        if i < 0:
+            return found.group(0)
+        part, own = self.parts[i], row - self._starts[i] + self.first_row
+        notes = [f"row {own} of {part.name}"] if len(self.parts) > 1 else []
+        line = part.line_of(own) if isinstance(part, Delimited) else None
+        notes += [f"line {line}"] if line not in (None, own) else []
+        return f"{found.group(0)} [{', '.join(notes)}]" if notes else found.group(0)
+
+    def _check(self, part: Part, columns: Sequence[str]) -> None:
+        lost = [c for c in columns if c not in part.header]
+        if lost:
+            other = next(p.name for p in self.parts if lost[0] in p.header)
+            raise DataError(
+                f"{part.name} has no column {lost[0]!r}, which {other} has. All files of one log "
+                f"need the same columns (leave the probability of an arm that was not on offer "
+                f"empty); it has {listed(part.header)}."
+            )
+
+
+def no_rows(source: Source, left_out: int = 0) -> DataError:
+    """Return the error for a source without rounds."""
+    only = " but the header" if source.first_row == 2 else ""
+    if left_out:
+        only = f" left: all {left_out} were left out (missing='drop')"
+    return DataError(f"{source.name} has no rows{only}; there is nothing to audit.")
+
+
+def open_source(source: Any, *, delimiter: str | None = None, wanted: Sequence[str] = ()) -> Source:
+    """Open a path, folder, glob or data frame without reading its rows.
+
+    Parameters
+    ----------
+    source : path or data frame
+        Delimited text (also compressed), Parquet (a file, a folder, a glob), or an eager or lazy
+        frame of pandas, Polars, Arrow or DuckDB.
+    delimiter : str, optional
+        Of text files; None = detected.
+    wanted : sequence of str
+        Column names that settle an ambiguous delimiter.
+
+    Raises
+    ------
+    DataError
+        If there is no such file, or it is empty, truncated, or of another kind.
+    OptionError
+        If `source` is neither a path nor a data frame.
+    """
+    if not isinstance(source, (str, os.PathLike)):
+        frame = open_frame(source)
+        if frame is None:
+            if hasattr(source, "read"):
+                raise OptionError(
+                    f"source is {type(source).__name__}, an open file or buffer, which is not "
+                    "read. Pass the path of the file, or a data frame: pandas.read_csv(...) or "
+                    "pandas.read_parquet(...) reads buffers.",
+                    kind="not_a_file",
+                )
+            raise OptionError(
+                f"source must be a path or a data frame (pandas, Polars, Arrow, DuckDB), got "
+                f"{type(source).__name__}."
+            )
+        _refuse_delimiter(delimiter, "a data frame")
+        return Source(frame.name, frame.header, 1, (frame,))
+    text = os.fspath(source)
+    files, base = _files(text)
+    parts = tuple(_part(file, base, delimiter, wanted) for file in files)
+    if not any(isinstance(part, Delimited) for part in parts):
+        _refuse_delimiter(delimiter, "Parquet")
+    name = Path(text).name or text
+    first_row = 1 if isinstance(parts[0], ParquetPart) else 2
+    notices: tuple[str, ...] = ()
+    if len(parts) > 1:
+        notices = (
+            Notice(
+                f"{len(parts)} files were read as one log, in the order of their names: "
+                f"{listed([p.name for p in (parts[0], parts[-1])])} are the first and the last; "
+                "rows are counted through all of them.",
+                kind="several_files",
+                n=len(parts),
+            ),
+        )
+    header = dict.fromkeys(column for part in parts for column in part.header)
+    return Source(name, tuple(header), first_row, parts, notices)
+
+
+def _refuse_delimiter(delimiter: str | None, what: str) -> None:
+    asked = {} if delimiter is None else {"delimiter": delimiter}
+    refuse_without_effect(asked, (), LOG_OPTIONS, what)
+
+
+def _natural(path: Path) -> list[Any]:
+    """Sort part-2 before part-10."""
+    return [int(x) if x.isdigit() else x for x in re.split(r"(\d+)", str(path))]
+
+
+def _is_log(path: Path, base: Path | None = None) -> bool:
+    """Leave out what tools write beside the data: `_SUCCESS`, `_delta_log/`, `.part.crc`."""
+    names = path.relative_to(base).parts if base else path.parts[-1:]
+    return path.is_file() and not any(name.startswith((".", "_")) for name in names)
+
+
+def _kind(path: Path) -> str:
+    suffixes = {s.lower() for s in path.suffixes}
+    if suffixes & {".parquet", ".pq"}:
+        return "Parquet"
+    return "text" if suffixes & _TEXT_SUFFIXES else ""
+
+
+def single_file(source: Any, what: str) -> Path:
+    """Return the path of a source that is one file: JSON and ballots are not joined.
+
+    Parameters
+    ----------
+    source : path
+        A file, or a glob that means one.
+    what : str
+        What messages call its kind: ``"JSON"``.
+
+    Raises
+    ------
+    DataError
+        If there is no such file, or more than one.
+    OptionError
+        If `source` is no path.
+    """
+    text = os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
+    if not isinstance(text, str):
+        raise OptionError(
+            f"{what} is read from a file: give its path, got {type(source).__name__}.",
+            kind="not_a_file",
+            column="source",
+        )
+    with _explained(text):
+        path = Path(text).expanduser()
+        if path.is_dir():
+            raise DataError(
+                f"{text!r} is a folder; {what} is read from one file. Name the file.",
+                kind="not_a_file",
+                value=text,
+            )
+        files, _ = _found(text)
+        if len(files) > 1:
+            raise DataError(
+                f"{text!r} matches {len(files)} files ({listed([p.name for p in files], 3)}); "
+                f"{what} is read from one file. Name one of them, or join them first.",
+                kind="not_a_file",
+                value=text,
+            )
+        with files[0].open("rb"):  # may it be read?
+            return files[0]
+
+
+def _files(text: str) -> tuple[list[Path], Path | None]:
+    with _explained(text):
+        return _found(text)
+
+
+@contextmanager
+def _explained(text: str) -> Iterator[None]:
+    """Word what the file system says of a path."""
+    try:
+        yield
+    except PermissionError as error:
+        raise DataError(
+            f"no permission to read {error.filename or text!r}; change its permissions, or copy "
+            "the log to where it may be read."
+        ) from error
+    except (OSError, RuntimeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        shown = text if len(text) <= 80 else f"{text[:80]}... ({len(text)} characters)"
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise DataError(
+            f"{shown!r} is no path that can be opened ({reason}). Give a CSV or Parquet file, a "
+            "folder of them, or a glob.",
+            kind="unreadable",
+            value=shown,
+        ) from error
+
+
+def _readable(folder: Path, *, deep: bool) -> None:
+    """Refuse a folder that may not be listed; a search would silently find nothing in it."""
+
+    def refuse(error: OSError) -> None:
+        raise error
+
+    for _ in os.walk(folder, onerror=refuse):
+        if not deep:
+            break
+    if not os.access(folder, os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+
+
+def _refuse_streams(text: str, path: Path) -> None:
+    """Refuse what is no file on this machine: a log is read more than once, from its beginning."""
+    if _ADDRESS.match(text):
+        raise DataError(
+            f"{text!r} is an address; only files on this machine are read. Download the log first, "
+            "or read it with pandas, Polars or DuckDB and pass the frame.",
+            kind="not_local",
+            value=text,
+        )
+    if text == "-" or (path.exists() and not path.is_dir()):
+        what = "standard input" if text in ("-", "/dev/stdin") else f"{text!r}, a pipe or device,"
+        raise DataError(
+            f"{what} cannot be read: a log is read more than once, from its beginning. Write it to "
+            "a file first, for example cat ... > log.csv.",
+            kind="not_a_file",
+            value=text,
+        )
+
+
+def _found(text: str) -> tuple[list[Path], Path | None]:
+    if not text.strip():  # Python takes it for the working folder
+        raise DataError(
+            "the path is empty. Give a CSV or Parquet file, a folder of them, or a glob.",
+            kind="not_a_file",
+            value=text,
+        )
+    path = Path(text).expanduser()
+    if path.is_file():
+        return [path], None
+    _refuse_streams(text, path)
+    if path.is_dir():
+        _readable(path, deep=True)
+        inside = [p for p in path.rglob("*") if _is_log(p, path) and _kind(p)]
+        kinds = {_kind(p) for p in inside}
+        if not inside:
+            raise DataError(f"folder {text!r} holds no Parquet or CSV files.")
+        if len(kinds) > 1:
+            raise DataError(
+                f"folder {text!r} holds both Parquet and text files; name one kind, for example "
+                f"{os.path.join(text, '*.parquet')!r}."
+            )
+        return sorted(inside, key=_natural), path
+    if glob.has_magic(text):
+        fixed = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), path.parts))
+        if fixed.is_dir():
+            _readable(fixed, deep=False)
+        found = [Path(p) for p in glob.glob(str(path), recursive=True)]
+        found = [p for p in found if _is_log(p, fixed)]
+        if not found:
+            raise DataError(f"no file matches {text!r}.")
+        return sorted(found, key=_natural), None
+    near = path.parent if path.parent.is_dir() else Path()
+    known = [p.name for p in near.iterdir()] if path.parent.is_dir() else []
+    raise DataError(
+        f"no such file: {text!r}.{did_you_mean(path.name, known)} Give a CSV or Parquet file, a "
+        "folder of them, or a glob."
+    )
+
+
+def _part(path: Path, base: Path | None, delimiter: str | None, wanted: Sequence[str]) -> Part:
+    try:
+        with path.open("rb") as file:
+            head = file.read(8)
+    except OSError as error:
+        remedy = "Change its permissions, or copy it to where it may be read."
+        raise DataError(f"{path.name} cannot be opened: {error.strerror}. {remedy}") from error
+    if not head:
+        raise DataError(f"{path.name} is empty (0 bytes); expected a header and at least one row.")
+    if head.startswith(b"PAR1"):
+        return open_parquet(path, base)
+    if _kind(path) == "Parquet" and compression_of(head) is None:
+        raise DataError(
+            f"{path.name} is called Parquet but does not start as one; check what wrote it, or "
+            "rename it if it is text."
+        )
+    if head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+        raise DataError(
+            f"{path.name} is not text but a spreadsheet or zip archive; export the log as CSV or "
+            "Parquet."
+        )
+    return open_delimited(path, path.name, delimiter=delimiter, wanted=wanted)

@@ -1,0 +1,1 @@
+"""From tables to a logged decision history, whole or part by part."""

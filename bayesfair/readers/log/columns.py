@@ -1,0 +1,256 @@
+"""Which column of a source plays which part; one rule for what is taken up by itself.
+
+An option names a column that must exist. None stands for the default name, *used if it is there*
+(`propensity`, `p_{arm}`, `timestamp`, `known_at`; nothing else has one). False or "" means: do not
+use it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from bayesfair.base.checks import listed
+from bayesfair.base.labels import clean_label, text_of
+from bayesfair.base.notices import Notice
+from bayesfair.errors import ArmError, DataError, OptionError
+from bayesfair.readers.files.headers import missing_column
+from bayesfair.readers.values.stamps import Look
+
+__all__ = ["Layout", "Option", "resolve_layout"]
+
+PROBABILITIES, PROPENSITY, ORDER = "p_{arm}", "propensity", "timestamp"
+KNOWN_AT = "known_at"
+Option = str | bool | None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Columns by their part.
+
+    Attributes
+    ----------
+    arm, reward : str
+        The choice and what it paid.
+    propensity, order, by, known_at, known_until, unique : str or None
+        None = the source has none, or it is not to be used.
+    probabilities, offered : dict of str to str
+        Label -> column, for patterns such as `p_{arm}`; empty = none.
+    offered_list : str or None
+        A column that lists the arms on offer.
+    pattern : str
+        Pattern of the probability columns, for messages.
+    order_was_found : bool
+        The order column was taken up by itself.
+    spare : str or None
+        A propensity column that is not used, only compared with the probabilities of all arms.
+    notices : tuple of str
+        What was taken up or left aside by itself.
+    unused : tuple of str
+        Columns of the source that play no part, as they stand in it.
+    nested : str or None
+        The one column whose records or lists hold what `probabilities` names.
+    watched : dict of str to Look
+        Unused columns that look like the order of the rounds, and what they look like.
+    """
+
+    arm: str
+    reward: str
+    propensity: str | None = None
+    order: str | None = None
+    by: str | None = None
+    known_at: str | None = None
+    known_until: str | None = None
+    unique: str | None = None
+    probabilities: dict[str, str] = field(default_factory=dict)
+    offered: dict[str, str] = field(default_factory=dict)
+    offered_list: str | None = None
+    pattern: str = PROBABILITIES
+    order_was_found: bool = False
+    spare: str | None = None
+    notices: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+    nested: str | None = None
+    watched: dict[str, Look] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> list[str]:
+        """Every column to be read, each once."""
+        single = (
+            self.arm, self.reward, self.propensity, self.order, self.by, self.known_at,
+            self.known_until, self.unique, self.offered_list, self.spare, self.nested,
+        )  # fmt: skip
+        used = [c for c in single if c is not None]
+        parts = () if self.nested else self.probabilities.values()
+        return list(dict.fromkeys([*used, *parts, *self.offered.values(), *self.watched]))
+
+    @property
+    def chances(self) -> bool:
+        """Whether anything of the rule is there."""
+        return bool(self.probabilities or self.propensity)
+
+    @property
+    def labels(self) -> list[str]:
+        """Columns that hold labels: few different values in many rows."""
+        return [c for c in (self.arm, self.by) if c is not None]
+
+    @property
+    def arms_from_columns(self) -> tuple[str, ...] | None:
+        """Labels that the columns themselves name, without looking at any row."""
+        return tuple(self.probabilities or self.offered) or None
+
+
+def resolve_layout(
+    header: Sequence[str],
+    source: str,
+    *,
+    arm: str,
+    reward: str,
+    propensity: Option = None,
+    probabilities: Option = None,
+    order: Option = None,
+    by: str | None = None,
+    offered: str | None = None,
+    known_at: Option = None,
+    known_until: str | None = None,
+    unique: str | None = None,
+    arms: Sequence[str] | None = None,
+) -> Layout:
+    """Match options against a header; see the module for the rule.
+
+    Raises
+    ------
+    DataError
+        If a column that was asked for is not there (naming the closest), or two are one arm.
+    ArmError
+        If one of `arms` has no column although the others have.
+    """
+
+    def find(column: str, option: str) -> str:
+        name = (text_of(column) or "").strip()
+        if name not in header:
+            raise missing_column(name, option, source, header)
+        return name
+
+    def optional(value: Option, option: str, default: str | None = None) -> str | None:
+        if value is None:
+            return default if default in header else None
+        if value is True:
+            raise OptionError(f"{option}=True: name the column, or pass False to use none.")
+        return find(value, option) if value else None
+
+    def pattern_of(value: Option, option: str, default: str | None = None) -> dict[str, str]:
+        pattern = default if value is None else value
+        if not pattern:
+            return {}
+        if pattern is True or "{arm}" not in pattern:
+            raise OptionError(f"{option}={value!r} must contain {{arm}}, for example 'p_{{arm}}'.")
+        found = _matching(header, pattern, source)
+        if not found and value is not None:
+            raise DataError(
+                f"{source} has no columns {pattern!r} (option {option}). Its columns are "
+                f"{listed(header, 12)}. Write the pattern with {{arm}} in the place of the label."
+            )
+        return found
+
+    notices = []
+    chosen = find(arm, "arm")
+    full = pattern_of(probabilities, "probabilities", PROBABILITIES)
+    taken = {
+        (text_of(c) or "").strip()
+        for c in (arm, reward, propensity, order, by, known_at, known_until)
+        if c
+    }
+    full = {label: column for label, column in full.items() if column not in taken}
+    marks: dict[str, str] = {}
+    listing = None
+    if offered and "{arm}" in offered:
+        marks = pattern_of(offered, "offered")
+    elif offered:
+        listing = find(offered, "offered")
+    matched = {*full.values(), *marks.values()}  # a notice says which of them are left aside
+    if arms is not None:
+        full, note = _only(full, arms, "probability")
+        notices += note
+        marks, note = _only(marks, arms, "offer")
+        notices += note
+    elif full and marks and set(full) != set(marks):
+        odd = sorted(set(full) ^ set(marks))
+        raise ArmError(
+            f"{source}: the probability columns and the offer columns name different arms "
+            f"({listed(odd)} only in one of them). Give both for every arm."
+        )
+    chance = optional(propensity, "propensity", PROPENSITY)
+    spare = None
+    if full and chance and propensity is None:
+        spare = chance
+        notices.append(Notice(
+            f"column {chance!r} was not used: the probabilities of all arms are there as well.",
+            kind="propensity_unused", column=chance,
+        ))  # fmt: skip
+        chance = None
+    if known_at and known_until:
+        raise OptionError("give known_at or known_until, not both.")
+    found = Layout(
+        arm=chosen,
+        reward=find(reward, "reward"),
+        propensity=chance,
+        order=optional(order, "order", ORDER),
+        by=optional(by, "by"),
+        known_at=optional(known_at, "known_at", None if known_until else KNOWN_AT),
+        known_until=optional(known_until, "known_until"),
+        unique=optional(unique, "unique"),
+        probabilities=full,
+        offered=marks,
+        offered_list=listing,
+        pattern=probabilities
+        if isinstance(probabilities, str) and probabilities
+        else PROBABILITIES,
+        order_was_found=order is None,
+        spare=spare,
+        notices=tuple(notices),
+    )
+    used = matched.union(found.columns)
+    return replace(found, unused=tuple(column for column in header if column not in used))
+
+
+def _matching(header: Sequence[str], pattern: str, source: str) -> dict[str, str]:
+    before, after = pattern.strip().split("{arm}", 1)
+    regex = re.compile(f"{re.escape(before)}(.+){re.escape(after)}", re.DOTALL)
+    found: dict[str, str] = {}
+    for column in header:
+        match = regex.fullmatch(column)
+        label = clean_label(match.group(1)) if match else ""
+        if not label:
+            continue
+        if label in found:
+            raise DataError(
+                f"{source}: columns {found[label]!a} and {column!a} are both arm "
+                f"{label!r} (blanks and the encoding of letters apart). Rename or remove one."
+            )
+        found[label] = column
+    return found
+
+
+def _only(
+    found: dict[str, str], arms: Sequence[str], kind: str
+) -> tuple[dict[str, str], list[str]]:
+    """Keep the columns of the given arms, in their order; say what is left aside."""
+    if not found:
+        return found, []
+    lost = [a for a in arms if a not in found]
+    if lost:
+        raise ArmError(
+            f"arms= names {listed(lost)}, which have no {kind} column among "
+            f"{listed(found.values())}. Add the columns or remove the arms."
+        )
+    wanted = set(arms)
+    spare = [column for label, column in found.items() if label not in wanted]
+    note = Notice(
+        f"{kind} columns of arms that are not in `arms` were not used: {listed(spare)}.",
+        kind="arms_left_out",
+        column="arms",
+        n=len(spare),
+    )
+    return {a: found[a] for a in arms}, [note] if spare else []

@@ -1,0 +1,238 @@
+"""Probabilities that are in a log under another name, or nested, where no option names them.
+
+Read where nothing else can be meant, else refused by name: a log that holds them must never be
+reported as one without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.base.checks import listed
+from bayesfair.base.labels import clean_label
+from bayesfair.base.notices import Notice
+from bayesfair.errors import DataError
+from bayesfair.readers.log.nested import entries, keys_of
+from bayesfair.readers.values.stamps import words_of
+
+__all__ = ["FoundProbabilities", "find_probabilities"]
+
+_WORDS = {
+    "p", "pi", "prob", "probs", "proba", "probas", "probability", "probabilities", "propensity",
+    "propensities", "pscore", "pscores", "policy", "weight", "weights", "selection",
+}  # fmt: skip
+# Names of the chosen arm's probability; those of the second set may as well mean something else.
+_CHOSEN = {
+    "propensity", "propensities", "propensityscore", "propensityscores", "pscore", "pscores",
+    "actionprob", "actionprobability", "selectionprob", "selectionprobability", "chosenprob",
+    "chosenprobability", "loggedprob", "loggedprobability", "loggingprob", "loggingprobability",
+    "behaviorprob", "behaviorprobability", "behaviourprob", "behaviourprobability",
+    "assignmentprob", "assignmentprobability",
+}  # fmt: skip
+_MAYBE_CHOSEN = {"p", "pi", "prob", "probs", "proba", "probability", "policyprob"}
+_SLACK = 0.02  # of a row's sum: the reading itself is strict
+
+
+@dataclass(frozen=True)
+class FoundProbabilities:
+    """What was found.
+
+    Attributes
+    ----------
+    probabilities : dict of str to str
+        Label -> column (or part of `nested`), for all arms.
+    pattern : str
+        Of these columns.
+    nested : str or None
+        The one column that holds them all.
+    propensity : str or None
+        Column of the chosen arm's probability.
+    notices : tuple of str
+        What was taken up.
+    """
+
+    probabilities: dict[str, str]
+    pattern: str = ""
+    nested: str | None = None
+    propensity: str | None = None
+    notices: tuple[str, ...] = ()
+
+
+def find_probabilities(
+    source: str,
+    columns: Mapping[str, Any],
+    numbers: Mapping[str, NDArray[np.float64]],
+    seen: Sequence[str],
+    arms: Sequence[str] | None,
+) -> FoundProbabilities | None:
+    """Return the probabilities that unused columns hold, None if none of them looks like it.
+
+    Parameters
+    ----------
+    source : str
+        What messages call the log.
+    columns : mapping
+        Unused columns, their first rows.
+    numbers : mapping
+        Those of them that hold numbers.
+    seen : sequence of str
+        Labels of the arms in the first rows.
+    arms : sequence of str or None
+        Labels that the caller gave.
+
+    Raises
+    ------
+    DataError
+        If columns may be probabilities, and which of whom is not certain.
+    """
+    patterns = _patterns(list(numbers), seen)
+    sure: dict[str, dict[str, str]] = {}
+    maybe: list[str] = []
+    for pattern, found in patterns.items():
+        named = bool(words_of(pattern.replace("{arm}", " ")) & _WORDS)
+        if _one_in_sum(np.column_stack([numbers[c] for c in found.values()])):
+            if named:
+                sure[pattern] = found
+            else:
+                maybe.append(_use("probabilities", pattern, found.values()))
+        elif named:
+            maybe.append(_use("probabilities", pattern, found.values()))
+    if len(sure) == 1:
+        pattern, found = next(iter(sure.items()))
+        return FoundProbabilities(found, pattern, None, None, (_said(pattern, found.values()),))
+    maybe += [_use("probabilities", pattern, found.values()) for pattern, found in sure.items()]
+    if not sure:
+        nested, unsure = _nested(columns, seen, arms)
+        if nested is not None:
+            return nested
+        maybe += unsure
+    chosen = [c for c in numbers if _plain(c) in _CHOSEN]
+    if len(chosen) == 1 and not maybe and _are_chances(numbers[chosen[0]]):
+        column = chosen[0]
+        text = (
+            f"column {column!r} was read as the probability of the chosen arm. Pass "
+            "propensity=False if it is something else."
+        )
+        notice = Notice(text, kind="probabilities_found", column=column)
+        return FoundProbabilities({}, propensity=column, notices=(notice,))
+    maybe += [_use("propensity", c, [c]) for c in chosen]
+    maybe += [
+        _use("propensity", c, [c])
+        for c, values in numbers.items()
+        if _plain(c) in _MAYBE_CHOSEN and _are_chances(values)
+    ]
+    if maybe:
+        raise DataError(
+            f"{source} has no column 'p_{{arm}}' or 'propensity', but columns that look like "
+            f"selection probabilities: {'; '.join(maybe[:4])}. Pass the option that is right, or "
+            "probabilities=False and propensity=False to "
+            "audit without them.",
+            kind="probabilities_unread",
+            source=source,
+        )
+    return None
+
+
+def _use(option: str, value: str, columns: Any) -> str:
+    return f"{listed(columns, 4)} ({option}={value!r})"
+
+
+def _said(pattern: str, columns: Any) -> Notice:
+    return Notice(
+        f"columns {listed(columns, 4)} were read as the probabilities of the arms "
+        f"(probabilities={pattern!r}): they sum to 1 in the first rows. Pass probabilities=False "
+        "if they are something else.",
+        kind="probabilities_found",
+        column=pattern,
+    )
+
+
+def _plain(name: str) -> str:
+    return "".join(c for c in name.casefold() if c.isalnum())
+
+
+def _are_chances(values: NDArray[np.float64]) -> bool:
+    return bool(((values > 0) & (values <= 1)).all())
+
+
+def _one_in_sum(matrix: NDArray[np.float64]) -> bool:
+    known = matrix[~np.isnan(matrix)]
+    inside = bool(known.size and ((known >= 0) & (known <= 1 + 1e-6)).all())
+    return inside and bool((np.abs(np.nansum(matrix, axis=1) - 1) <= _SLACK).all())
+
+
+def _patterns(header: Sequence[str], seen: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return patterns under which every arm that was seen has a column: label -> column."""
+    found: dict[str, dict[str, str]] = {}
+    if len(seen) < 2:
+        return found
+    present = set(header)
+    first = seen[0]
+    for column in header:
+        start = column.find(first)
+        while start >= 0:
+            before, after = column[:start], column[start + len(first) :]
+            if all(f"{before}{label}{after}" in present for label in seen):
+                labels = {
+                    clean_label(c[len(before) : len(c) - len(after)]): c
+                    for c in header
+                    if len(c) > len(before) + len(after)
+                    and c.startswith(before)
+                    and c.endswith(after)
+                }
+                found[f"{before}{{arm}}{after}"] = {k: v for k, v in labels.items() if k}
+            start = column.find(first, start + 1)
+    return found
+
+
+def _nested(
+    columns: Mapping[str, Any], seen: Sequence[str], arms: Sequence[str] | None
+) -> tuple[FoundProbabilities | None, list[str]]:
+    """Return the one column that holds the probabilities of all arms, or those that may."""
+    found: list[FoundProbabilities] = []
+    unsure: list[str] = []
+    for name, column in columns.items():
+        rows = entries(column)
+        if rows is None or all(row is None for row in rows):
+            continue
+        named = bool(words_of(name) & _WORDS)
+        keys = keys_of(rows)
+        values = [list(r.values()) if isinstance(r, dict) else list(r or ()) for r in rows]
+        width = max(map(len, values))
+        filled = [[*map(_float, v), *[np.nan] * (width - len(v))] for v in values]
+        fits = width > 1 and _one_in_sum(np.array(filled))
+        labels = keys if keys is not None else tuple(arms or ())
+        if fits and keys is not None and set(seen) <= set(keys):
+            wanted = keys if arms is None else tuple(arms)
+            found.append(nested_layout(name, wanted))
+        elif fits and keys is None and len(labels) == width and named:
+            found.append(nested_layout(name, labels))
+        elif named and keys is None and fits:
+            how = "" if arms else ", together with arms= in the order of the lists"
+            unsure.append(f"{name!r}, lists of {width} (probabilities={name!r}{how})")
+        elif named:
+            unsure.append(_use("probabilities", name, [name]))
+    if len(found) == 1 and not unsure:
+        return found[0], []
+    return None, unsure + [_use("probabilities", str(f.nested), [f.nested]) for f in found]
+
+
+def nested_layout(name: str, labels: Sequence[str]) -> FoundProbabilities:
+    """Return the probabilities of these arms as parts of one column."""
+    parts = {label: f"{name}.{label}" for label in labels}
+    notice = Notice(
+        f"column {name!r} was read as the probabilities of the arms {listed(labels, 4)}. Pass "
+        "probabilities=False if it is something else.",
+        kind="probabilities_found",
+        column=name,
+    )
+    return FoundProbabilities(parts, f"{name}.{{arm}}", name, None, (notice,))
+
+
+def _float(value: Any) -> float:
+    return float("nan") if value is None else float(value)

@@ -1,0 +1,342 @@
+"""Read a logged decision history from a file or a data frame."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bayesfair.base.arguments import MAPPING, PLAIN, TEXT, TEXT_OR_FALSE, each, takes
+from bayesfair.base.labels import by_label, labels_of
+from bayesfair.base.labels import in_order as in_label_order
+from bayesfair.base.notices import Notice
+from bayesfair.errors import OptionError
+from bayesfair.history import History
+from bayesfair.readers.files.tables import Source, no_rows, open_source
+from bayesfair.readers.log.building import (
+    Builder,
+    check_decimal,
+    grouped_by_arm,
+    in_order,
+    parse_missing,
+    refuse_unused,
+)
+from bayesfair.readers.log.columns import Layout, Option
+from bayesfair.readers.log.looking import layout_of
+from bayesfair.readers.log.offers import check_reading
+from bayesfair.readers.log.rounds import Converter, Rounds, concatenated
+from bayesfair.readers.log.tally import Tally, empty_columns, small_groups
+from bayesfair.readers.values.stamps import Trend, check_trends
+
+__all__ = ["discovery_notice", "group_priors", "known_arms", "read_history"]
+
+
+@takes(
+    **each(PLAIN, "arm", "reward", "propensity", "order", "by", "known_at", "known_until",
+           "unique", "decimal"),
+    probabilities=TEXT_OR_FALSE,
+    offered=TEXT,
+    rewards=MAPPING,
+)  # fmt: skip
+def read_history(
+    source: Any,
+    *,
+    arm: str = "arm",
+    reward: str = "reward",
+    propensity: Option = None,
+    probabilities: Option = None,
+    order: Option = None,
+    by: str | None = None,
+    arms: Sequence[Any] | str | None = None,
+    offered: str | None = None,
+    offered_delimiter: str = "|",
+    known_at: Option = None,
+    known_until: str | None = None,
+    unique: str | None = None,
+    prior: Any = None,
+    missing: str | float = "error",
+    rewards: Mapping[Any, float] | None = None,
+    delimiter: str | None = None,
+    decimal: str = ".",
+    probability_tolerance: float | None = None,
+) -> History | dict[str, History]:
+    r"""Read which arm was chosen in each round, what it paid, and how it was drawn.
+
+    One rule for columns: an option names a column that must exist; None stands for the default
+    name, which is used if it is there (`propensity`, `p_{arm}`, `timestamp`, `known_at`); False or
+    "" means not to use it. Where the probabilities of all arms are there, a `propensity` column
+    found by itself is not used.
+
+    Parameters
+    ----------
+    source : path or data frame
+        Delimited text (delimiter detected or refused; gzip, bz2, xz, zstd, lz4), Parquet (one file,
+        a folder, a glob), or a frame of pandas, Polars, Arrow or DuckDB.
+    arm, reward : str
+        Columns of the choice and its reward. Labels are text: "001" and "NA" stay what they are,
+        the empty field is missing; surrounding blanks and the encoding of letters do not make a
+        difference. Rewards are 0/1, true/false, yes/no or numbers.
+    propensity : str, optional
+        Column of :math:`\pi_t(a_t)`, in (0, 1].
+    probabilities : str, optional
+        Pattern of the columns of :math:`\pi_t(i)`, with ``{arm}`` in the place of the label; rows
+        sum to 1, an empty field says that the arm was not on offer. Or the parts of one column of
+        records, maps, or text of these (``probs.{arm}``), or its name alone, for lists too (in the
+        order of `arms`). Probabilities under other names are taken up with a notice where nothing
+        else can be meant, else refused by name; False = not to be looked for.
+    order : str, optional
+        Column that orders the rounds: numbers, or times (all with a zone or all without; text in
+        ISO 8601). Rounds are sorted stably, with a notice. Without it rows are in order as they
+        stand; a log that some time-like column shows to run backwards is refused, unless False or
+        "" says that this is right.
+    by : str, optional
+        Column that splits the log into histories of their own.
+    arms : sequence or "by_group", optional
+        Labels in the order to be used. None = those of the `probabilities` (or `offered`) columns,
+        else those seen, sorted as text (by value if all are numbers), with a notice. With `by`,
+        all histories share the arms, unless "by_group".
+    offered : str, optional
+        Arms on offer: a pattern with ``{arm}`` for columns of 0/1, or one column that lists labels
+        in each row (an Arrow list, text of a list, or separated by `offered_delimiter`), or marks
+        the arms by true and false or 1 and 0 in their order.
+    offered_delimiter : str
+        Separates the labels in such a list.
+    known_at : str, optional
+        Column with the first round that may use the reward (0-based, in the order of the rounds;
+        with `by`, of the group), or, where `order` is a time, the time at which the reward became
+        known: rounds at that time or later may use it. Default: the next round.
+    known_until : str, optional
+        Column with the number of rounds whose rewards are known in this round (batches).
+    unique : str, optional
+        Column that holds no value twice, such as the number of a request: an audit says where one
+        comes back (within its group, with `by`). A scan keeps 24 bytes for each value.
+    prior : mapping or array, optional
+        Label -> (successes, failures) before the log begins; with `by`, group -> such a mapping.
+    missing : "error", "unobserved", "drop" or number
+        What a missing reward means: refuse; the round counts but nothing is learned; leave the row
+        out; this number. Counted by arm in a notice.
+    rewards : mapping, optional
+        Words (or numbers) -> rewards.
+    delimiter : str, optional
+        Of text files, one character or "tab"; None = detected.
+    decimal : str
+        Decimal sign of text, "." or ",".
+    probability_tolerance : float, optional
+        How far a row of probabilities may sum from 1; default what rounding can cause, k/2 units of
+        the last decimal seen, and at least 1e-6.
+
+    Returns
+    -------
+    History or dict of str to History
+        A dict, in the order of the groups' labels (by value if all are numbers), if `by` is given.
+
+    Raises
+    ------
+    DataError, ProbabilityError, ArmError
+        Naming row, column, value and remedy. Rows are counted from 1, the header of a text file
+        being row 1; a record with line breaks inside quotes is one row, empty lines are none. Where
+        the line of the file is another number, it is named as well.
+    OptionError
+        If an option has a value that is not allowed.
+
+    See Also
+    --------
+    scan_history : the same in constant memory.
+
+    Examples
+    --------
+    >>> from bayesfair import examples
+    >>> history = read_history(examples.path("ecmo"))
+    >>> history.arms, history.n_rounds, history.selection
+    (('ECMO', 'conventional'), 12, 'full')
+    >>> history.selection_probability[11].tolist()
+    [0.9230769230769231, 0.07692307692307693]
+    """
+    values = locals()
+    check_decimal(decimal)
+    check_reading(probability_tolerance, offered_delimiter)
+    missing = parse_missing(missing)
+    by_group = isinstance(arms, str)
+    if by_group and (arms != "by_group" or not by):
+        raise OptionError(
+            f'arms={arms!r} must be a list of labels, or "by_group" together with by=.'
+        )
+    given = None if by_group else known_arms(arms)
+    if by and prior is not None and not isinstance(prior, Mapping):
+        raise OptionError("prior together with by= must be a mapping of group to prior.")
+    opened = open_source(source, delimiter=delimiter, wanted=[arm, reward])
+    layout = layout_of(
+        opened, decimal=decimal, mapping=rewards, arm=arm, reward=reward, propensity=propensity,
+        probabilities=probabilities, order=order, by=by, offered=offered, known_at=known_at,
+        known_until=known_until, unique=unique, arms=given,
+    )  # fmt: skip
+    refuse_unused(read_history, values, opened, layout)
+    fixed = given if given is not None else layout.arms_from_columns
+    converter = Converter(
+        layout, opened.name, fixed, decimal=decimal, mapping=rewards,
+        offered_delimiter=offered_delimiter,
+    )  # fmt: skip
+    builder = Builder(layout, opened.name, missing, None, probability_tolerance, prior)
+    with opened.locating():
+        return _read(opened, converter, builder, fixed=fixed is not None, by_group=by_group)
+
+
+def _read(
+    opened: Source, converter: Converter, builder: Builder, *, fixed: bool, by_group: bool
+) -> History | dict[str, History]:
+    """Read all rows; `fixed`: the arms were known before."""
+    layout, prior = builder.layout, builder.prior
+    rounds = _everything(opened, converter)
+    labels = converter.book.labels
+    notices = [*opened.notices, *layout.notices]
+    if not fixed:
+        rounds = _sorted_labels(rounds, converter)
+        labels = converter.book.labels
+        notices.append(discovery_notice(len(labels)))
+    notices += converter.book.notices() + converter.groups.notices()
+    builder = replace(builder, known_kind=converter.known_kind)
+    if layout.by is None:
+        return _history(rounds, labels, builder, notices)
+    names = converter.groups.labels
+    assert rounds.group is not None
+    sizes = np.bincount(rounds.group, minlength=len(names))
+    notices += small_groups(sizes, layout.by)
+    priors = group_priors(prior, names, layout.by)
+    if rounds.pi is not None:
+        notices += empty_columns(np.isnan(rounds.pi).all(axis=0), layout)
+    index = np.argsort(rounds.group, kind="stable")
+    ends = sizes.astype(np.int64).cumsum()
+    found = {}
+    split = dict(zip(names, np.split(index, ends[:-1]), strict=True))
+    for name in in_label_order(names):
+        rows = split[name]
+        own = replace(
+            builder,
+            source=f"{opened.name}, {layout.by}={name}",
+            prior=priors.get(name),
+        )
+        part = rounds.take(rows)
+        found[name] = (
+            _history(*_own_arms(part, labels, own), notices)
+            if by_group
+            else _history(part, labels, own, notices)
+        )
+    return found
+
+
+def group_priors(
+    prior: Mapping[Any, Any] | None, groups: Collection[str], column: str
+) -> dict[str, Any]:
+    """Return the prior of each group that has one.
+
+    Raises
+    ------
+    OptionError
+        If it names a group that is not there, or one twice.
+    """
+    priors = by_label(prior or {}, "group", "prior")
+    unknown = [g for g in priors if g not in groups]
+    if unknown:
+        raise OptionError(
+            f"prior names group {unknown[0]!r}, which column {column!r} does not have."
+        )
+    return priors
+
+
+def known_arms(arms: Sequence[Any] | str | None) -> tuple[str, ...] | None:
+    """Return the labels that a caller gives, cleaned as those of the log are."""
+    if arms is None:
+        return None
+    if isinstance(arms, str):
+        raise OptionError(f"arms={arms!r} must be a list of labels.")
+    if isinstance(arms, (Set, bytes)) or not isinstance(arms, Iterable):
+        raise OptionError(f"arms={arms!r} must be a list of labels, in the order to be used.")
+    labels = labels_of(arms)
+    if not labels:
+        raise OptionError("arms is empty; leave it out to use the labels seen.")
+    return labels
+
+
+def discovery_notice(n_arms: int) -> Notice:
+    """Say that the set of arms was taken from the log itself."""
+    arms = "the only arm is the one" if n_arms == 1 else f"the {n_arms} arms are those"
+    return Notice(
+        f"{arms} seen in the log, which looks ahead: an arm that first "
+        "appears late, or never, is not known beforehand. Pass arms=... to fix them.",
+        kind="arms_seen",
+        column="arms",
+        n=n_arms,
+    )
+
+
+def _everything(opened: Source, converter: Converter) -> Rounds:
+    parts, row = [], opened.first_row
+    for table in opened.tables(converter.layout.columns, converter.layout.labels):
+        if table.num_rows:
+            parts.append(converter.convert(table, row))
+            row += table.num_rows
+    if not parts:
+        raise no_rows(opened)
+    k = len(converter.book.labels)
+    wide = [
+        p
+        if p.offered is None
+        else replace(p, offered=np.pad(p.offered, ((0, 0), (0, k - p.offered.shape[1]))))
+        for p in parts
+    ]
+    return concatenated(wide)
+
+
+def _sorted_labels(rounds: Rounds, converter: Converter) -> Rounds:
+    """Renumber discovered labels in their order."""
+    new = np.append(converter.book.sort(), np.int32(-1))  # -1, a missing arm, stays -1
+    offered = None
+    if rounds.offered is not None:
+        offered = np.ascontiguousarray(rounds.offered[:, np.argsort(new[:-1])])
+    return replace(rounds, arm=new[rounds.arm], offered=offered)
+
+
+def _own_arms(
+    rounds: Rounds, labels: tuple[str, ...], builder: Builder
+) -> tuple[Rounds, tuple[str, ...], Builder]:
+    """Keep the arms that a group chose or had on offer."""
+    present = np.bincount(rounds.arm[rounds.arm >= 0], minlength=len(labels)) > 0
+    if rounds.pi is not None:
+        present |= ~np.isnan(rounds.pi).all(axis=0)
+    if rounds.offered is not None:
+        present |= rounds.offered.any(axis=0)
+    new = np.append(np.cumsum(present) - 1, -1).astype(np.int32)
+    kept = tuple(label for label, here in zip(labels, present, strict=True) if here)
+    probabilities: dict[str, str] = builder.layout.probabilities
+    layout: Layout = replace(
+        builder.layout, probabilities={a: probabilities[a] for a in kept if a in probabilities}
+    )
+    part = replace(
+        rounds,
+        arm=new[rounds.arm],
+        pi=None if rounds.pi is None else np.ascontiguousarray(rounds.pi[:, present]),
+        offered=None
+        if rounds.offered is None
+        else np.ascontiguousarray(rounds.offered[:, present]),
+    )
+    return part, kept, replace(builder, layout=layout)
+
+
+def _history(
+    rounds: Rounds, arms: tuple[str, ...], builder: Builder, notices: Sequence[str]
+) -> History:
+    found = list(notices)
+    if builder.layout.order is not None:
+        rounds, notes = in_order(rounds, builder.layout.order)
+        found += notes
+    elif note := grouped_by_arm(rounds.arm):
+        found.append(note)
+    if rounds.watched is not None:
+        trends = [Trend().after(values) for values in rounds.watched.T]
+        found += check_trends(trends, builder.layout.watched, builder.source)
+    tally = Tally(np.zeros(len(arms), dtype=np.int64))
+    history = builder.history(rounds, arms, tally=tally, notices=found)
+    late = tally.notices(builder.missing, arms, builder.layout)
+    return history.with_notices(*late) if late else history

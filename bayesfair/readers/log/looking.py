@@ -1,0 +1,189 @@
+"""Look at the first rows of a log before it is read, whether it is what options take it for.
+
+Columns that no option names are looked at too: times that run backwards, probabilities under
+another name, rows that are arms of a round rather than rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.base.json_text import BadJson
+from bayesfair.errors import DataError, OptionError
+from bayesfair.readers.files.tables import Source
+from bayesfair.readers.log.columns import Layout, Option, resolve_layout
+from bayesfair.readers.log.found_probabilities import (
+    FoundProbabilities,
+    find_probabilities,
+    nested_layout,
+)
+from bayesfair.readers.log.long_shape import refuse_long
+from bayesfair.readers.log.nested import keys_of, parsed
+from bayesfair.readers.values.label_book import LabelBook
+from bayesfair.readers.values.stamps import looks_like_time
+from bayesfair.readers.values.values import numbers, rewards
+
+__all__ = ["layout_of"]
+
+_ROWS = 2000
+
+
+def layout_of(source: Source, *, decimal: str, mapping: Any, **asked: Any) -> Layout:
+    """Return which column plays which part, by the options and by what the first rows hold.
+
+    Parameters
+    ----------
+    source : Source
+        The log.
+    decimal, mapping
+        How numbers and rewards are written.
+    **asked
+        The options of `resolve_layout`.
+
+    Raises
+    ------
+    DataError
+        If a column is not there, the log has one row per round and arm, or columns may hold
+        probabilities and which of whom is not certain.
+    """
+    probabilities: Option = asked["probabilities"]
+    record = _record(source, probabilities)
+    if record is not None:
+        asked = {**asked, "probabilities": False}
+    layout = resolve_layout(source.header, source.name, **asked)
+    columns = list(dict.fromkeys([*layout.columns, *layout.unused]))
+    head = source.sample(columns, _ROWS)
+    if record is not None:
+        layout = _with(layout, _asked_record(source, record, head, asked["arms"], probabilities))
+    if head is None or not head.num_rows:
+        return layout
+    book = LabelBook("arm")
+    try:
+        arm = book.encode(head.column(layout.arm), str)
+    except DataError:
+        return layout  # said when it is read, with the row
+    unused = {c: head.column(c) for c in layout.unused}
+    values = {c: v for c, x in unused.items() if (v := _numbers(x, decimal)) is not None}
+    _look_at_shape(source, layout, head, arm, values, decimal, mapping)
+    if probabilities is None and asked["propensity"] is None and not layout.chances:
+        found = find_probabilities(source.name, unused, values, book.labels, asked["arms"])
+        if found is not None:
+            layout = _with(layout, found)
+    if asked["order"] is None and layout.order is None:
+        looks = {c: looks_like_time(c, head.column(c)) for c in layout.unused}
+        layout = replace(layout, watched={c: look for c, look in looks.items() if look})
+    return layout
+
+
+def _with(layout: Layout, found: FoundProbabilities) -> Layout:
+    new = replace(
+        layout,
+        probabilities=found.probabilities or layout.probabilities,
+        pattern=found.pattern or layout.pattern,
+        nested=found.nested,
+        propensity=found.propensity or layout.propensity,
+        notices=(*layout.notices, *found.notices),
+    )
+    return replace(new, unused=tuple(c for c in layout.unused if c not in new.columns))
+
+
+# -- probabilities in one column -------------------------------------------------------------------
+
+
+def _record(source: Source, probabilities: Option) -> str | None:
+    """Return the column of records that a pattern such as ``probs.{arm}`` or ``probs`` means."""
+    if not isinstance(probabilities, str) or not probabilities:
+        return None
+    name = probabilities.strip()
+    before, arm, after = name.partition("{arm}")
+    if not arm:
+        return name if name in source.header else None
+    if any(c.startswith(before) and c.endswith(after) and c != before for c in source.header):
+        return None
+    return (
+        before[:-1] if before[-1:] == "." and before[:-1] in source.header and not after else None
+    )
+
+
+def _asked_record(
+    source: Source, name: str, head: Any, arms: Sequence[str] | None, asked: Option
+) -> FoundProbabilities:
+    try:
+        rows = [] if head is None else parsed(head.column(name))
+    except BadJson as error:
+        raise DataError(
+            f"column {name!r} of {source.name} holds no records of probabilities: {error}.",
+            kind="bad_probabilities",
+            column=name,
+            source=source.name,
+        ) from None
+    if all(row is None for row in rows):
+        next(source.tables([name]))  # what cannot be read is said here, and was left out above
+        raise OptionError(
+            f"probabilities={asked!r}: column {name!r} of {source.name} holds no records or lists "
+            "of probabilities. For columns of their own, write {arm} in the place of the label, "
+            "for example 'p_{arm}'.",
+            kind="bad_option",
+            column="probabilities",
+            value=asked,
+        )
+    labels = arms if arms is not None else keys_of(rows)
+    if labels is None:
+        raise DataError(
+            f"column {name!r} of {source.name} holds lists of probabilities, which do not say "
+            "whose they are. Pass the arms in their order with arms=...",
+            kind="arms_needed",
+            column=name,
+            source=source.name,
+        )
+    return replace(nested_layout(name, labels), notices=())
+
+
+# -- looking at the first rows ---------------------------------------------------------------------
+
+
+def _numbers(column: Any, decimal: str) -> NDArray[np.float64] | None:
+    """Return a column of numbers or of yes and no; None if it is something else, or empty."""
+    import pyarrow as pa
+
+    try:
+        if pa.types.is_boolean(column.type):
+            return rewards(column, str)
+        found = numbers(column, str, decimal=decimal)
+    except DataError:
+        return None
+    return None if np.isnan(found).all() else found
+
+
+def _look_at_shape(
+    source: Source,
+    layout: Layout,
+    head: Any,
+    arm: NDArray[np.int32],
+    values: dict[str, NDArray[np.float64]],
+    decimal: str,
+    mapping: Any,
+) -> None:
+    if layout.probabilities or layout.offered_list or layout.offered:
+        return  # as one row per round has it
+    paid: NDArray[np.float64] | None = None
+    try:
+        paid = rewards(head.column(layout.reward), str, decimal=decimal, mapping=mapping)
+    except DataError:
+        pass  # said when it is read
+    keys = [c for c in (layout.order, layout.by, *layout.unused) if c is not None]
+    chance = layout.propensity
+    found = None if chance is None else _numbers(head.column(chance), decimal)
+    chances = {} if chance is None or found is None else {chance: found}
+    refuse_long(
+        source.name,
+        (layout.arm, arm),
+        (layout.reward, paid),
+        {c: head.column(c) for c in keys},
+        {**chances, **values},
+    )

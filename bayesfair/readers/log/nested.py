@@ -1,0 +1,304 @@
+"""Probabilities of all arms in one column: records, maps, lists, or their text."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.base import numerals
+from bayesfair.base.checks import listed
+from bayesfair.base.json_text import BadJson, NoJson, once_each, strictly
+from bayesfair.base.labels import by_label, clean_label, in_order
+from bayesfair.errors import ArmError, DataError
+from bayesfair.readers.files.arrow_arrays import plain
+from bayesfair.readers.values.values import numbers, simple
+
+__all__ = ["entries", "keys_of", "literal", "meaning", "nested_matrix", "parsed"]
+
+_QUOTE = r"""'([^']*)'|"([^"]*)\""""
+_QUOTED = re.compile(rf"[\[(]\s*(?:{_QUOTE})(?:\s+(?:{_QUOTE}))+\s*[\])]")
+
+Where = Callable[[int], str]
+Entry = dict[str, Any] | list[Any] | None
+
+
+def literal(text: str) -> Any:
+    """Return what JSON, Python or NumPy text in brackets stands for; None if it is none of these.
+
+    Examples
+    --------
+    >>> literal('{"a": 0.5, "b": 0.5}'), literal("[0.25 0.75]"), literal("['x', 'y']"), literal("a")
+    ({'a': 0.5, 'b': 0.5}, [0.25, 0.75], ['x', 'y'], None)
+    """
+    try:
+        return meaning(text)
+    except BadJson:
+        return None
+
+
+def meaning(text: str) -> Any:
+    """Return the same as `literal`, and say why text in brackets that means nothing is refused.
+
+    Raises
+    ------
+    BadJson
+        If it names a key twice, or holds a number that only some programs read, or none can hold.
+    """
+    text = text.strip()
+    if len(text) < 2 or (text[0], text[-1]) not in {("{", "}"), ("[", "]"), ("(", ")")}:
+        return None
+    try:
+        return strictly(text, nan=True)
+    except NoJson:
+        return _of_other_programs(text)
+
+
+def _of_other_programs(text: str) -> Any:
+    """Return what NumPy or Python means by text in brackets."""
+    inside = text[1:-1]  # separated by commas, or by blanks alone
+    parts = [p.strip() for p in inside.split(",")] if "," in inside else inside.split()
+    if text[0] != "{" and parts:
+        found = [numerals.number(part) for part in parts]
+        if None not in found:
+            return found
+        if set(parts) <= {"True", "False"}:
+            return [part == "True" for part in parts]
+        if _QUOTED.fullmatch(text):  # NumPy separates text by blanks, which Python would join
+            return [a or b for a, b in re.findall(_QUOTE, text)]
+    # text that Python would join is nothing here
+    return None if re.search(r"['\"]\s*['\"]", text) else _of_python(text)
+
+
+def _of_python(text: str) -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of Python, about how the text is written
+            tree = ast.parse(text, mode="eval")
+        return _python(tree.body, text.encode())
+    except BadJson:
+        raise
+    except (_NoLiteral, SyntaxError, MemoryError, RecursionError, ValueError):
+        return None  # ValueError: a null byte, a number of thousands of digits
+
+
+class _NoLiteral(Exception):
+    """Python text that is more than a value."""
+
+
+def _python(node: ast.expr, text: bytes) -> Any:
+    """Return the value that Python's text writes; numbers are those of every other format."""
+    if isinstance(node, ast.Dict):
+        if None in node.keys:
+            raise _NoLiteral
+        keys = [_key(_python(k, text)) for k in node.keys if k is not None]
+        return once_each(list(zip(keys, (_python(v, text) for v in node.values), strict=True)))
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return [_python(v, text) for v in node.elts]
+    if isinstance(node, ast.Set):
+        return sorted((_python(v, text) for v in node.elts), key=str)
+    if isinstance(node, ast.Constant) and isinstance(node.value, (str, bool, type(None))):
+        return node.value
+    value = node.operand if isinstance(node, ast.UnaryOp) else node
+    if not isinstance(value, ast.Constant) or node.lineno != 1 or node.end_lineno != 1:
+        raise _NoLiteral
+    written = text[node.col_offset : node.end_col_offset].decode("utf-8", errors="replace")
+    held = numerals.number(written)
+    if held is None:
+        reason = numerals.why_no_number(written)
+        raise BadJson(f"{written[:40]!r} is not a number{reason}")
+    whole = isinstance(value.value, int) and abs(held) < 2**53
+    return int(held) if whole else held
+
+
+def _key(value: Any) -> Any:
+    if isinstance(value, (list, dict)):
+        raise _NoLiteral
+    return value
+
+
+def _entry(value: Any) -> Entry:
+    """Return a record as labels and numbers, a list as numbers; None if it is neither.
+
+    Raises
+    ------
+    BadJson
+        If it names a label twice.
+    """
+    if isinstance(value, str):
+        value = meaning(value)
+    if isinstance(value, list) and value and all(_is_pair(v) for v in value):  # an Arrow map
+        value = once_each(value)
+    if isinstance(value, dict):
+        try:
+            return by_label(value, "arm", "a record of probabilities")
+        except ArmError as error:
+            raise BadJson(str(error).rstrip(".")) from None
+    return value if isinstance(value, list) else None
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 2
+
+
+def _or_none(value: Any) -> Entry:
+    """Return the same, None where it names a label twice: said with its row when it is read."""
+    try:
+        return _entry(value)
+    except BadJson:
+        return None
+
+
+def _values(entry: Entry) -> list[Any]:
+    return list(entry.values()) if isinstance(entry, dict) else list(entry or ())
+
+
+def parsed(column: Any) -> list[Entry]:
+    """Return the records and lists in a column; None where there is none.
+
+    Raises
+    ------
+    BadJson
+        If each row is refused, as the first of them is.
+    """
+    values = plain(column).to_pylist()
+    found = [_or_none(value) for value in values]
+    if values and all(entry is None for entry in found):
+        _entry(next((v for v in values if v is not None), None))
+    return found
+
+
+def entries(column: Any) -> list[Entry] | None:
+    """Return the records or lists of numbers in a column, None if it holds anything else."""
+    column = plain(column)
+    found: list[Entry] = []
+    for value in column.to_pylist():
+        entry = _or_none(value)
+        numeric = all(
+            v is None or (isinstance(v, (int, float)) and not isinstance(v, bool))
+            for v in _values(entry)
+        )
+        if (entry is None and value is not None) or not numeric:
+            return None
+        found.append(entry)
+    return found
+
+
+def keys_of(found: Sequence[Entry]) -> tuple[str, ...] | None:
+    """Return the labels that records name, in their order; None for lists."""
+    keys = {key for entry in found if isinstance(entry, dict) for key in entry}
+    return tuple(in_order(keys)) if keys else None
+
+
+def nested_matrix(column: Any, where: Where, arms: Sequence[str]) -> NDArray[np.float64]:
+    """Return the numbers of a column of records or lists, ``(rows, arms)``; NaN = none.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray
+        Structs, maps, lists of numbers in the order of the arms, or text of these.
+    where : callable
+        Names the row at a position of the column, with the column.
+    arms : sequence of str
+        Labels.
+
+    Raises
+    ------
+    DataError
+        Naming the first row that is no such record, or names another arm.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    out = np.full((len(column), len(arms)), np.nan)
+    column = plain(column)
+    place = {label: i for i, label in enumerate(arms)}
+    if pa.types.is_struct(column.type):
+        _once_each_arm(column.type, where)
+        for i, field in enumerate(column.type):
+            j = place.get(clean_label(field.name))
+            values = numbers(pc.struct_field(column, [i]), where)
+            if j is not None:
+                out[:, j] = values
+            elif not np.isnan(values).all():
+                at = int(np.flatnonzero(~np.isnan(values))[0])
+                raise _unknown(where(at), field.name, arms)
+        return out
+    seen: dict[str, list[float]] = {}
+    for at, value in enumerate(simple(column, where).to_pylist()):
+        if value is None or value == "":
+            continue
+        text = value if isinstance(value, str) else ""
+        if not text or text not in seen:
+            row = _row(value, where, at, place)
+            if not text:
+                out[at] = row
+                continue
+            seen[text] = row
+        out[at] = seen[text]
+    return out
+
+
+def _once_each_arm(kind: Any, where: Where) -> None:
+    """Refuse records with two fields of one arm."""
+    try:
+        once_each([(clean_label(field.name), None) for field in kind])
+    except BadJson as error:
+        raise DataError(f"{where(0)}: {error}.", kind="duplicate_field") from None
+
+
+def _row(value: Any, where: Where, at: int, place: dict[str, int]) -> list[float]:
+    why = ""
+    try:
+        entry = _entry(value)
+    except BadJson as error:
+        entry, why = None, f" ({error})"
+    if entry is None:
+        raise DataError(
+            f"{where(at)}: {str(value)[:80]!r} is no record or list of probabilities{why}. Write "
+            "it as "
+            'JSON, such as {"a": 0.25, "b": 0.75}, or as one column for each arm.',
+            kind="bad_probabilities",
+            value=str(value)[:80],
+        )
+    if isinstance(entry, list) and len(entry) != len(place):
+        raise DataError(
+            f"{where(at)}: {len(entry)} probabilities for {len(place)} arms {listed(place)}. Give "
+            "each arm its own, null where it is not on offer.",
+            kind="bad_probabilities",
+            value=str(value)[:80],
+        )
+    row = [float("nan")] * len(place)
+    pairs = entry.items() if isinstance(entry, dict) else zip(place, entry, strict=True)
+    for label, number in pairs:
+        if label not in place:
+            raise _unknown(where(at), label, list(place))
+        if number is not None and (isinstance(number, (bool, str)) or not _is_real(number)):
+            raise DataError(
+                f"{where(at)}: {number!r} of arm {label!r} is no probability.",
+                kind="bad_number",
+                value=str(number)[:80],
+            )
+        row[place[label]] = float("nan") if number is None else float(number)
+    return row
+
+
+def _is_real(value: Any) -> bool:
+    try:
+        return bool(np.isfinite(float(value)) or np.isnan(float(value)))
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _unknown(place: str, label: str, arms: Sequence[str]) -> DataError:
+    return DataError(
+        f"{place}: {label!r} is not among the arms {listed(arms)} that the first rows name. Pass "
+        "all of them with arms=...",
+        kind="unknown_arm",
+        value=label,
+    )

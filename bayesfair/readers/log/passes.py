@@ -1,0 +1,132 @@
+"""A pass over a source, table by table: what it needs to know, and what a first one collects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.base.labels import in_order
+from bayesfair.readers.files.tables import Source, no_rows
+from bayesfair.readers.log.columns import Layout
+from bayesfair.readers.log.rounds import Converter
+from bayesfair.readers.values.values import rewards
+
+__all__ = ["ROWS", "Found", "Plan", "collected", "rewards_seen", "tables_of"]
+
+ROWS = 250_000
+"""Rows of one table, unless asked otherwise."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How to read the source: everything that a pass over it needs."""
+
+    source: Source
+    layout: Layout
+    missing: str | float
+    tolerance: float | None
+    decimal: str
+    mapping: Mapping[Any, float] | None
+    offered_delimiter: str
+    group: str | None = None  # the only one to be read
+
+    def converter(self, arms: Sequence[str] | None) -> Converter:
+        """Return what converts the tables of one pass."""
+        return Converter(
+            self.layout, self.source.name, arms, decimal=self.decimal, mapping=self.mapping,
+            offered_delimiter=self.offered_delimiter,
+        )  # fmt: skip
+
+
+class Found(NamedTuple):
+    """What a first pass collects: arms, rows by group, rows, notices."""
+
+    arms: tuple[str, ...]
+    groups: dict[str, int]
+    n_rows: int | None
+    notices: tuple[str, ...]
+
+
+def collected(plan: Plan, arms: tuple[str, ...] | None) -> Found:
+    """Return labels and groups of the whole source in their order, and the number of its rows.
+
+    `arms`: where they are known, only the groups are collected.
+    """
+    layout = plan.layout
+    converter = plan.converter(arms)
+    listing = layout.offered_list if arms is None else None
+    wanted = [layout.arm if arms is None else None, listing, layout.by]
+    columns = [c for c in wanted if c is not None]
+    row = plan.source.first_row
+    rows = np.zeros(0, dtype=np.int64)
+    for table in tables_of(plan, columns, ROWS):
+        if arms is None:
+            converter.book.encode(table.column(layout.arm), converter.where(layout.arm, row))
+        if listing is not None:
+            converter.offers.read(table.column(listing), converter.where(listing, row))
+        if layout.by is not None:
+            group = converter.group_of(table.column(layout.by), converter.where(layout.by, row))
+            here = np.bincount(group, minlength=len(rows))
+            here[: len(rows)] += rows
+            rows = here
+        row += table.num_rows
+    n_rows = row - plan.source.first_row
+    if not n_rows:
+        raise no_rows(plan.source)
+    groups = dict(zip(converter.groups.labels, rows.tolist(), strict=True))
+    labels = tuple(in_order(converter.book.labels)) if arms is None else arms
+    return Found(labels, groups, n_rows, tuple(converter.groups.notices()))
+
+
+def rewards_seen(
+    plan: Plan, arms: Sequence[str], groups: Sequence[str] | None
+) -> Iterator[NDArray[np.float64]]:
+    """Yield the rewards that count as observed, table by table; nothing else is read.
+
+    `groups`: those whose rewards are wanted; None where the source is one log. What is missing and
+    must not be is left to the reading of the rounds, which says so.
+    """
+    layout = plan.layout
+    converter = plan.converter(arms)
+    columns = [c for c in (layout.arm, layout.reward, layout.by) if c is not None]
+    row = plan.source.first_row
+    for table in tables_of(plan, list(dict.fromkeys(columns)), ROWS):
+        arm = converter.book.encode(table.column(layout.arm), converter.where(layout.arm, row))
+        reward = rewards(
+            table.column(layout.reward), converter.where(layout.reward, row),
+            decimal=plan.decimal, mapping=plan.mapping,
+        )  # fmt: skip
+        wanted = arm >= 0
+        if groups is not None and layout.by is not None:
+            group = converter.group_of(table.column(layout.by), converter.where(layout.by, row))
+            wanted &= np.isin(group, [converter.groups.code(g) for g in groups])
+        if isinstance(plan.missing, float):
+            reward = np.where(np.isnan(reward), plan.missing, reward)
+        yield reward[wanted & ~np.isnan(reward)]
+        row += table.num_rows
+
+
+def tables_of(plan: Plan, columns: Sequence[str], size: int) -> Iterator[Any]:
+    """Yield tables of `size` rows from record batches, fewer where a new file has other types."""
+    import pyarrow as pa
+
+    held: list[Any] = []
+    n_held = 0
+    for batch in plan.source.batches(columns, plan.layout.labels):
+        if held and batch.schema != held[0].schema:
+            yield pa.Table.from_batches(held)
+            held, n_held = [], 0
+        start = 0
+        while n_held + batch.num_rows - start >= size:
+            stop = start + size - n_held
+            yield pa.Table.from_batches([*held, batch.slice(start, stop - start)])
+            held, n_held, start = [], 0, stop
+        if start < batch.num_rows:
+            held.append(batch.slice(start))
+            n_held += batch.num_rows - start
+    if held:
+        yield pa.Table.from_batches(held)

@@ -1,0 +1,273 @@
+"""From columns to arrays: the same conversion for a whole table and for every chunk of a scan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.base.checks import counted
+from bayesfair.errors import DataError
+from bayesfair.readers.files.arrow_arrays import is_missing
+from bayesfair.readers.log.columns import Layout
+from bayesfair.readers.log.nested import nested_matrix
+from bayesfair.readers.log.offers import Offers
+from bayesfair.readers.values.label_book import LabelBook
+from bayesfair.readers.values.stamps import seconds
+from bayesfair.readers.values.times import NUMBER, mixed, order_values
+from bayesfair.readers.values.values import fingerprints, matrix, numbers, rewards, truths
+
+__all__ = ["Converter", "Rounds", "concatenated"]
+
+Where = Callable[[int], str]
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """Columns of rounds as arrays, not yet checked against each other.
+
+    Attributes
+    ----------
+    arm : (n,) array of int32
+        Number of the label; -1 = missing.
+    reward : (n,) array
+        NaN = missing.
+    row : (n,) array of int64
+        Row of the source.
+    pi, offered : (n, k) arrays or None
+    propensity, order, group, known_at, known_until : (n,) arrays or None
+    unique : (n,) array of uint64 or None
+        Fingerprints of the keys; 0 = missing.
+    spare : (n,) array or None
+        A propensity that is not used, only compared.
+    watched : (n, columns) array or None
+        Columns that look like the order of the rounds, in seconds or as counted; NaN = missing.
+    """
+
+    arm: NDArray[np.int32]
+    reward: NDArray[np.float64]
+    row: NDArray[np.int64]
+    pi: NDArray[np.float64] | None = None
+    propensity: NDArray[np.float64] | None = None
+    order: NDArray[Any] | None = None
+    group: NDArray[np.int32] | None = None
+    offered: NDArray[np.bool_] | None = None
+    known_at: NDArray[Any] | None = None
+    known_until: NDArray[np.float64] | None = None
+    spare: NDArray[np.float64] | None = None
+    unique: NDArray[np.uint64] | None = None
+    watched: NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.arm)
+
+    def take(self, index: Any) -> Rounds:
+        """Return the rounds at these positions."""
+        present: dict[str, Any] = {
+            f.name: v[index] for f in fields(self) if (v := getattr(self, f.name)) is not None
+        }
+        return replace(self, **present)
+
+
+def concatenated(parts: Sequence[Rounds]) -> Rounds:
+    """Return the parts as one, in their order."""
+    if len(parts) == 1:
+        return parts[0]
+    columns: dict[str, list[Any]] = {
+        f.name: [getattr(p, f.name) for p in parts] for f in fields(Rounds)
+    }
+    joined: dict[str, Any] = {
+        name: None if values[0] is None else np.concatenate(values)
+        for name, values in columns.items()
+    }
+    return Rounds(**joined)
+
+
+class Converter:
+    """Convert tables of one source, one after the other.
+
+    Parameters
+    ----------
+    layout : Layout
+        Which column plays which part.
+    source : str
+        What messages call the source.
+    arms : sequence of str or None
+        The arms, if they are known before a row is read.
+    decimal : str
+        Decimal sign of text.
+    mapping : mapping, optional
+        Rewards by their word.
+    offered_delimiter : str
+        What separates the labels in a column that lists the arms on offer.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        source: str,
+        arms: Sequence[str] | None,
+        *,
+        decimal: str = ".",
+        mapping: Mapping[Any, float] | None = None,
+        offered_delimiter: str = "|",
+    ) -> None:
+        self.layout = layout
+        self.source = source
+        self.decimal = decimal
+        self.mapping = mapping
+        self.book = LabelBook("arm", arms, self._remedy)
+        self.offers = Offers(self.book, offered_delimiter)
+        self.groups = LabelBook("group")
+        self.order_kind: str | None = None
+        self.known_kind: str | None = None
+        self._first_order: dict[str, Any] = {}
+
+    def _remedy(self, label: str) -> str:
+        layout = self.layout
+        if layout.probabilities:
+            column = layout.pattern.replace("{arm}", label)
+            return (
+                f"The source has no column {column!r} with its probability: add it, or correct the "
+                "label. If the columns hold something else, name the right pattern with "
+                "probabilities=... or pass probabilities=False."
+            )
+        return "Add it to arms=..., or leave arms out to use the labels seen."
+
+    def where(self, column: str, row0: int) -> Where:
+        """Return what names a position of a column that starts at row `row0`."""
+        return lambda at: f"row {row0 + at} of {self.source}, column {column!r}"
+
+    def convert(self, table: Any, row0: int) -> Rounds:
+        """Return the rounds of a table whose first record is row `row0`.
+
+        Raises
+        ------
+        DataError
+            Naming the first row, column and value that cannot be used.
+        """
+        layout, decimal = self.layout, self.decimal
+
+        def column(name: str) -> tuple[Any, Where]:
+            found = table.column(name)
+            return found, self.where(name, row0)
+
+        def optional(name: str | None) -> NDArray[np.float64] | None:
+            return None if name is None else numbers(*column(name), decimal=decimal)
+
+        arm = self.book.encode(*column(layout.arm))
+        pi = None
+        if layout.nested is not None:
+            pi = nested_matrix(*column(layout.nested), tuple(layout.probabilities))
+            pi.flags.writeable = False
+        elif layout.probabilities:
+            pairs = [column(name) for name in layout.probabilities.values()]
+            pi = matrix([c for c, _ in pairs], [w for _, w in pairs], decimal=decimal)
+            pi.flags.writeable = False  # nobody else holds it: History takes it without a copy
+        order, kind = None, None
+        if layout.order is not None and table.num_rows:
+            order, kind = order_values(*column(layout.order), decimal=decimal)
+            self._one_kind(kind, self.where(layout.order, row0)(0), order[0])
+        known_at: NDArray[Any] | None = None
+        if layout.known_at is not None:
+            known_at = self._known_at(*column(layout.known_at))
+        spare = None
+        if layout.spare is not None:
+            try:
+                spare = optional(layout.spare)
+            except DataError:  # not used: whatever it holds must not stop the reading
+                spare = np.full(table.num_rows, np.nan)
+        group = None
+        if layout.by is not None:
+            group = self.group_of(*column(layout.by))
+        return Rounds(
+            arm=arm,
+            reward=rewards(*column(layout.reward), decimal=decimal, mapping=self.mapping),
+            row=np.arange(row0, row0 + table.num_rows, dtype=np.int64),
+            pi=pi,
+            propensity=optional(layout.propensity),
+            order=order,
+            group=group,
+            offered=self._offered(column),
+            known_at=known_at,
+            known_until=optional(layout.known_until),
+            spare=spare,
+            unique=None if layout.unique is None else fingerprints(*column(layout.unique)),
+            watched=self._watched(table),
+        )
+
+    def _watched(self, table: Any) -> NDArray[np.float64] | None:
+        """Return the columns that look like the order of the rounds, whatever they hold."""
+        if not self.layout.watched:
+            return None
+        looks = self.layout.watched.items()
+        return np.column_stack([seconds(table.column(c), x.writing)[0] for c, x in looks])
+
+    def group_of(self, values: Any, where: Where) -> NDArray[np.int32]:
+        """Return the number of each row's group.
+
+        Raises
+        ------
+        DataError
+            Naming the first row without one.
+        """
+        group = self.groups.encode(values, where)
+        gone = np.flatnonzero(group < 0)
+        if gone.size:
+            raise DataError(
+                f"{where(int(gone[0]))}: the group is empty "
+                f"({counted(gone.size, 'such row')}). Fill it in or remove the row.",
+                kind="missing_label",
+                column=self.layout.by,
+            )
+        return group
+
+    def _one_kind(self, kind: str, here: str, value: Any) -> None:
+        """Refuse a source whose later parts are ordered by another kind of value."""
+        if self.order_kind is None:
+            self.order_kind = kind
+            self._first_order = {"there": here, "first": value, "first_kind": kind}
+        elif kind != self.order_kind:
+            raise mixed(here=here, value=value, kind=kind, **self._first_order)
+
+    def _known_at(self, values: Any, where: Where) -> NDArray[Any]:
+        """Return round numbers, or times where the order is one; NaN, NaT = never known."""
+        if self.order_kind in (None, NUMBER):
+            self.known_kind = NUMBER
+            return numbers(values, where, decimal=self.decimal)
+        import pyarrow.compute as pc
+
+        here = ~is_missing(values)
+        rows = np.flatnonzero(here)
+        if not rows.size:
+            never = np.nan if self.known_kind == NUMBER else np.datetime64("NaT", "us")
+            return np.full(len(here), never)
+        seen = pc.drop_null(values)
+        found, kind = order_values(seen, lambda at: where(int(rows[at])), decimal=self.decimal)
+        if self.known_kind not in (None, kind):
+            raise DataError(
+                f"{where(int(rows[0]))}: holds a {kind}, the rows before a {self.known_kind}."
+            )
+        self.known_kind = kind
+        if kind == NUMBER:
+            out: NDArray[Any] = np.full(len(here), np.nan)
+        elif kind != self.order_kind:
+            raise mixed(here=where(int(rows[0])), value=found[0], kind=kind, **self._first_order)
+        else:
+            out = np.full(len(here), np.datetime64("NaT", "us"), dtype=found.dtype)
+        out[here] = found
+        return out
+
+    # -- arms on offer ---------------------------------------------------------------------------
+
+    def _offered(self, column: Callable[[str], tuple[Any, Where]]) -> NDArray[np.bool_] | None:
+        layout = self.layout
+        if layout.offered:
+            marks = [truths(*column(name)) for name in layout.offered.values()]
+            return np.ascontiguousarray(np.array(marks, dtype=bool).T)
+        if layout.offered_list is None:
+            return None
+        return self.offers.read(*column(layout.offered_list))

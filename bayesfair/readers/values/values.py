@@ -1,0 +1,329 @@
+"""Columns of numbers and rewards: converted whole, refused by row, column and value.
+
+Nothing is guessed: "False" is not a number that happens to be true, and "0,5" is a number only
+where the decimal sign is said to be a comma.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.base.checks import listed
+from bayesfair.base.numerals import number, why_no_number
+from bayesfair.errors import DataError, OptionError
+from bayesfair.kernels.log.guards import text_prints
+from bayesfair.readers.files.arrow_arrays import codes, is_missing, pieces, plain, taken
+from bayesfair.readers.values.label_book import text_of
+
+__all__ = ["fingerprints", "matrix", "numbers", "rewards", "simple", "truths"]
+
+# What programs write for "no number" (\\N: databases, when they export). Labels are never read so.
+_ABSENT = {"", "na", "n/a", "nan", "null", "none", "\\n"}
+_WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+_REAL = "reward values are 0/1, True/False, yes/no or numbers"
+
+Where = Callable[[int], str]
+
+
+def simple(column: Any, where: Where) -> Any:
+    """Return a column with its dictionary, view or binary encoding undone.
+
+    Raises
+    ------
+    DataError
+        Naming the first row whose bytes are no text.
+    """
+    import pyarrow as pa
+
+    column = plain(column)
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column, kind = column.cast(kind.value_type), kind.value_type
+    if pa.types.is_string_view(kind):
+        return column.cast(pa.large_string())
+    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        column, kind = column.cast(pa.binary()), pa.binary()
+    if not pa.types.is_binary(kind):
+        return column
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid:
+        for at, value in enumerate(column.to_pylist()):
+            try:
+                bytes(value or b"").decode("utf-8")
+            except UnicodeDecodeError:
+                raise DataError(
+                    f"{where(at)}: {value!r} is not UTF-8 text. Write the column as text or "
+                    "numbers in the source."
+                ) from None
+        raise
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def numbers(column: Any, where: Where, *, decimal: str = ".") -> NDArray[np.float64]:
+    """Return a column as floats, NaN where it is missing.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray
+        Numbers or their text.
+    where : callable
+        Names the row at a position of the column, with the column.
+    decimal : str
+        Decimal sign of text.
+
+    Raises
+    ------
+    DataError
+        Naming the first value that is no number.
+    """
+    return _joined(_numbers(column, where, decimal))
+
+
+def _joined(found: list[NDArray[Any]]) -> NDArray[np.float64]:
+    return np.concatenate([np.zeros(0), *found]) if len(found) != 1 else found[0].astype(float)
+
+
+def _numbers(column: Any, where: Where, decimal: str) -> list[NDArray[Any]]:
+    """Return a column of numbers, chunk by chunk."""
+    import pyarrow as pa
+
+    column = simple(column, where)
+    kind = column.type
+    if pa.types.is_floating(kind) or pa.types.is_integer(kind):
+        return pieces(column)
+    if pa.types.is_null(kind) or pa.types.is_decimal(kind):
+        return pieces(column.cast(pa.float64()))
+    if not _is_text(kind):
+        raise DataError(f"{where(0)}: expected numbers, but the column holds {kind}.")
+    if decimal == "." and (found := _plain_numbers(column, where, _not_a_number)) is not None:
+        return found
+    return _parsed(column, lambda text: _number(text, decimal), where, _not_a_number)
+
+
+def _plain_numbers(
+    column: Any, where: Where, explain: Callable[[str], str]
+) -> list[NDArray[Any]] | None:
+    """Return a column of text as numbers if each is one as it stands, else None.
+
+    What Arrow makes infinite or 0 of too many digits is refused.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        found = pieces(column.cast(pa.float64()))
+    except pa.ArrowInvalid:  # blanks, words for "missing", or no number: look at each value
+        return None
+    lengths = pieces(pc.binary_length(column))
+    odd = [
+        ~np.isfinite(values) | ((values == 0) & (length > len("1e-30")))
+        for values, length in zip(found, lengths, strict=True)
+    ]
+    rows = np.flatnonzero(np.concatenate([np.zeros(0, dtype=np.bool_), *odd]))
+    if rows.size:
+        _parsed(
+            taken(column, rows),
+            lambda text: _number(text, "."),
+            lambda at: where(int(rows[at])),
+            explain,
+        )
+    return found
+
+
+def _number(text: str, decimal: str) -> float | None:
+    text = text.strip()
+    if text.casefold() in _ABSENT:
+        return math.nan
+    if decimal != ".":
+        if "." in text:
+            return None
+        text = text.replace(decimal, ".")
+    return number(text)
+
+
+def _not_a_number(value: str) -> str:
+    if _number(value, ",") is not None:
+        return f'{value!r} is not a number. If the comma is the decimal sign, pass decimal=",".'
+    if _number(value, ".") is not None:
+        return f"{value!r} is not a number with decimal=','. Leave decimal= out, or correct it."
+    return (
+        f"{value!r} is not a number{why_no_number(value.strip())}. Correct it, or leave the field "
+        "empty if it is missing."
+    )
+
+
+def _parsed(
+    column: Any,
+    parse: Callable[[str], float | None],
+    where: Where,
+    explain: Callable[[str], str],
+) -> list[NDArray[Any]]:
+    """Parse each different value once; refuse the first row whose value has no meaning."""
+    encoded = column.dictionary_encode().unify_dictionaries()
+    if not encoded.num_chunks:
+        return []
+    texts = [text_of(v) for v in encoded.chunk(0).dictionary.to_pylist()]
+    values = [math.nan if text is None else parse(text) for text in texts]
+    indices = [codes(chunk) for chunk in encoded.chunks]
+    wrong = [i for i, v in enumerate(values) if v is None]
+    if wrong:
+        joined = np.concatenate(indices)
+        rows = np.flatnonzero(np.isin(joined, wrong))
+        bad = [str(texts[i]) for i in wrong]
+        count = f" ({rows.size} such rows: {listed(bad, 3)})" if rows.size > 1 else ""
+        first = str(texts[int(joined[rows[0]])])
+        raise DataError(
+            f"{where(int(rows[0]))}: {explain(first)}{count}", kind="bad_number", value=first
+        )
+    lookup = np.array([*values, math.nan], dtype=np.float64)
+    return [lookup[index] for index in indices]
+
+
+def rewards(
+    column: Any,
+    where: Where,
+    *,
+    decimal: str = ".",
+    mapping: Mapping[Any, float] | None = None,
+) -> NDArray[np.float64]:
+    """Return rewards as floats, NaN where there is none.
+
+    Booleans and the words true/false, yes/no (in any case) are 1/0, numbers are themselves; any
+    other word needs a `mapping`.
+
+    Raises
+    ------
+    DataError
+        Naming the first value that has no meaning.
+    """
+    import pyarrow as pa
+
+    column = simple(column, where)
+    kind = column.type
+    if mapping is None:
+        if pa.types.is_boolean(kind):
+            return _joined(pieces(column))
+        if not _is_text(kind):
+            return numbers(column, where, decimal=decimal)
+    meaning = _meanings(mapping)
+
+    def parse(text: str) -> float | None:
+        word = text.strip()
+        if word in meaning:
+            return meaning[word]
+        value = _number(word, decimal)
+        if value is not None:
+            return meaning.get(_key(value), value)
+        return _WORDS.get(word.casefold())
+
+    def explain(value: str) -> str:
+        if _number(value, "," if decimal == "." else ".") is not None:
+            return _not_a_number(value)
+        value = value.strip()
+        if reason := why_no_number(value):
+            return f"{value!r} is not a reward{reason}: {_REAL}. Correct it."
+        if value.casefold() in {"t", "f"}:
+            return (
+                f"{value!r} is not a reward: {_REAL}. Some databases write true and false as t and "
+                "f: say so with rewards={'t': 1, 'f': 0}."
+            )
+        return (
+            f"{value!r} is not a reward: {_REAL}. Say what it is worth with "
+            f"rewards={{{value!r}: ...}}, or correct it."
+        )
+
+    if mapping is None and decimal == ".":
+        found = _plain_numbers(column, where, explain)
+        if found is not None:
+            return _joined(found)
+    return _joined(_parsed(column, parse, where, explain))
+
+
+def _key(value: float) -> str:
+    return f"number {value!r}"
+
+
+def _meanings(mapping: Mapping[Any, float] | None) -> dict[str, float]:
+    meaning = {}
+    for word, value in (mapping or {}).items():
+        try:
+            worth = float(value)
+        except (TypeError, ValueError):
+            raise OptionError(f"rewards: {word!r} maps to {value!r}, which is no number.") from None
+        text = str(word).strip()
+        meaning[text] = worth
+        value_of_word = _number(text, ".")
+        if value_of_word is not None and not math.isnan(value_of_word):
+            meaning[_key(value_of_word)] = worth
+    return meaning
+
+
+def truths(column: Any, where: Where) -> NDArray[np.bool_]:
+    """Return a column of yes/no marks as booleans; missing is no.
+
+    Raises
+    ------
+    DataError
+        Naming the first value that is not 0/1, true/false or yes/no.
+    """
+    values = np.nan_to_num(rewards(column, where), nan=0.0)
+    odd = np.flatnonzero((values != 0) & (values != 1))
+    if odd.size:
+        raise DataError(
+            f"{where(int(odd[0]))}: {values[odd[0]]:g} does not say whether the arm is on offer; "
+            "use 1 or 0, true or false, yes or no."
+        )
+    return np.asarray(values == 1, dtype=np.bool_)
+
+
+def fingerprints(column: Any, where: Where) -> NDArray[np.uint64]:
+    """Return a fingerprint of each value's text; 0 where it is missing or empty."""
+    import pyarrow as pa
+
+    values = simple(column, where)
+    if not _is_text(values.type):
+        values = values.cast(pa.string())
+    parts = []
+    for chunk in values.cast(pa.large_string()).chunks:
+        n, offset = len(chunk), chunk.offset
+        _, ends, data = chunk.buffers()
+        offsets = np.frombuffer(ends, np.int64)[offset : offset + n + 1] if n else np.zeros(1, int)
+        held = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+        prints = text_prints(held, np.asarray(offsets, np.int64))
+        gone = is_missing(pa.chunked_array([chunk])) | (np.diff(offsets) == 0)
+        parts.append(np.where(gone, np.uint64(0), prints))
+    return np.concatenate([np.empty(0, np.uint64), *parts])
+
+
+def matrix(
+    columns: Sequence[Any], where: Sequence[Where], *, decimal: str = "."
+) -> NDArray[np.float64]:
+    """Return columns side by side: ``(rows, columns)`` in C order, NaN where missing.
+
+    Filled in blocks of rows, so that a cache line of the result is written while it is at hand.
+    """
+    found = [_numbers(c, w, decimal) for c, w in zip(columns, where, strict=True)]
+    if len({tuple(map(len, chunks)) for chunks in found}) != 1:
+        found = [[_joined(chunks)] for chunks in found]
+    n_rows, k = sum(map(len, found[0])), len(found)
+    out = np.empty((n_rows, k))
+    block = max(64, (1 << 15) // k)
+    start = 0
+    for piece in zip(*found, strict=True):
+        for low in range(0, len(piece[0]), block):
+            target = out[start + low : start + low + block]
+            for j, values in enumerate(piece):
+                target[: len(values) - low, j] = values[low : low + block]
+        start += len(piece[0])
+    return out

@@ -1,0 +1,297 @@
+"""What `bayesfair simulate` shows and writes: a few numbers per run, and a log that audits read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayesfair import __version__
+from bayesfair.audit.text import number
+from bayesfair.base.checks import counted
+from bayesfair.base.options import Effect, given, refuse_without_effect
+from bayesfair.base.shown import shortened, table
+from bayesfair.base.writing import replacing
+from bayesfair.errors import OptionError
+from bayesfair.history import History
+from bayesfair.policies import FairSDDTS, policy_from_name
+from bayesfair.simulation.arms import simulate
+from bayesfair.simulation.duels import DuelLog, simulate_duels
+from bayesfair.simulation.performance import utility
+
+__all__ = ["formulas", "next_step", "parse_arms", "report", "write_runs"]
+
+_OF_ARMS = {
+    name: Effect(frozenset(), "it is for rules that choose one arm a round")
+    for name in ("batch", "delay")
+}
+_FORMULA = frozenset("=+-@\t\r")
+"""What a cell begins with that spreadsheets take for a formula."""
+
+
+def _is_number(label: str) -> bool:
+    try:
+        float(label)
+    except ValueError:
+        return False
+    return True
+
+
+def parse_arms(text: str, *, worths: bool = False) -> dict[str, float]:
+    """Return label -> mean reward from ``a=.6,b=.5``; `worths` are any numbers above 0.
+
+    Raises
+    ------
+    OptionError
+        Naming the part that cannot be read.
+
+    Examples
+    --------
+    >>> parse_arms("a=.6, b=.5")
+    {'a': 0.6, 'b': 0.5}
+    """
+    means: dict[str, float] = {}
+    for part in text.split(","):
+        label, sign, value = (p.strip() for p in part.rpartition("="))
+        try:
+            mean = float(value)
+        except ValueError:
+            mean = float("nan")
+        if worths and not (sign and label and 0 < mean < float("inf")):
+            raise OptionError(
+                f"--arms: {part.strip()!r} is not label=worth with a worth above 0; "
+                "expected for example a=3,b=2,c=1."
+            )
+        if not worths and not (sign and label and 0 <= mean <= 1):
+            raise OptionError(
+                f"--arms: {part.strip()!r} is not label=mean with a mean in [0, 1]; "
+                "expected for example a=.6,b=.5."
+            )
+        if label in means:
+            raise OptionError(f"--arms names {label!r} twice.")
+        means[label] = mean
+    return means
+
+
+def _parameters(items: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for item in items:
+        name, sign, value = item.partition("=")
+        if not sign:
+            raise OptionError(f"--param {item!r} must be name=value, for example eps2=.1.")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def report(
+    policy: str,
+    arms: str,
+    n_rounds: int,
+    params: Sequence[str],
+    *,
+    seed: int,
+    runs: int = 1,
+    batch: int = 1,
+    delay: int = 0,
+) -> tuple[dict[str, Any], str, Mapping[str, History | DuelLog]]:
+    """Simulate and return JSON-ready numbers, a text report, and the logs by run.
+
+    For ``fair_sd_dts`` the arms are items, their values worths, and the logs are of duels.
+    """
+    rule = policy_from_name(policy, _parameters(params))
+    if isinstance(rule, FairSDDTS):
+        asked = given(report, {"batch": batch, "delay": delay})
+        refuse_without_effect(asked, (), _OF_ARMS, "a rule that chooses pairs")
+        return _duel_report(rule, parse_arms(arms, worths=True), n_rounds, runs=runs, seed=seed)
+    truth = parse_arms(arms)
+    logs: Mapping[str, History] = simulate(
+        rule, truth, n_rounds, seed=seed, n_runs=runs, batch=batch, delay=delay or None
+    )
+    rows: list[dict[str, Any]] = []
+    for label, log in logs.items():
+        found = utility(log, truth)
+        rows.append(
+            {
+                "run": label,
+                "reward_per_round": float(np.mean(log.reward)),
+                "standard_regret": float(found.standard_regret),
+                "fairness_regret": float(found.fairness_regret),
+                "plays": {a: int(n) for a, n in zip(log.arms, np.bincount(
+                    log.arm, minlength=log.n_arms), strict=True)},
+            }
+        )  # fmt: skip
+    numbers = {
+        "bayesfair": __version__,
+        "policy": rule.describe(),
+        "arms": truth,
+        "n_rounds": n_rounds,
+        "batch": batch,
+        "delay": delay,
+        "seed": seed,
+        "runs": rows,
+    }
+    lines = [
+        f"{rule.describe()}: {n_rounds} rounds, {len(truth)} arms, seed {seed}",
+        "",
+        *table(
+            ["run", "reward/round", "standard regret", "fairness regret", *shortened(truth)],
+            [
+                [
+                    row["run"],
+                    number(row["reward_per_round"]),
+                    number(row["standard_regret"], 1),
+                    number(row["fairness_regret"], 1),
+                    *[str(n) for n in row["plays"].values()],
+                ]
+                for row in rows
+            ],
+        ),
+        "",
+        "Totals against the true rewards; under each arm, how often it was played.",
+    ]
+    return numbers, "\n".join(lines), dict(logs)
+
+
+def _duel_report(
+    rule: FairSDDTS, worth: dict[str, float], n_rounds: int, *, runs: int, seed: int
+) -> tuple[dict[str, Any], str, dict[str, DuelLog]]:
+    logs: dict[str, DuelLog] = simulate_duels(rule, worth, n_rounds, seed=seed, n_runs=runs)
+    rows: list[dict[str, Any]] = [
+        {
+            "run": label,
+            "fairness_regret": float(log.fairness_regret(worth).sum()),
+            "without_outcome": int(np.isnan(log.outcome).sum()),
+            "left": {
+                item: int(n)
+                for item, n in zip(
+                    log.items, np.bincount(log.left, minlength=len(log.items)), strict=True
+                )
+            },
+        }
+        for label, log in logs.items()
+    ]
+    numbers = {
+        "bayesfair": __version__,
+        "policy": rule.describe(),
+        "worth": worth,
+        "n_rounds": n_rounds,
+        "seed": seed,
+        "runs": rows,
+    }
+    lines = [
+        f"{rule.describe()}: {counted(n_rounds, 'duel')} of {counted(len(worth), 'item')}, "
+        f"seed {seed}",
+        "",
+        *table(
+            ["run", "fairness regret", "no outcome", *shortened(worth)],
+            [
+                [
+                    str(row["run"]),
+                    number(row["fairness_regret"], 1),
+                    str(row["without_outcome"]),
+                    *[str(n) for n in row["left"].values()],
+                ]
+                for row in rows
+            ],
+        ),
+        "",
+        "Total against the worths given; under each item, how often it was on the left.",
+    ]
+    return numbers, "\n".join(lines), logs
+
+
+def next_step(logs: Mapping[str, History | DuelLog], path: Path) -> str:
+    """Return the sentence that says how to go on with a written log."""
+    first = next(iter(logs.values()))
+    if isinstance(first, DuelLog):
+        duels = [log for log in logs.values() if isinstance(log, DuelLog)]
+        wasted = any(np.isnan(log.outcome).any() for log in duels)
+        missing = " --missing drop" if wasted else ""
+        slot = "" if first.slot == "first" else f" --slot {first.slot}"
+        return (
+            f"Written to {path}. Fit the worths with: bayesfair fit {path}{missing}\n"
+            f"Audit who is compared with whom: bayesfair audit-comparisons {path}{slot}{missing}"
+        )
+    by = " --by run" if len(logs) > 1 else ""
+    return f"Written to {path}. Audit it with: bayesfair audit {path}{by}"
+
+
+def formulas(logs: Mapping[str, History | DuelLog], path: Path) -> str:
+    """Return the sentence that warns of labels which a spreadsheet would run, or nothing.
+
+    Labels are written as they are: changed ones would be other labels when the log is read again.
+    """
+    if path.suffix.lower() not in {".csv", ".tsv"}:
+        return ""
+    names = dict.fromkeys(
+        label
+        for log in logs.values()
+        for label in (log.items if isinstance(log, DuelLog) else log.arms)
+    )
+    risky = [label for label in names if label[:1] in _FORMULA and not _is_number(label)]
+    if not risky:
+        return ""
+    return (
+        f"\nA spreadsheet may run labels such as {risky[0]!r} as formulas: import the file as text."
+    )
+
+
+def _columns(log: History | DuelLog) -> dict[str, Any]:
+    import pyarrow as pa
+
+    if isinstance(log, DuelLog):
+        labels = np.array(log.items, dtype=object)
+        won = np.where(log.outcome == 1, labels[log.left], labels[log.right])
+        columns: dict[str, Any] = {
+            "left": pa.array(labels[log.left], pa.string()),
+            "right": pa.array(labels[log.right], pa.string()),
+            "winner": pa.array(won, pa.string(), mask=np.isnan(log.outcome)),
+            "pair_propensity": pa.array(log.propensity),
+        }
+        names = log.items
+    else:
+        names = log.arms
+        codes = pa.DictionaryArray.from_arrays(pa.array(log.arm), pa.array(names, pa.string()))
+        columns = {
+            "arm": codes.cast(pa.string()),
+            "reward": pa.array(log.reward.astype(np.int8)),
+        }
+    assert log.selection_probability is not None
+    for i, name in enumerate(names):
+        column = np.ascontiguousarray(log.selection_probability[:, i])
+        columns[f"p_{name}"] = pa.array(column, from_pandas=True)
+    if isinstance(log, History) and log.known_at is not None:
+        columns["known_at"] = pa.array(log.known_at)
+    return columns
+
+
+def write_runs(logs: Mapping[str, History | DuelLog], path: Path) -> None:
+    """Write logs so that `bayesfair audit` (duels: `bayesfair fit`) reads them without options.
+
+    Columns: ``run`` (several runs), ``arm``, ``reward``, ``p_{arm}``, and ``known_at`` where
+    rewards are not known in the next round. Duels: ``left``, ``right``, ``winner``,
+    ``pair_propensity`` (of the ordered pair), and ``p_{item}``, the law of the rule's slot.
+
+    Raises
+    ------
+    OptionError
+        If the file's ending is neither .parquet nor .csv.
+    """
+    import pyarrow as pa
+    import pyarrow.csv as pa_csv
+    import pyarrow.parquet as pq
+
+    if path.suffix not in (".parquet", ".csv"):
+        raise OptionError(f"--out {str(path)!r} must end in .parquet or .csv.")
+    tables = []
+    for label, log in logs.items():
+        run = {"run": pa.array([label] * log.n_rounds, pa.string())} if len(logs) > 1 else {}
+        tables.append(pa.table(run | _columns(log)))
+    whole = pa.concat_tables(tables)
+    with replacing(path) as draft:
+        if path.suffix == ".csv":
+            pa_csv.write_csv(whole, draft)
+        else:
+            pq.write_table(whole, draft)
