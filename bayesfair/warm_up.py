@@ -128,6 +128,8 @@ def _rewards() -> None:
         log = _history(chosen, reward.astype(float), selection_probability=rule)
         for kind in _DIVERGENCES:
             audit(log, family=family, divergence=kind, draws=50, seed=1)
+    # too few rewards for their scale to be settled
+    audit(_history(["a", "b", "a"], [1.0, 2.5, 0.5]), family="normal", draws=50, seed=1)
     for rewards in (
         _bernoulli([0.2, 0.5]),
         Finite(np.array([1.0, 2.0]), np.array([[0.2, 0.8], [0.5, 0.5]])),
