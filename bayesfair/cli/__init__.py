@@ -1,5 +1,1 @@
-"""The command line; the only place that prints. Heavy imports happen inside the commands."""
-
-from bayesfair.cli.program import app, main
-
-__all__ = ["app", "main"]
+"""The command line; the only place that prints. Nothing is imported here: see `__main__`."""

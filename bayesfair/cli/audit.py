@@ -148,7 +148,7 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         """Return the audit of this log alone, and together with the earlier one."""
         _check_prior_sensitivity(prior_sensitivity, objective, data)
         say_work(data, family, draws if objective else 0)
-        with Progress(data) as progress, _keeping(keeper):
+        with Progress(data) as progress:
             if earlier is not None:
                 return go_on(earlier, data, context, progress.advance, keeper)
             result = audit(
@@ -177,17 +177,18 @@ def audit_command(  # noqa: D103, PLR0917 - typer: the help is AUDIT_HELP, optio
         by=by, known_until=known_until, model=model, prior_sensitivity=prior_sensitivity
     )
     seen = earlier is None and support is None and family in ("auto", "finite")
-    part, result = in_parts_if_large(source, scan, columns, run, whole=whole, by_values=seen)
-    result = _add_prior_sensitivity(result) if prior_sensitivity else result
-    numbers = result.to_dict()
-    if rounds is not None and isinstance(part, Audit):  # --rounds and --by exclude each other
-        from bayesfair.audit.log.per_round import write_rounds
+    with _keeping(keeper, resume):
+        part, result = in_parts_if_large(source, scan, columns, run, whole=whole, by_values=seen)
+        result = _add_prior_sensitivity(result) if prior_sensitivity else result
+        numbers = result.to_dict()
+        if rounds is not None and isinstance(part, Audit):  # --rounds and --by exclude each other
+            from bayesfair.audit.log.per_round import write_rounds
 
-        write_rounds(part, rounds)
-    if save is not None:
-        result.save(save)
-        if keeper is not None:
-            keeper.drop()
+            write_rounds(part, rounds)
+        if save is not None:
+            result.save(save)
+            if keeper is not None:
+                keeper.drop()
     _write_report(result, report)
     text = render_group(numbers) if "groups" in numbers else render(numbers)
     write(numbers, text, json_file, context)
@@ -229,22 +230,22 @@ def _keeper(save: Path | None, earlier: Audit | AuditGroup | None) -> Checkpoint
 
 
 @contextlib.contextmanager
-def _keeping(keeper: Checkpoint | None) -> Iterator[None]:
+def _keeping(keeper: Checkpoint | None, resume: Path | None) -> Iterator[None]:
     """Within the block, Ctrl-C keeps what has been audited, and says how to go on."""
-    if keeper is None:
-        yield
-        return
+    nothing = (
+        f"nothing {'of this audit' if resume is None else f'beyond {resume}'} is kept; with --scan "
+        "--save FILE, what has been audited between the parts of a log is kept in FILE.partial, "
+        "and --resume goes on from there."
+    )
     lock = threading.Lock()
     said: list[str] = []
 
     def say_once() -> None:
-        with (
-            lock
-        ):  # the command ends by itself, or is ended while it does: whichever is first says it
-            words = None if said else keeper.last_words()
-            if words:
-                complain(words)
-                said.append(words)
+        # the command ends by itself, or is ended while it does: whichever is first says it
+        with lock:
+            if not said:
+                said.append((keeper and keeper.last_words()) or nothing)
+                complain(said[0])
 
     with at_interrupt(say_once):
         try:

@@ -13,10 +13,11 @@ import typer
 
 from bayesfair.base.options import written
 from bayesfair.base.shown import visible
+from bayesfair.base.writing import drop_drafts
 from bayesfair.cli.audit import AUDIT_HELP, audit_command
 from bayesfair.cli.duels import AUDIT_COMPARISONS_HELP, audit_comparisons_command
 from bayesfair.cli.fit import FIT_HELP, fit_command
-from bayesfair.cli.interrupts import end_promptly
+from bayesfair.cli.interrupts import at_interrupt
 from bayesfair.cli.simulate import simulate_command
 from bayesfair.cli.tools import complain, forget_reader, say
 from bayesfair.cli.warm_up import warm_up_command
@@ -78,9 +79,9 @@ app.command(name="warm-up")(warm_up_command)
 def main(run: Callable[[], Any] = app) -> None:
     """Run the command line: bad input ends with one message and status 2, without a traceback."""
     warnings.showwarning = _say_warning
-    end_promptly()
     try:
-        run()
+        with at_interrupt(drop_drafts):
+            run()
     except ValueError as error:
         from bayesfair.errors import BayesfairError
 

@@ -7,24 +7,10 @@ import sys
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from command_line import run
 
 import bayesfair as bf
-from bayesfair import cli, examples
-
-
-def run(capsys, *args):
-    """Run in this process; return exit status, stdout, stderr."""
-    status = 0
-    argv = sys.argv
-    sys.argv = ["bayesfair", *map(str, args)]
-    try:
-        cli.main()
-    except SystemExit as stop:
-        status = stop.code or 0
-    finally:
-        sys.argv = argv
-    out = capsys.readouterr()
-    return status, out.out, out.err
+from bayesfair import examples
 
 
 def test_example_prints_the_report(capsys):

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 import typer
+from command_line import run
 
-from bayesfair import cli
+from bayesfair.cli.program import app
 from bayesfair.cli.wording import flags_of, in_shell_words
 
 FOLDER = Path(__file__).resolve().parents[1] / "readers"
@@ -21,7 +22,7 @@ KNOWN_FLAGS = {
     "arm", "reward", "propensity", "probabilities", "order", "by", "arms", "offered", "known_at",
     "missing", "delimiter", "decimal", "family",
 }  # fmt: skip
-FLAGS = flags_of(typer.main.get_command(cli.app).commands["audit"])
+FLAGS = flags_of(typer.main.get_command(app).commands["audit"])
 ON_THE_COMMAND_LINE = [b for b in BROKEN if set(b.options) <= KNOWN_FLAGS]
 
 
@@ -30,15 +31,11 @@ def test_the_table_can_be_used_from_the_command_line():
 
 
 @pytest.mark.parametrize("broken", ON_THE_COMMAND_LINE, ids=lambda b: b.name)
-def test_status_2_one_message_no_traceback(broken, tmp_path, capsys, monkeypatch):
+def test_status_2_one_message_no_traceback(broken, tmp_path, capsys):
     path = broken.write(tmp_path)
     scan = ["--scan"] if broken.reader == "scan" else []
-    argv = ["bayesfair", "audit", str(path), *broken.flags, *scan]
-    monkeypatch.setattr(sys, "argv", argv)
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    out = capsys.readouterr()
-    assert stop.value.code == 2
+    out = run(capsys, "audit", path, *broken.flags, *scan)
+    assert out.status == 2
     assert not out.out
     assert "Traceback" not in out.err
     expected = [in_shell_words(fragment, FLAGS) for fragment in broken.fragments]

@@ -7,17 +7,17 @@ import subprocess
 import sys
 
 import pytest
+from command_line import run
 
 import bayesfair as bf
-from bayesfair.cli import main
 from bayesfair.cli.tools import Progress
 from bayesfair.readers.log import scan
 
 SLOW = """
 import sys, time
-from bayesfair.cli import main
+from bayesfair.__main__ import run
 from bayesfair.cli.tools import Progress
-from bayesfair.readers import scan
+from bayesfair.readers.log import scan
 
 def advance(self, done):
     print("busy", done, flush=True)
@@ -25,21 +25,9 @@ def advance(self, done):
 
 scan.ROWS, Progress.advance = 100, advance
 sys.argv[0] = "bayesfair"
-main()
+run()
 """
 ASKED = ["--scan", "--eps1", "1", "--seed", "5", "--draws", "500"]
-
-
-def run(capsys, *arguments):
-    before, sys.argv = sys.argv, ["bayesfair", *map(str, arguments)]
-    status = 0
-    try:
-        main()
-    except SystemExit as end:
-        status = int(end.code or 0)
-    finally:
-        sys.argv = before
-    return status, *capsys.readouterr()
 
 
 @pytest.fixture

@@ -6,9 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import command_line
 import pytest
-
-from bayesfair import cli
 
 SHARED = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
 needs_shared = pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared/data")
@@ -19,18 +18,8 @@ KEYS = ["bayesfair", "model", "method", "prior", "ties", "n_ties_left_out", "n_c
 
 
 def run(capsys, *args):
-    """Run in this process; return exit status, stdout, stderr."""
-    status = 0
-    argv = sys.argv
-    sys.argv = ["bayesfair", "fit", *map(str, args)]
-    try:
-        cli.main()
-    except SystemExit as stop:
-        status = stop.code or 0
-    finally:
-        sys.argv = argv
-    out = capsys.readouterr()
-    return status, out.out, out.err
+    """Run ``bayesfair fit`` in this process; return exit status, stdout, stderr."""
+    return command_line.run(capsys, "fit", *args)
 
 
 def write(path, *lines):
@@ -331,8 +320,8 @@ def test_fit_saves_a_tree_that_opens_again(capsys, tmp_path):
 def test_a_fit_without_nuts_never_loads_pymc_or_matplotlib():
     code = (
         "import sys; sys.argv = ['bayesfair', 'fit', '--example', 'baseball']\n"
-        "from bayesfair import cli\n"
-        "try: cli.main()\nexcept SystemExit: pass\nprint(*sys.modules)"
+        "from bayesfair.__main__ import run\n"
+        "try: run()\nexcept SystemExit: pass\nprint(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not set(done.stdout.splitlines()[-1].split()) & {"pymc", "pytensor", "matplotlib"}

@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import numpy as np
 import pytest
+from command_line import run
 
-from bayesfair import cli
 from bayesfair.cli import large_files
 from bayesfair.readers.log import scan
-
-
-def run(capsys, *args):
-    """Run in this process; return exit status, stdout, stderr."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["bayesfair", *args])
-        try:
-            cli.main()
-            status = 0
-        except SystemExit as stop:
-            status = stop.code or 0
-    out = capsys.readouterr()
-    return status, out.out, out.err
 
 
 @pytest.fixture

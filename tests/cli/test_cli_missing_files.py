@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 
 import pytest
+from command_line import run
 
 import bayesfair as bf
-from bayesfair import cli
 from bayesfair.errors import BayesfairError
 from bayesfair.readers import scan_history
 from bayesfair.readers.duels.comparison_probabilities import header_of, read_duel_probabilities
@@ -83,15 +82,11 @@ def test_readers_refuse_what_is_no_path(reader, odd):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_commands_end_with_status_2_and_one_message(command, tmp_path, capsys, monkeypatch):
+def test_commands_end_with_status_2_and_one_message(command, tmp_path, capsys):
     words, suffixes = COMMANDS[command]
     for name, path in _places(tmp_path, suffixes).items():
-        argv = ["bayesfair", *(word.format(path) for word in words)]
-        monkeypatch.setattr(sys, "argv", argv)
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        out = capsys.readouterr()
-        assert (stop.value.code, out.out) == (2, ""), f"{name}: {out.err}"
+        out = run(capsys, *(word.format(path) for word in words))
+        assert (out.status, out.out) == (2, ""), f"{name}: {out.err}"
         assert out.err.strip() and "Traceback" not in out.err, name
 
 

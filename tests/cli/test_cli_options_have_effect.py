@@ -3,14 +3,13 @@
 The options are found in the declarations, so that a new one without a value to try fails here.
 """
 
-import sys
-
+import command_line
 import pytest
 import typer
 
-from bayesfair import cli
+from bayesfair.cli.program import app
 
-COMMANDS = typer.main.get_command(cli.app).commands
+COMMANDS = typer.main.get_command(app).commands
 LOG = (
     "arm,reward,p_a,p_b,propensity,timestamp,site,until,q_a,q_b,arm2,reward2,could_a,could_b,late,back\n"
     + "".join(
@@ -141,17 +140,15 @@ CASES = [
 ]
 
 
-def run(monkeypatch, capsys, folder, command, source, argv):
+def run(capsys, folder, command, source, argv):
     """Return exit status, both outputs without the folder's name, and the files written."""
     for old in folder.glob("NEW*"):
         old.unlink()
     argv = [a.replace("NEW", str(folder / "NEW")).replace("EARLIER", str(folder / "e.nc"))
             .replace("OTHER", str(folder / "other.nc")) for a in argv]  # fmt: skip
-    monkeypatch.setattr(sys, "argv", ["bayesfair", command, source, *argv])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    found = capsys.readouterr()
-    return stop.value.code or 0, found.out, found.err, sorted(p.name for p in folder.glob("NEW*"))
+    return *command_line.run(capsys, command, source, *argv), sorted(
+        p.name for p in folder.glob("NEW*")
+    )
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +157,7 @@ def before():
     return {}
 
 
-def prepared(monkeypatch, capsys, folder, command, kind, option):
+def prepared(capsys, folder, command, kind, option):
     """Write the data of a kind as an option needs them, and return what to read."""
     table, gone, _ = KINDS[command][kind]
     if command == "simulate":
@@ -172,14 +169,14 @@ def prepared(monkeypatch, capsys, folder, command, kind, option):
     if kind == "resumed" and not (folder / "e.nc").exists():
         for name, n in (("e.nc", 9), ("other.nc", 5)):
             (folder / "part.csv").write_text("\n".join(text.splitlines()[:n]) + "\n")
-            run(monkeypatch, capsys, folder, command, str(folder / "part.csv"),
+            run(capsys, folder, command, str(folder / "part.csv"),
                 ["--save", str(folder / name)])  # fmt: skip
     return str(folder / "data.csv")
 
 
 @pytest.mark.parametrize(("command", "kind", "option"), CASES)
 def test_an_option_changes_what_comes_out_or_is_refused(
-    command, kind, option, before, tmp_path_factory, monkeypatch, capsys
+    command, kind, option, before, tmp_path_factory, capsys
 ):
     assert option in TRY, f"{option}: give TRY a value, and bayesfair.base.options where it acts"
     base = KINDS[command][kind][2]
@@ -187,10 +184,10 @@ def test_an_option_changes_what_comes_out_or_is_refused(
     folder.mkdir(exist_ok=True)
     if option == "resume" and kind != "resumed":
         pytest.skip("the kind `resumed` has it")
-    source = prepared(monkeypatch, capsys, folder, command, kind, option)
+    source = prepared(capsys, folder, command, kind, option)
     data = (command, kind, option if (command, option) in NEEDS else None)
     if data not in before:
-        before[data] = run(monkeypatch, capsys, folder, command, source, base)
+        before[data] = run(capsys, folder, command, source, base)
         assert before[data][0] == 0 or data[2], before[data]
     parameter = next(p for p in COMMANDS[command].params if p.name == option)
     flag = parameter.opts[0]
@@ -198,13 +195,13 @@ def test_an_option_changes_what_comes_out_or_is_refused(
     values = values.get(command, values.get("")) if isinstance(values, dict) else values
     given = values if values[0].startswith("--") else [flag, *values]
     kept = base if flag not in base else base[: base.index(flag)] + base[base.index(flag) + 2 :]
-    found = run(monkeypatch, capsys, folder, command, source, [*kept, *given])
+    found = run(capsys, folder, command, source, [*kept, *given])
     if found[0] == 2:
         err = found[2]
         assert any(name in err for name in (flag, given[0], *NAMES.get(option, ()))), err
         if "has no effect on" in err and parameter.default is not None and not parameter.is_flag:
             default = [flag, str(parameter.default)]
-            written = run(monkeypatch, capsys, folder, command, source, [*kept, *default])
+            written = run(capsys, folder, command, source, [*kept, *default])
             assert written[0] == 2 and flag in written[2], f"{default} was written and ignored"
     elif (command, kind, option) not in MAY_AGREE:
         assert found != before[data], f"{given} changed nothing"

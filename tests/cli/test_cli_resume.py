@@ -4,26 +4,10 @@ import json
 
 import pyarrow.parquet as pq
 import pytest
+from command_line import run
 
 import bayesfair as bf
 from bayesfair import examples
-from bayesfair.cli import main
-
-
-def run(capsys, *arguments):
-    import sys
-
-    from bayesfair.cli import app
-
-    status = 0
-    before, sys.argv = sys.argv, ["bayesfair", *map(str, arguments)]
-    try:
-        main(app)
-    except SystemExit as end:
-        status = int(end.code or 0)
-    finally:
-        sys.argv = before
-    return status, *capsys.readouterr()
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from test_cli_audit import run
+from command_line import run
 
 import bayesfair as bf
 

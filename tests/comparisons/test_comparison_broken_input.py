@@ -7,9 +7,8 @@ import warnings
 import numpy as np
 import pyarrow as pa
 import pytest
-from typer.testing import CliRunner
+from command_line import run
 
-from bayesfair.cli import app
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import BayesfairWarning, DataError, OptionError
 from bayesfair.readers.duels.comparisons import read_comparisons
@@ -81,11 +80,11 @@ def test_negative_ranks_are_refused_in_long_form():
         ("ranking,item,rank\n1,a,1\n2,b,1\n", ["--partial", "subset"]),
     ],
 )
-def test_a_file_in_which_nothing_is_left_is_refused(tmp_path, text, options):
+def test_a_file_in_which_nothing_is_left_is_refused(capsys, tmp_path, text, options):
     path = written(tmp_path, "none.csv", text)
-    result = CliRunner().invoke(app, ["fit", str(path), *options])
-    assert isinstance(result.exception, DataError)
-    assert "no comparison is left in none.csv" in str(result.exception)
+    done = run(capsys, "fit", path, *options)
+    assert (done.status, done.out) == (2, "")
+    assert "DataError: no comparison is left in none.csv" in done.err
 
 
 def test_comparisons_with_oneself_are_counted_by_weight():

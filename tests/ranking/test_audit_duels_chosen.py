@@ -1,14 +1,14 @@
 """Regret of who is compared from the left item's probabilities alone, against enumeration."""
 
+import functools
 import json
 import math
 
+import command_line
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from bayesfair.audit.duels.api import audit_comparisons
-from bayesfair.cli import app
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError, ProbabilityError
 
@@ -129,11 +129,13 @@ def logged(tmp_path, header, rows, name="log.csv"):
     return str(path)
 
 
-def run(*args):
-    return CliRunner().invoke(app, ["audit-comparisons", *args])
+@pytest.fixture
+def run(capsys):
+    """Run ``bayesfair audit-comparisons``."""
+    return functools.partial(command_line.run, capsys, "audit-comparisons")
 
 
-def test_command_reads_the_left_items_probability(tmp_path):
+def test_command_reads_the_left_items_probability(run, tmp_path):
     law = {"a": 0.5, "b": 0.3, "c": 0.2}
     left = list("aaaaabbbcc") * 20
     # written backwards: sorted by the stamp
@@ -141,41 +143,41 @@ def test_command_reads_the_left_items_probability(tmp_path):
             for t, i in enumerate(left)]  # fmt: skip
     path = logged(tmp_path, "left,right,winner,propensity,timestamp", rows)
     found = run(path, "--json", "-")
-    assert found.exit_code == 0, found.output
-    numbers = json.loads(found.stdout)
+    assert found.status == 0, found.err
+    numbers = json.loads(found.out)
     assert numbers["log"]["selection"] == "chosen"
     backwards = audit_comparisons(
         duels(left[::-1]), propensity=[law[i] for i in left[::-1]], seed=0
     ).to_dict()
     assert numbers["calibration"] == backwards["calibration"]
     plain = run(path, "--propensity", "")
-    assert "shares in" in plain.stdout and "Verdict" in plain.stdout
+    assert "shares in" in plain.out and "Verdict" in plain.out
 
 
-def test_a_missing_stamp_is_refused_unless_the_order_is_that_of_the_file(tmp_path):
+def test_a_missing_stamp_is_refused_unless_the_order_is_that_of_the_file(run, tmp_path):
     rows = [f"{i},{ITEMS[(ITEMS.index(i) + 1) % 3]},left,{t or ''}"
             for t, i in enumerate("aabbcc" * 20)]  # fmt: skip
     path = logged(tmp_path, "left,right,winner,timestamp", rows)
-    assert "order=False" in str(run(path).exception)
-    assert run(path, "--order", "").exit_code == 0
+    assert "--order ''" in run(path).err
+    assert run(path, "--order", "").status == 0
 
 
-def test_command_reads_the_law_of_the_slot(tmp_path):
+def test_command_reads_the_law_of_the_slot(run, tmp_path):
     rows = [f"{i},{j},left,.5,.3,.2" for i, j in zip("aabc" * 10, "bcaa" * 10, strict=True)]
     path = logged(tmp_path, "left,right,winner,p_a,p_b,p_c", rows)
-    numbers = json.loads(run(path, "--json", "-").stdout)
+    numbers = json.loads(run(path, "--json", "-").out)
     assert numbers["log"]["selection"] == "full"
     assert [item["selection_mean"] for item in numbers["items"]] == pytest.approx([0.5, 0.3, 0.2])
     named = logged(tmp_path, "left,right,winner,a,b,c", rows, "named.csv")
-    again = json.loads(run(named, "--probabilities", "{item}", "--json", "-").stdout)
+    again = json.loads(run(named, "--probabilities", "{item}", "--json", "-").out)
     assert again["objective"] == numbers["objective"]
 
 
-def test_command_fails_on_request_and_names_what_is_wrong(tmp_path):
+def test_command_fails_on_request_and_names_what_is_wrong(run, tmp_path):
     rows = [f"{i},{j},left,.9,.05,.05" for i, j in zip("aabc" * 10, "bcaa" * 10, strict=True)]
     path = logged(tmp_path, "left,right,winner,p_a,p_b,p_c", rows)
-    assert run(path, "--fail-on", "unfair").exit_code == 1
-    assert run(path).exit_code == 0
+    assert run(path, "--fail-on", "unfair").status == 1
+    assert run(path).status == 0
     for args, words in (
         ([logged(tmp_path, "left,right,winner,p_a", ["a,b,left,1"], "x.csv")],
          "no column 'p_b'"),
@@ -183,10 +185,10 @@ def test_command_fails_on_request_and_names_what_is_wrong(tmp_path):
         ([str(tmp_path / "ballots.soc")], "holds rankings"),
         ([path, "--fail-on", "maybe"], "--fail-on"),
     ):  # fmt: skip
-        assert words in str(run(*args).exception)
+        assert words in run(*args).err
 
 
-def test_command_judges_as_asked_and_says_both_verdicts(tmp_path):
+def test_command_judges_as_asked_and_says_both_verdicts(run, tmp_path):
     # equal chances to begin with, then four of five for a, which loses half of its duels
     law = ["1/3"] * 60 + ["skew"] * 60
     value = {"1/3": (1 / 3, 1 / 3, 1 / 3), "skew": (0.8, 0.1, 0.1)}
@@ -198,34 +200,34 @@ def test_command_judges_as_asked_and_says_both_verdicts(tmp_path):
     ]
     path = logged(tmp_path, "left,right,winner,p_a,p_b,p_c", rows)
     found = run(path, "--fail-on", "unfair")
-    assert found.exit_code == 1
-    assert "verdict unfair, fairness regret" in found.stderr
-    assert "under the beliefs of each round unfair, under the true worths unfair" in found.stderr
-    numbers = json.loads(run(path, "--json", "-", "--judge", "objective").stdout)
+    assert found.status == 1
+    assert "verdict unfair, fairness regret" in found.err
+    assert "under the beliefs of each round unfair, under the true worths unfair" in found.err
+    numbers = json.loads(run(path, "--json", "-", "--judge", "objective").out)
     assert numbers["criterion"]["judge"] == "objective"
     assert numbers["subjective"]["first_violating_round"] == 60
     assert numbers["objective"]["first_violating_round"] == {"mean": 60, "lower": 60, "upper": 60}
-    numbers = json.loads(run(path, "--json", "-", "--from-round", "70").stdout)
+    numbers = json.loads(run(path, "--json", "-", "--from-round", "70").out)
     assert numbers["criterion"]["from_round"] == 70
     assert numbers["subjective"]["first_violating_round"] == 70
     assert numbers["log"]["n_judged"] == 50
 
 
-def test_command_ends_on_logs_that_contradict_themselves(tmp_path):
+def test_command_ends_on_logs_that_contradict_themselves(run, tmp_path):
     rows = [f"{i},{j},left,.5,.3,.2" for i, j in zip("aaaa" * 50, "bcbc" * 50, strict=True)]
     path = logged(tmp_path, "left,right,winner,p_a,p_b,p_c", rows)
     found = run(path, "--fail-on", "inconsistent", "--judge", "objective")
-    assert found.exit_code == 1
-    assert "the log contradicts itself (--fail-on inconsistent)" in found.stderr
+    assert found.status == 1
+    assert "the log contradicts itself (--fail-on inconsistent)" in found.err
 
 
 @pytest.mark.parametrize("option", ["wins", "tied", "weight"])
-def test_command_refuses_counts_and_weights_naming_what_it_takes(tmp_path, option):
+def test_command_refuses_counts_and_weights_naming_what_it_takes(run, tmp_path, option):
     path = logged(tmp_path, "left,right,n,m", ["a,b,3,4"])
-    error = run(path, f"--{option}", "n,m").exception
+    error = run(path, f"--{option}", "n,m").error
     assert isinstance(error, OptionError)
     assert f"--{option} 'n,m'" in str(error)
     assert "--left, --right, --winner" in str(error)
     assert error.column == option
     # without them, counts are no duels in their order: nothing is recommended that is not there
-    assert "wins" not in str(run(path).exception)
+    assert "wins" not in str(run(path).error)

@@ -1,11 +1,9 @@
 """Files of duels: their order, and files of PrefLib that hold no rankings."""
 
-import sys
-
 import pytest
+from command_line import run
 
 import bayesfair as bf
-from bayesfair import cli
 
 NEWEST_FIRST = "created_at,left,right,winner\n" + "".join(
     f"2026-03-{20 - t:02d},{left},{right},left\n"
@@ -40,16 +38,12 @@ def test_duels_whose_order_is_not_certain_say_so(tmp_path):
     assert [notice.kind for notice in found] == ["order"] and "created_at" in found[0]
 
 
-def test_the_command_says_how_to_take_the_rows_as_they_stand(tmp_path, monkeypatch, capsys):
+def test_the_command_says_how_to_take_the_rows_as_they_stand(tmp_path, capsys):
     path = tmp_path / "duels.csv"
     path.write_text(NEWEST_FIRST)
     for more, status in (([], 2), (["--order", ""], 0), (["--order", "created_at"], 0)):
-        argv = ["bayesfair", "audit-comparisons", str(path), "--window", "4", *more]
-        monkeypatch.setattr(sys, "argv", argv)
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        assert (stop.value.code or 0) == status
-        out = capsys.readouterr()
+        out = run(capsys, "audit-comparisons", path, "--window", 4, *more)
+        assert out.status == status
         if status:
             assert "--order created_at" in out.err and "--order ''" in out.err
 

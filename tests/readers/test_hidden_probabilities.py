@@ -10,9 +10,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from command_line import run
 
 import bayesfair as bf
-from bayesfair.cli import main
 from bayesfair.errors import DataError, OptionError
 from bayesfair.readers import read_history, scan_history
 
@@ -161,7 +161,7 @@ def test_an_arm_that_a_record_leaves_out_was_not_on_offer(read):
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the shared data are not here")
-def test_a_real_log_of_a_recommender_is_not_said_to_be_without_probabilities(capsys, monkeypatch):
+def test_a_real_log_of_a_recommender_is_not_said_to_be_without_probabilities(capsys):
     path = DATA / "obd_bts_men.csv"
     options = {"arm": "item_id", "reward": "click", "by": "position"}
     logs = read_history(path, **options)
@@ -172,10 +172,7 @@ def test_a_real_log_of_a_recommender_is_not_said_to_be_without_probabilities(cap
             and log.propensity.tolist() == named[group].propensity.tolist()
         )
     flags = ["--arm", "item_id", "--reward", "click", "--by", "position", "--no-objective"]
-    monkeypatch.setattr("sys.argv", ["bayesfair", "audit", str(path), *flags])
-    try:
-        main()
-    except SystemExit as stop:
-        assert not stop.code
-    said = " ".join(capsys.readouterr().out.split())
+    done = run(capsys, "audit", path, *flags)
+    assert done.status == 0, done.err
+    said = " ".join(done.out.split())
     assert "propensity_score" in said and "No selection probabilities were logged" not in said

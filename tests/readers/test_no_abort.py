@@ -63,7 +63,7 @@ def folder(tmp_path_factory):
     ids=" ".join,
 )
 def test_the_command_ends_with_status_2(folder, command):
-    program = [sys.executable, "-c", "from bayesfair.cli import main; main()"]
+    program = [sys.executable, "-c", "from bayesfair.__main__ import run; run()"]
     for _ in range(RUNS):
         status, said = _run(*program, command[0], str(folder / command[1]), *command[2:])
         assert status == 2, said

@@ -6,10 +6,11 @@ import sys
 
 import numpy as np
 import pytest
+from command_line import run
 from page_tools import Page
 
 import bayesfair as bf
-from bayesfair import cli, examples
+from bayesfair import examples
 from bayesfair.errors import OptionError
 
 ATTACKS = [
@@ -139,19 +140,6 @@ def test_links_devices_and_any_extension(ecmo, tmp_path):
     if os.path.exists(os.devnull) and os.name == "posix":
         bf.write_report(ecmo, os.devnull)
         assert not os.path.isfile(os.devnull)
-
-
-def run(capsys, *args):
-    status, argv = 0, sys.argv
-    sys.argv = ["bayesfair", *map(str, args)]
-    try:
-        cli.main()
-    except SystemExit as stop:
-        status = stop.code or 0
-    finally:
-        sys.argv = argv
-    out = capsys.readouterr()
-    return status, out.out, out.err
 
 
 def test_command_line_writes_the_page_and_the_command_that_made_it(capsys, tmp_path):
