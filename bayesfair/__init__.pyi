@@ -4,7 +4,7 @@ from . import errors, models, policies, rewards, theory
 from .audit import Audit, audit, load_audit, merge
 from .audit.duels.api import audit_comparisons
 from .audit.duels.result import DuelAudit
-from .comparisons import Comparisons, Connectivity
+from .comparisons import Comparisons, Connectivity, DuelLog
 from .errors import (
     ArmError,
     BayesfairError,
@@ -41,7 +41,8 @@ from .ranking import (
 )
 from .readers import read_history, scan_history
 from .readers.duels.comparisons import read_comparisons
+from .readers.duels.log import read_duels
 from .report import write_report
 from .simulation.arms import drifting_rewards, simulate
-from .simulation.duels import DuelLog, simulate_duels
+from .simulation.duels import simulate_duels
 from .simulation.performance import tradeoff, utility

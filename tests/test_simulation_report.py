@@ -53,12 +53,11 @@ def test_duels_are_logged_with_all_that_was_drawn(tmp_path, exploitation):
     write_runs(logs, path)
     table = _table(path)
     assert table["left"] == [log.items[i] for i in log.left]
-    winners = np.where(log.outcome == 1, log.left, log.right)
-    known = ~np.isnan(log.outcome)
-    expected = [log.items[w] if k else None for w, k in zip(winners, known, strict=True)]
+    known = log.left != log.right
+    expected = [log.items[w] if w >= 0 else None for w in log.winner]
     assert table["winner"] == expected
     np.testing.assert_array_equal(table["p_b"], log.selection_probability[:, 1])
-    np.testing.assert_array_equal(table["pair_propensity"], log.propensity)
+    np.testing.assert_array_equal(table["pair_propensity"], log.pair_propensity)
     read = bf.read_comparisons(
         path, left="left", right="right", winner="winner", missing="drop" if selves else "error"
     )
@@ -69,7 +68,7 @@ def test_duels_are_logged_with_all_that_was_drawn(tmp_path, exploitation):
         chance = 1 / (1 + np.exp(mode[j] - mode[i]))
         expected[i] += chance
         expected[j] += 1 - chance
-    np.testing.assert_allclose(np.bincount(winners[known], minlength=3), expected, rtol=1e-6)
+    np.testing.assert_allclose(np.bincount(log.winner[known], minlength=3), expected, rtol=1e-6)
     assert ("--missing drop" in next_step(logs, path)) == (selves > 0)
 
 

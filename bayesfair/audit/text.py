@@ -14,6 +14,7 @@ from bayesfair.audit.log.verdict_words import (
     number,
     prior_title,
     question_words,
+    regret_line,
     verdict_lines,
 )
 from bayesfair.base.checks import counted
@@ -25,7 +26,9 @@ __all__ = [
     "asked",
     "divergence_words",
     "hangs_words",
+    "listing",
     "log_words",
+    "notice_lines",
     "number",
     "render",
     "sensitivity_lines",
@@ -65,14 +68,11 @@ def render(audit: dict[str, Any]) -> str:
         *fitted(head),
         *_sensitivity_lines(audit),
         "",
-        *_arm_lines(audit),
+        *listing(arm_columns(audit), audit["arms"]),
         "",
         *fitted(foot),
+        *notice_lines(audit),
     ]
-    if audit["notices"]:
-        lines += ["", "Notices"]
-        for notice in audit["notices"]:
-            lines += wrapped(notice)
     return "\n".join(lines)
 
 
@@ -181,10 +181,7 @@ def _calibration_lines(audit: dict[str, Any]) -> list[str]:
             if part["lower"] is not None:
                 lines.append(f"  {title:<36} at least {number(part['lower'])} per round (95 %)")
             continue
-        text = f"  {title:<36} {number(part['regret_per_round'])} per round"
-        if not part["exact"]:
-            text += f" [{number(part['lower'])}, {number(part['upper'])}]"
-        lines.append(f"{text}, {number(part['regret_total'])} in total")
+        lines.append(regret_line(title, part))
     if calibration["effective_sample_size"] is not None and audit["log"]["selection"] == "chosen":
         lines.append(
             f"  check of the probabilities, weights P*_a/pi_a: effective sample size "
@@ -286,14 +283,21 @@ def arm_columns(audit: dict[str, Any]) -> Columns:
     return columns
 
 
-def _arm_lines(audit: dict[str, Any]) -> list[str]:
-    arms, columns = audit["arms"], arm_columns(audit)
-    shown = arms[:MOST_ROWS]
+def listing(columns: Columns, entries: list[dict[str, Any]]) -> list[str]:
+    """Return the table of arms or items; the first column names them."""
+    shown = entries[:MOST_ROWS]
+    names = shortened(columns[0][1](entry) for entry in shown)
     rows = [
-        [name, *(cell(arm) for _, cell in columns[1:])]
-        for name, arm in zip(shortened(arm["arm"] for arm in shown), shown, strict=True)
+        [name, *(cell(entry) for _, cell in columns[1:])]
+        for name, entry in zip(names, shown, strict=True)
     ]
-    return table([name for name, _ in columns], rows, n=len(arms))
+    return table([name for name, _ in columns], rows, n=len(entries))
+
+
+def notice_lines(audit: dict[str, Any]) -> list[str]:
+    """Return the notices under their heading; nothing where there are none."""
+    lines = [line for notice in audit["notices"] for line in wrapped(notice)]
+    return ["", "Notices", *lines] if lines else []
 
 
 def _share_interval(n: int, total: int) -> str:

@@ -26,7 +26,6 @@ Example: `bayesfair audit-comparisons battles.csv --json audit.json`
 Example: `bayesfair audit-comparisons battles.jsonl --order tstamp --slot mean --window 1000`
 """
 
-_STAMPS = ("timestamp", "tstamp")
 _EXIT = {
     "unfair": ("unfair",),
     "inconsistent": ("unfair", "inconsistent"),
@@ -73,34 +72,24 @@ def audit_comparisons_command(  # noqa: D103, PLR0917 - typer: the help is above
     from bayesfair.base.checks import check_choice
     from bayesfair.cli.tools import check_targets, labels, meanings, reading, write
     from bayesfair.errors import BayesfairWarning
-    from bayesfair.readers.duels.comparison_probabilities import header_of, read_duel_probabilities
-    from bayesfair.readers.duels.comparisons import read_comparisons
+    from bayesfair.readers.duels.log import read_duels
 
     _refuse({"wins": wins, "tied": tied, "weight": weight})
     check_targets({"--json": json_file}, read=file)
     if fail_on is not None:
         check_choice(fail_on, "--fail-on", tuple(_EXIT))
-    header = header_of(file, delimiter=delimiter)
-    if order is None:
-        order = next((name for name in _STAMPS if name in header), None)
-    as_they_stand = order == ""
     with warnings.catch_warnings(), reading(file):
         warnings.simplefilter("ignore", BayesfairWarning)  # they are among the notices
-        duels = read_comparisons(
+        log = read_duels(
             file, left=left, right=right, winner=winner, loser=loser,
             items=labels(items, "--items"), outcomes=meanings(outcomes, "--outcomes"),
             winner_is=winner_is, first=first, unknown=unknown, both_bad=both_bad, missing=missing,
-            order=False if as_they_stand else order, keep_rows=True, delimiter=delimiter,
-        )  # fmt: skip
-        logged = read_duel_probabilities(
-            file, duels.items, **_columns(propensity, probabilities, header, duels.items),
-            order=order or None, delimiter=delimiter,
+            order=_or_none(order), propensity=_or_none(propensity),
+            probabilities=_or_none(probabilities), delimiter=delimiter,
         )  # fmt: skip
     audit = audit_comparisons(
-        duels,
+        log,
         slot=slot,
-        selection_probability=logged.selection,
-        propensity=logged.propensity,
         window=window,
         eps1=eps1,
         eps2=eps2,
@@ -119,7 +108,7 @@ def audit_comparisons_command(  # noqa: D103, PLR0917 - typer: the help is above
 
 def _check_verdict(numbers: dict[str, Any], level: str) -> None:
     """End with status 1 where the verdict, or the log itself, is bad enough."""
-    from bayesfair.audit.duels.text import QUESTIONS
+    from bayesfair.audit.duels.record import QUESTIONS
     from bayesfair.audit.log.verdict_words import one_line
 
     found = []
@@ -147,15 +136,6 @@ def _refuse(given: dict[str, str | None]) -> None:
             )
 
 
-def _columns(
-    propensity: str | None,
-    probabilities: str | None,
-    header: tuple[str, ...],
-    items: tuple[str, ...],
-) -> dict[str, Any]:
-    """Return the columns of probabilities: those named, else those with the usual names."""
-    if probabilities is None and not propensity and any(f"p_{item}" in header for item in items):
-        probabilities = "p_{item}"
-    if propensity is None and not probabilities and "propensity" in header:
-        propensity = "propensity"
-    return {"propensity": propensity or None, "probabilities": probabilities or None}
+def _or_none(column: str | None) -> str | bool | None:
+    """Return a column; False for '', which stands for none."""
+    return False if column == "" else column

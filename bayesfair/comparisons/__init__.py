@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from bayesfair.comparisons.connectivity import Connectivity
 from bayesfair.comparisons.data import Comparisons
+from bayesfair.comparisons.log import DuelLog, one_law
 from bayesfair.comparisons.outcomes import OUTCOMES
+from bayesfair.comparisons.worths import known_worths
 from bayesfair.kernels.orders.duels import DuelCounts
 
-__all__ = ["OUTCOMES", "Comparisons", "Connectivity", "DuelCounts"]
+__all__ = [
+    "OUTCOMES",
+    "Comparisons",
+    "Connectivity",
+    "DuelCounts",
+    "DuelLog",
+    "known_worths",
+    "one_law",
+]

@@ -14,11 +14,12 @@ from bayesfair.base.checks import counted
 from bayesfair.base.options import Effect, given, refuse_without_effect
 from bayesfair.base.shown import shortened, table
 from bayesfair.base.writing import replacing
+from bayesfair.comparisons import DuelLog
 from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.policies import FairSDDTS, policy_from_name
 from bayesfair.simulation.arms import simulate
-from bayesfair.simulation.duels import DuelLog, simulate_duels
+from bayesfair.simulation.duels import simulate_duels
 from bayesfair.simulation.performance import utility
 
 __all__ = ["formulas", "next_step", "parse_arms", "report", "write_runs"]
@@ -162,7 +163,7 @@ def _duel_report(
         {
             "run": label,
             "fairness_regret": float(log.fairness_regret(worth).sum()),
-            "without_outcome": int(np.isnan(log.outcome).sum()),
+            "without_outcome": log.n_without_outcome,
             "left": {
                 item: int(n)
                 for item, n in zip(
@@ -207,7 +208,7 @@ def next_step(logs: Mapping[str, History | DuelLog], path: Path) -> str:
     first = next(iter(logs.values()))
     if isinstance(first, DuelLog):
         duels = [log for log in logs.values() if isinstance(log, DuelLog)]
-        wasted = any(np.isnan(log.outcome).any() for log in duels)
+        wasted = any(log.n_without_outcome for log in duels)
         missing = " --missing drop" if wasted else ""
         slot = "" if first.slot == "first" else f" --slot {first.slot}"
         return (
@@ -243,12 +244,12 @@ def _columns(log: History | DuelLog) -> dict[str, Any]:
 
     if isinstance(log, DuelLog):
         labels = np.array(log.items, dtype=object)
-        won = np.where(log.outcome == 1, labels[log.left], labels[log.right])
+        winner = log.winner
         columns: dict[str, Any] = {
             "left": pa.array(labels[log.left], pa.string()),
             "right": pa.array(labels[log.right], pa.string()),
-            "winner": pa.array(won, pa.string(), mask=np.isnan(log.outcome)),
-            "pair_propensity": pa.array(log.propensity),
+            "winner": pa.array(labels[winner], pa.string(), mask=winner < 0),
+            "pair_propensity": pa.array(log.pair_propensity),
         }
         names = log.items
     else:

@@ -9,8 +9,7 @@ from scipy.special import logsumexp
 
 import bayesfair as bf
 from bayesfair.audit.duels.beliefs import beliefs_at, checkpoints, options_of
-from bayesfair.audit.duels.log import duel_rounds
-from bayesfair.comparisons import Comparisons
+from bayesfair.comparisons import Comparisons, DuelLog
 from bayesfair.errors import OptionError
 
 
@@ -159,9 +158,7 @@ def test_scales_ties_and_covariates_of_a_fit_are_those_of_the_beliefs():
     )
     options, notices = options_of(log, tree=tree)
     assert notices == []
-    rounds = duel_rounds(
-        log, slot="first", pair_probability=None, selection_probability=None, offered=None
-    )
+    rounds = DuelLog.from_comparisons(log)
     ends = np.array([0, 40, 300])
     found = beliefs_at(rounds, ends, options)
     for row, end in zip(found, ends, strict=True):

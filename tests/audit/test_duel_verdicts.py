@@ -138,7 +138,7 @@ def test_an_arena_paired_by_the_true_worths_is_accused_of_its_first_duels_only()
     last = numbers["subjective"]["last_violating_round"]
     assert audit.verdict == "unfair" and last < 1000
     assert f"of the first {last + 1} duels, not once since" in str(audit)
-    assert "under the true worths            fair" in str(audit)
+    assert "under the true worths                fair" in str(audit)
     for options, verdict in (
         ({"judge": "objective"}, "fair"),
         ({"judge": "subjective"}, "unfair"),

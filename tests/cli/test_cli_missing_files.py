@@ -10,7 +10,6 @@ from command_line import run
 import bayesfair as bf
 from bayesfair.errors import BayesfairError
 from bayesfair.readers import scan_history
-from bayesfair.readers.duels.comparison_probabilities import header_of, read_duel_probabilities
 
 SUFFIXES = ("csv", "parquet", "jsonl", "json", "soc", "toi", "nc", "csv.gz", "jsonl.xz")
 
@@ -20,8 +19,7 @@ READERS = {
     "read_comparisons": bf.read_comparisons,
     "as json": lambda path: bf.read_comparisons(path, format="json"),
     "as ballots": lambda path: bf.read_comparisons(path, format="preflib"),
-    "header_of": header_of,
-    "read_duel_probabilities": lambda path: read_duel_probabilities(path, ["a"], propensity="p"),
+    "read_duels": bf.read_duels,
     "load_audit": bf.load_audit,
 }
 

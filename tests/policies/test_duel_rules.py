@@ -11,10 +11,11 @@ import choix
 import numpy as np
 import pytest
 
+from bayesfair.comparisons import Comparisons, DuelLog
 from bayesfair.errors import BayesfairWarning, DataError, OptionError
 from bayesfair.policies import FairSDDTS
 from bayesfair.policies.duels import mle_worth, paper_worth
-from bayesfair.simulation.duels import DuelLog, simulate_duels
+from bayesfair.simulation.duels import simulate_duels
 
 SHARED = Path(__file__).resolve().parents[2] / ".." / "shared"
 
@@ -160,21 +161,22 @@ def test_the_log_replays_and_carries_its_probabilities():
     rule = FairSDDTS(C=3, exploitation="A")
     log = simulate_duels(rule, worth, 600, seed=5)
     state = rule.start(3)
+    won = np.where(log.winner < 0, np.nan, log.winner == log.left)
     for t in range(600):
         np.testing.assert_allclose(
             log.pair_probability[t], rule.pair_probability(state), atol=1e-14
         )
-        state = rule.update(state, int(log.left[t]), int(log.right[t]), log.outcome[t])
+        state = rule.update(state, int(log.left[t]), int(log.right[t]), won[t])
     np.testing.assert_allclose(log.pair_probability.sum(axis=(1, 2)), 1)
     np.testing.assert_allclose(log.selection_probability, log.pair_probability.sum(axis=2))
-    assert np.all(log.propensity > 0)
-    np.testing.assert_array_equal(np.isnan(log.outcome), log.left == log.right)
+    assert np.all(log.pair_propensity > 0)
+    np.testing.assert_array_equal(log.winner < 0, log.left == log.right)
     share = np.array([3, 2, 1]) / 6
     by_hand = [
         sum(max(share[i] - row[i], 0) for i in range(3)) for row in log.selection_probability
     ]
     np.testing.assert_allclose(log.fairness_regret(worth), by_hand)
-    duels = log.to_comparisons()
+    duels = log.comparisons
     assert duels.items == ("x", "y", "z")
     np.testing.assert_array_equal(duels.win_matrix(), state.wins)
     again = simulate_duels(rule, worth, 600, seed=5, n_runs=2)
@@ -192,7 +194,7 @@ def test_pairs_and_winners_follow_the_logged_probabilities():
         assert abs(z) < 4.5  # six pairs and six win rates, 7e-6 each
         chance = [3, 2, 1][i] / ([3, 2, 1][i] + [3, 2, 1][j])
         n = drawn.sum()
-        assert abs(log.outcome[drawn].sum() - n * chance) < 4.5 * math.sqrt(
+        assert abs((log.winner[drawn] == i).sum() - n * chance) < 4.5 * math.sqrt(
             n * chance * (1 - chance)
         )
 
@@ -211,8 +213,8 @@ def test_pairs_and_winners_follow_the_logged_probabilities():
         (OptionError, lambda: simulate_duels(FairSDDTS(C=1), [1, 1], 10, seed=None), "seed=None"),
         (
             DataError,
-            lambda: DuelLog(*np.zeros((2, 3), np.int32), *np.zeros((3, 2)), ("a",)),
-            "outcome has shape",
+            lambda: DuelLog(Comparisons.from_duels(["a"], ["b"]), *np.zeros((2, 3), int), [0]),
+            "cell has shape",
         ),
     ],
 )

@@ -6,8 +6,7 @@ from scipy import integrate
 
 import bayesfair as bf
 from bayesfair.audit.duels.law import windows_of
-from bayesfair.audit.duels.log import duel_rounds
-from bayesfair.comparisons import Comparisons
+from bayesfair.comparisons import Comparisons, DuelLog
 from bayesfair.errors import ArmError, DataError, OptionError, ProbabilityError
 from bayesfair.kernels.laws.races import race_total_variation
 from bayesfair.policies.duels import FairSDDTS
@@ -191,9 +190,7 @@ def test_limits_of_windows_hold_together():
     missed = 0
     for _ in range(200):
         log = arena(rng, 300, share, np.ones(4))
-        rounds = duel_rounds(log, slot="first", pair_probability=None,
-                             selection_probability=None, offered=None)  # fmt: skip
-        windows = windows_of(rounds, 60, 0.05)
+        windows = windows_of(DuelLog.from_comparisons(log), 60, 0.05)
         inside = (windows.lower <= share) & (share <= windows.upper)
         missed += not inside[~np.isnan(windows.share)].all()
     # at most 5 % of 200: P(Binomial(200, .05) > 19) < .003
@@ -346,5 +343,5 @@ def test_what_is_no_log_of_duels():
         bf.audit_comparisons(Comparisons.from_counts(["a"], ["b"], [7], [3]), seed=1)
     with pytest.raises(OptionError, match="these are rankings"):
         bf.audit_comparisons(Comparisons.from_rankings([["a", "b"]]), seed=1)
-    with pytest.raises(OptionError, match="History"):
+    with pytest.raises(OptionError, match="needs a DuelLog or Comparisons, got History"):
         bf.audit_comparisons(bf.History(["a"], [1]), seed=1)

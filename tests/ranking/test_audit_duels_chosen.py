@@ -175,6 +175,7 @@ def test_command_reads_the_law_of_the_slot(run, tmp_path):
 
 def test_command_fails_on_request_and_names_what_is_wrong(run, tmp_path):
     rows = [f"{i},{j},left,.9,.05,.05" for i, j in zip("aabc" * 10, "bcaa" * 10, strict=True)]
+    (tmp_path / "ballots.soc").write_text("1: 1,2\n")
     path = logged(tmp_path, "left,right,winner,p_a,p_b,p_c", rows)
     assert run(path, "--fail-on", "unfair").status == 1
     assert run(path).status == 0
@@ -183,6 +184,7 @@ def test_command_fails_on_request_and_names_what_is_wrong(run, tmp_path):
          "no column 'p_b'"),
         ([path, "--propensity", "q"], "no column 'q'"),
         ([str(tmp_path / "ballots.soc")], "holds rankings"),
+        ([str(tmp_path / "none.soc")], "no such file"),
         ([path, "--fail-on", "maybe"], "--fail-on"),
     ):  # fmt: skip
         assert words in run(*args).err

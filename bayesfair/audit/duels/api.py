@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesfair.audit.criterion import Criterion, eps2_options
-from bayesfair.audit.duels.beliefs import path_of
-from bayesfair.audit.duels.chosen import checked_propensity, chosen_regret
-from bayesfair.audit.duels.findings import choices_check, duel_findings
-from bayesfair.audit.duels.judge import Believed, Truly, judge_believed, judge_truly
-from bayesfair.audit.duels.law import Windows, law_of, windows_of
-from bayesfair.audit.duels.log import DuelRounds, duel_rounds
-from bayesfair.audit.duels.numbers import (
-    believed_numbers,
-    frontier_numbers,
-    interval,
-    regret_of,
-    true_numbers,
-)
+from bayesfair.audit.duels.beliefs import checkpoints, path_of
+from bayesfair.audit.duels.findings import choices_check, duel_findings, propensities_check
+from bayesfair.audit.duels.judge import judge as judge_log
+from bayesfair.audit.duels.law import law_of
 from bayesfair.audit.duels.opponents import opponent_findings
+from bayesfair.audit.duels.record import DuelRecord
 from bayesfair.audit.duels.result import DuelAudit
-from bayesfair.audit.duels.sizes import sizes_of
+from bayesfair.audit.duels.sizes import duels_needed
 from bayesfair.audit.duels.truth import truth_of
 from bayesfair.base.arguments import takes
 from bayesfair.base.checks import as_generator
+from bayesfair.base.notices import Notice, unique
+from bayesfair.comparisons import Comparisons, DuelLog, one_law
 from bayesfair.errors import DataError, OptionError
 
 if TYPE_CHECKING:
@@ -35,14 +30,12 @@ if TYPE_CHECKING:
 
 __all__ = ["audit_comparisons"]
 
-_ALPHA = 0.05  # simultaneous error of the limits of windowed shares
-
 
 @takes()
 def audit_comparisons(
-    duels: Any,
+    duels: Comparisons | DuelLog,
     *,
-    slot: str = "first",
+    slot: str | None = None,
     pair_probability: ArrayLike | None = None,
     selection_probability: ArrayLike | None = None,
     propensity: ArrayLike | None = None,
@@ -69,12 +62,14 @@ def audit_comparisons(
 
     Parameters
     ----------
-    duels : Comparisons or DuelLog
-        Duels in the order in which they were decided: ``read_comparisons(..., keep_rows=True)``,
-        or what ``simulate_duels`` returned, whose pair probabilities are used.
-    slot : {"first", "mean"}
+    duels : DuelLog or Comparisons
+        Duels in the order in which they were decided: what `read_duels` or `simulate_duels`
+        returned, or ``read_comparisons(..., keep_rows=True)``. Probabilities given here take the
+        place of the log's own.
+    slot : {"first", "mean"}, optional
         What counts as :math:`\pi_t(i)`: the law of the item on the left, or half the probability of
-        taking part. Both sum to 1. Where sides are assigned at random the two agree.
+        taking part. Both sum to 1. Where sides are assigned at random the two agree. Default: that
+        of the log, ``"first"`` unless it says more.
     pair_probability : (T, k, k) or (k, k) array, optional
         ``[t, i, j]``: probability that round t puts item i on the left and j on the right. NaN =
         not on offer.
@@ -174,116 +169,67 @@ def audit_comparisons(
         "judge": judge,
     }
     Criterion(**asked, **eps2_options(eps2, 2))  # what is wrong with it is said before any work
-    rounds = duel_rounds(
-        duels,
-        slot=slot,
-        pair_probability=pair_probability,
-        selection_probability=selection_probability,
-        offered=offered,
-    )
-    begin = int(from_round)
-    _check_sizes(rounds, begin)
-    if rounds.selection is not None and window is not None:
-        raise OptionError(
-            "window= is for logs without probabilities; these have them.",
-            kind="unused_option",
-            column="window",
-            value=window,
-        )
-    chosen = None
-    if propensity is not None:
-        if rounds.selection is not None:
-            raise OptionError(
-                "the law of the slot is known; leave propensity= out.",
-                kind="unused_option",
-                column="propensity",
-            )
-        chosen = checked_propensity(propensity, duels, rounds)
-    windows = None
-    if rounds.selection is None:
-        windows = windows_of(rounds, window, _ALPHA / 2, begin)
-        if windows.most_offered < 2:
-            raise DataError(
-                "no two items were on offer throughout a window. Give a smaller window=, or "
-                "offered=.",
-                kind="no_pair",
-            )
+    given = {
+        "pair_probability": pair_probability,
+        "selection_probability": selection_probability,
+        "propensity": propensity,
+        "offered": offered,
+    }
+    log = _log_of(duels, slot, {name: v for name, v in given.items() if v is not None})
+    _check_sizes(log, int(from_round))
+    cuts = checkpoints(log.n_rounds, int(from_round))
+    law = law_of(log, cuts, window)
     truth = truth_of(
-        rounds, worth=worth, tree=fit, model=model, prior_sd=prior_sd, draws=draws, seed=seed
+        log, worth=worth, tree=fit, model=model, prior_sd=prior_sd, draws=draws, seed=seed
     )
-    path = path_of(rounds, truth.beliefs, begin, None if windows is None else windows.start)
-    law = law_of(rounds, path.start) if windows is None else windows
-    # the whole log is one more window: less often on offer throughout, but much sharper
-    whole = None
-    if windows is not None:
-        whole = windows_of(rounds, rounds.n_rounds, _ALPHA / 2, begin).where_covered_by(windows)
-    criterion = Criterion(**asked, **eps2_options(eps2, law.most_offered))
-    believed = judge_believed(law, whole, path, criterion)
-    true = judge_truly(law, whole, truth.log_worth, criterion)
-    subjective = believed_numbers(believed, law, rounds.items, criterion)
-    centre = truth.log_worth.mean(axis=0)
-    objective = true_numbers(true, law, rounds.items, centre, criterion)
-    open_ones = [part for part in (subjective, objective) if part["verdict"] == "undetermined"]
-    sizes = None
-    if windows is not None and open_ones:
-        sizes = sizes_of(rounds, law, truth, path, window=window, alpha=_ALPHA / 2)
-    for name, part in (("subjective", subjective), ("objective", objective)):
-        asks = sizes is not None and part["verdict"] == "undetermined"
-        part["n_duels_for_decision"] = sizes.needed(name, criterion) if asks and sizes else None
-    notices = [
-        *duel_findings(rounds, law, believed, criterion, estimated=chosen is not None),
-        *opponent_findings(rounds, law, truth, criterion),
-    ]
-    fits, more = choices_check(rounds)
+    path = path_of(log, truth.beliefs, np.union1d(cuts, law.edges))
+    criterion = Criterion(**asked, **eps2_options(eps2, law.windows.most_offered))
+    judged = judge_log(log, law, path, truth, criterion)
+    needed, unknown = duels_needed(log, law, truth, path, judged, criterion)
+    fits, notices = choices_check(log)
     checks = {"choices": fits}
-    notices = [*more, *notices]
-    if chosen is not None:
-        calibration, checks["propensities"], more = chosen_regret(rounds, truth, path, chosen)
+    notices += [
+        *duel_findings(log, law, judged, criterion),
+        *unknown,
+        *opponent_findings(log, law.windows, truth, criterion),
+    ]
+    if judged.regrets.weights is not None:
+        checks["propensities"], more = propensities_check(judged.regrets.weights)
         notices += more
-    else:
-        calibration = _calibration(law, believed, true, known=truth.known)
-    return DuelAudit.make(
-        rounds,
-        law,
-        criterion,
-        truth,
-        subjective=subjective,
-        objective=objective,
-        checks=checks,
-        calibration=calibration,
-        believed=believed.mass,
-        p_best=true.mass,
-        frontier=frontier_numbers(believed, true, criterion),
-        notices=notices,
-        chosen=chosen is not None,
+    said = unique((*log.comparisons.notices, *truth.notices, *notices))
+    return DuelAudit(
+        DuelRecord(log, law, criterion, truth, judged, checks, needed, tuple(map(Notice.of, said)))
     )
 
 
-def _check_sizes(rounds: DuelRounds, begin: int) -> None:
-    if rounds.n_items < 2:
-        raise DataError("an audit of who is compared needs at least two items.", kind="few_items")
-    if begin >= rounds.n_rounds:
+def _log_of(duels: Comparisons | DuelLog, slot: str | None, given: dict[str, Any]) -> DuelLog:
+    """Return the log, with what is given of its rule beside it."""
+    one_law(given.get("pair_probability"), given.get("selection_probability"))
+    own: dict[str, Any] = {} if slot is None else {"slot": slot}
+    if isinstance(duels, Comparisons):
+        return DuelLog.from_comparisons(duels, **given, **own)
+    if not isinstance(duels, DuelLog):
         raise OptionError(
-            f"from_round={begin} leaves no duel to judge: the log has {rounds.n_rounds}, counted "
+            f"audit_comparisons needs a DuelLog or Comparisons, got {type(duels).__name__}. Read "
+            "duels with bayesfair.read_duels, or read_comparisons(..., keep_rows=True).",
+            kind="wrong_kind",
+            column="duels",
+        )
+    if {"pair_probability", "selection_probability"} & given.keys():
+        given = {"pair_probability": None, "selection_probability": None} | given
+    return replace(duels, **given, **own)
+
+
+def _check_sizes(log: DuelLog, begin: int) -> None:
+    if not log.n_rounds:
+        raise DataError("the log holds no duel.", kind="empty", source=log.source)
+    if log.n_items < 2:
+        raise DataError("an audit of who is compared needs at least two items.", kind="few_items")
+    if begin >= log.n_rounds:
+        raise OptionError(
+            f"from_round={begin} leaves no duel to judge: the log has {log.n_rounds}, counted "
             "from 0.",
             kind="nothing_judged",
             column="from_round",
             value=begin,
         )
-
-
-def _calibration(law: Windows, believed: Believed, true: Truly, *, known: bool) -> dict[str, Any]:
-    """Return the regrets of a logged law, or of the windows' shares with their lower limits."""
-    n = int(law.length.sum())
-    mean = float(true.regret.mean())
-    if law.logged:
-        low, high = interval(true.regret)
-        return {
-            "subjective": regret_of(believed.regret, None, None, n=n, exact=True),
-            "objective": regret_of(mean, low, high, n=n, exact=known),
-        }
-    lower = float(np.quantile(true.lower, 0.025))
-    return {
-        "subjective": regret_of(believed.regret, believed.lower, None, n=n, exact=False),
-        "objective": regret_of(mean, lower, None, n=n, exact=False),
-    }

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.audit.duels.log import DuelRounds
 from bayesfair.base.labels import label_order
 from bayesfair.base.notices import Notice
-from bayesfair.comparisons import Comparisons
+from bayesfair.comparisons import Comparisons, DuelLog
 from bayesfair.errors import OptionError
 from bayesfair.kernels.laws.races import race_total_variation
 
@@ -69,21 +68,14 @@ def distance_limits(ends: FloatArray) -> tuple[FloatArray, FloatArray]:
     return race_total_variation(least), race_total_variation(size.max(axis=0))
 
 
-def path_of(
-    rounds: DuelRounds,
-    options: Mapping[str, Any],
-    begin: int = 0,
-    cuts: NDArray[np.int64] | None = None,
-) -> Path:
-    """Return the beliefs along the rounds from `begin` on, refreshed at the `cuts`, too."""
-    start = np.union1d(checkpoints(rounds.n_rounds), [begin] if cuts is None else cuts)
-    start = np.union1d(start[start >= begin], begin).astype(np.int64)
-    ends = np.append(start, rounds.n_rounds)
-    return Path(start, rounds.n_rounds, beliefs_at(rounds, ends, options))
+def path_of(log: DuelLog, options: Mapping[str, Any], start: IntArray) -> Path:
+    """Return the beliefs along the rounds from the first of `start` on, refreshed at each."""
+    ends = np.append(start, log.n_rounds)
+    return Path(start, log.n_rounds, beliefs_at(log, ends, options))
 
 
-def checkpoints(n_rounds: int) -> NDArray[np.int64]:
-    """Return the rounds before which beliefs are refreshed, the first one included.
+def checkpoints(n_rounds: int, begin: int = 0) -> IntArray:
+    """Return the rounds before which beliefs are refreshed, from `begin` on and that included.
 
     50 at even distances; before that, where beliefs move most, whenever the log has grown by half.
     """
@@ -92,7 +84,9 @@ def checkpoints(n_rounds: int) -> NDArray[np.int64]:
     early = [1]
     while early[-1] < 2 * first:
         early.append(max(early[-1] + 1, int(early[-1] * _GROWTH)))
-    return np.union1d(even, np.array([t for t in early if t < min(2 * first, n_rounds)], np.int64))
+    early = [t for t in early if t < min(2 * first, n_rounds)]
+    found = np.concatenate([even, early, [begin]]).astype(np.int64)
+    return np.unique(found[found >= begin])
 
 
 def options_of(
@@ -150,9 +144,7 @@ def _require_covariates(tree: xr.DataTree, comparisons: Comparisons) -> None:
         )
 
 
-def beliefs_at(
-    rounds: DuelRounds, ends: NDArray[np.int64], options: Mapping[str, Any]
-) -> FloatArray:
+def beliefs_at(log: DuelLog, ends: IntArray, options: Mapping[str, Any]) -> FloatArray:
     """Return the log-worths believed before each of some rounds, ``(len(ends), k)``.
 
     They are the mode given the duels before the round, by the model with the given `options`;
@@ -161,11 +153,11 @@ def beliefs_at(
     from bayesfair.inference.comparison_problem import problem_of
     from bayesfair.inference.laplace import find_mode
 
-    data, order = rounds.comparisons, label_order(rounds.items)
-    result = np.zeros((len(ends), rounds.n_items))
+    data, order = log.comparisons, label_order(log.items)
+    result = np.zeros((len(ends), log.n_items))
     count, done = np.zeros(len(data.count)), 0
     for row in np.argsort(ends, kind="stable").tolist():
-        cells = rounds.cell[done : ends[row]]
+        cells = log.cell[done : ends[row]]
         count = count + np.bincount(cells[cells >= 0], minlength=len(count))
         done = int(ends[row])
         if not count.any():

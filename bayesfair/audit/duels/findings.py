@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from scipy.special import ndtr
 
 from bayesfair.audit.criterion import Criterion
-from bayesfair.audit.duels.judge import Believed
-from bayesfair.audit.duels.law import Windows
-from bayesfair.audit.duels.log import DuelRounds, seen_from_to
+from bayesfair.audit.duels.judge import Judged
+from bayesfair.audit.duels.law import Law, Windows
+from bayesfair.audit.duels.regret import Weights
 from bayesfair.audit.log.checks import LEVEL, Check
 from bayesfair.audit.log.intervals import excess_probability
 from bayesfair.base.checks import counted, listed
 from bayesfair.base.notices import Notice
+from bayesfair.comparisons import DuelLog
 
-__all__ = ["choices_check", "duel_findings"]
+__all__ = ["choices_check", "duel_findings", "propensities_check"]
 
 
-def duel_findings(
-    rounds: DuelRounds, law: Windows, believed: Believed, criterion: Criterion, *, estimated: bool
-) -> list[Notice]:
-    """Return the notices of a log and of its verdict.
-
-    Parameters
-    ----------
-    estimated : bool
-        Whether the regret is estimated from single probabilities, not from the windows' shares.
-    """
-    found = [*_slot(rounds)]
+def duel_findings(log: DuelLog, law: Law, judged: Judged, criterion: Criterion) -> list[Notice]:
+    """Return the notices of a log and of its verdict."""
+    found = _slot(log)
     if not law.logged:
-        found += [*_came_or_went(rounds), *_windows(law, estimated)]
-    return [*found, *_not_judged(rounds, criterion), *_cannot_fail(law, believed, criterion)]
+        found += [*_came_or_went(log), *_windows(law)]
+    return [*found, *_not_judged(log, criterion), *_cannot_fail(law.windows, judged, criterion)]
 
 
-def _slot(rounds: DuelRounds) -> list[Notice]:
+def _slot(log: DuelLog) -> list[Notice]:
     """Say what the choice of slot implies."""
-    if rounds.slot != "mean" or (rounds.left == rounds.right).any():
+    if log.slot != "mean" or (log.left == log.right).any():
         return []
     return [
         Notice(
@@ -46,38 +42,38 @@ def _slot(rounds: DuelRounds) -> list[Notice]:
     ]
 
 
-def choices_check(rounds: DuelRounds) -> tuple[Check, list[Notice]]:
+def choices_check(log: DuelLog) -> tuple[Check, list[Notice]]:
     """Compare how often each item filled the slot with the sum of its probabilities."""
-    if rounds.selection is None:
+    if log.selection_probability is None:
         return Check(reason="The law of the slot was not logged."), []
-    if rounds.slot == "mean" and (rounds.left == rounds.right).any():
+    if log.slot == "mean" and (log.left == log.right).any():
         return Check(reason="Items were compared with themselves."), []
-    scale = 1 if rounds.slot == "first" else 2
-    p = np.clip(np.nan_to_num(rounds.selection) * scale, 0.0, 1.0)
+    scale = 1 if log.slot == "first" else 2
+    p = np.clip(np.nan_to_num(log.selection_probability) * scale, 0.0, 1.0)
     expected, variance = p.sum(axis=0), (p * (1 - p)).sum(axis=0)
-    taken = rounds.taken(slice(None))
+    taken = log.taken(slice(None))
     excess = taken - expected
     certain = (variance <= 1e-9) & (np.abs(excess) < 0.5)
     at = np.flatnonzero(~certain)
     if not at.size:
         return Check(reason="Every choice was certain, as logged."), []
     # of two items one is chosen as often too much as the other too little
-    looks = 1 if rounds.n_items == 2 else at.size
+    looks = 1 if log.n_items == 2 else at.size
     found = [excess_probability(abs(float(excess[i])), float(variance[i]), 1.0) for i in at]
     by_chance = np.minimum([2 * probability * looks for probability, _ in found], 1.0)
     worst = int(np.argmin([probability for probability, _ in found]))
     i = int(at[worst])
     z = float(excess[i] / np.sqrt(max(float(variance[i]), 1e-12)))
     least = float(by_chance[worst])
-    check = Check(least >= LEVEL, z, least, LEVEL, found[worst][1], rounds.items[i], int(taken[i]))
+    check = Check(least >= LEVEL, z, least, LEVEL, found[worst][1], log.items[i], int(taken[i]))
     if check.passed:
         return check, []
     n_bad = int((by_chance < LEVEL).sum())
     return check, [
         Notice(
-            f"the logged probabilities do not match the duels: {rounds.items[i]!r} filled the slot "
+            f"the logged probabilities do not match the duels: {log.items[i]!r} filled the slot "
             f"{int(taken[i])} times, expected {expected[i]:.1f} (z = {z:.1f}; {n_bad} of "
-            f"{rounds.n_items} items below p = {LEVEL:g}). Check sides, missing rows and logging.",
+            f"{log.n_items} items below p = {LEVEL:g}). Check sides, missing rows and logging.",
             kind="choices",
             value=z,
             n=int(taken[i]),
@@ -85,16 +81,36 @@ def choices_check(rounds: DuelRounds) -> tuple[Check, list[Notice]]:
     ]
 
 
-def _came_or_went(rounds: DuelRounds) -> list[Notice]:
+def propensities_check(weights: Weights) -> tuple[Check, list[Notice]]:
+    """Test whether the logged probabilities of the items on the left are too small."""
+    mean = weights.mean
+    excess = (mean - 1) / max(weights.sd / math.sqrt(weights.n), 1e-12)
+    probability = float(ndtr(-excess))
+    failed = probability < LEVEL and mean > 1 + 1e-9
+    check = Check(not failed, float(excess), probability, LEVEL, "normal", None, weights.n)
+    if not failed:
+        return check, []
+    return check, [
+        Notice(
+            f"the logged probabilities are too small: the mean of P*/probability is {mean:.3f}, at "
+            f"most 1 is expected (z = {excess:.1f}). Check the column: it must be the probability "
+            "of the left item, not of the pair.",
+            kind="propensities",
+            column="propensity",
+            value=mean,
+            n=weights.n,
+        )
+    ]
+
+
+def _came_or_went(log: DuelLog) -> list[Notice]:
     """Say which items were not compared from the beginning to the end."""
-    if rounds.offered is not None:
+    if log.offered is not None:
         return []
-    first, last = seen_from_to(rounds)
-    n = rounds.n_rounds
+    first, last = log.seen()
+    n = log.n_rounds
     moved = [
-        rounds.items[i]
-        for i in range(rounds.n_items)
-        if first[i] > n / 20 or 0 <= last[i] < 0.95 * n
+        log.items[i] for i in range(log.n_items) if first[i] > n / 20 or 0 <= last[i] < 0.95 * n
     ]
     if not moved:
         return []
@@ -109,21 +125,30 @@ def _came_or_went(rounds: DuelRounds) -> list[Notice]:
     ]
 
 
-def _windows(law: Windows, estimated: bool) -> list[Notice]:
+def _windows(law: Law) -> list[Notice]:
     """Say what shares in windows can show."""
-    n = len(law.start)
+    n, estimated = len(law.windows.start), law.propensity is not None
     found = [
         Notice(
             f"The law of the slot was not given: shares of the slot in {counted(n, 'window')} of "
-            f"about {int(np.median(law.length))} duels stand for them. Limits are simultaneous "
-            "95 % (Clopper-Pearson). A window is held against the mean of the bounds of its duels, "
-            "which its mean law keeps to if every duel does: 'unfair' is shown for some duel, "
-            "'fair' speaks of the windows' means, not of each duel.",
+            f"about {int(np.median(law.windows.length))} duels stand for them. Limits are "
+            "simultaneous 95 % (Clopper-Pearson). A window is held against the mean of the bounds "
+            "of its duels, which its mean law keeps to if every duel does: 'unfair' is shown for "
+            "some duel, 'fair' speaks of the windows' means, not of each duel.",
             kind="windows",
             n=n,
         )
     ]
-    if not estimated:
+    if estimated:
+        found.append(
+            Notice(
+                "Only the probability of the item on the left was logged: the regret is an "
+                "unbiased estimate with a 95 % interval; smooth fairness compares items, so shares "
+                "in windows stand for probabilities there.",
+                kind="left_probability_only",
+            )
+        )
+    else:
         found.append(
             Notice(
                 "Regret from shares is that of the windows' means: sampling noise raises it, "
@@ -135,7 +160,7 @@ def _windows(law: Windows, estimated: bool) -> list[Notice]:
     return found
 
 
-def _not_judged(rounds: DuelRounds, criterion: Criterion) -> list[Notice]:
+def _not_judged(log: DuelLog, criterion: Criterion) -> list[Notice]:
     """Say which duels served the beliefs alone."""
     first = criterion.from_round
     if not first:
@@ -144,7 +169,7 @@ def _not_judged(rounds: DuelRounds, criterion: Criterion) -> list[Notice]:
         Notice(
             f"The {counted(first, 'duel')} before duel {first} served the beliefs alone "
             f"(from_round={first}): verdicts and regret are of the "
-            f"{counted(rounds.n_rounds - first, 'duel')} from there on.",
+            f"{counted(log.n_rounds - first, 'duel')} from there on.",
             kind="from_round",
             column="from_round",
             value=first,
@@ -153,15 +178,15 @@ def _not_judged(rounds: DuelRounds, criterion: Criterion) -> list[Notice]:
     ]
 
 
-def _cannot_fail(law: Windows, believed: Believed, criterion: Criterion) -> list[Notice]:
+def _cannot_fail(windows: Windows, judged: Judged, criterion: Criterion) -> list[Notice]:
     """Say that no pair of items differs by more than eps2 allows, whatever their worths."""
-    largest = float(believed.high[criterion.grid.index(0.0)])
-    if law.most_offered < 2 or largest > criterion.allowed:
+    largest = float(judged.believed.high[criterion.grid.index(0.0)])
+    if windows.most_offered < 2 or largest > criterion.allowed:
         return []
     what = (
         f"in no duel do the slot's probabilities of two items on offer differ by more than "
         f"{largest:.4g}"
-        if law.logged
+        if windows.logged
         else f"in no window can the mean probabilities of two items differ by more than "
         f"{largest:.4g}"
     )
@@ -169,10 +194,11 @@ def _cannot_fail(law: Windows, believed: Believed, criterion: Criterion) -> list
         Notice(
             f"This criterion cannot fail here: {what}, and eps2 = {criterion.eps2:g} allows that "
             "even to items of the same worth. The verdict says nothing about how the chances "
-            f"follow the worths; the fairness regret, {believed.regret:.4f} per duel, does.",
+            f"follow the worths; the fairness regret, {judged.regrets.of_shares:.4f} per duel, "
+            "does.",
             kind="cannot_fail",
             column="eps2",
             value=largest,
-            n=int(law.length.sum()),
+            n=int(windows.length.sum()),
         )
     ]

@@ -1,4 +1,4 @@
-"""Smooth and calibrated fairness of a slot's law, under beliefs that move and under true worths.
+"""Smooth fairness of a slot's law, under beliefs that move and under true worths.
 
 One way for all logs: a law that was logged is a window of equal rounds whose limits are the law
 itself. What is judged in a window are lower and upper limits of the gaps between its probabilities.
@@ -8,35 +8,148 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.duels.beliefs import Path, distance_limits
-from bayesfair.audit.duels.law import Windows
+from bayesfair.audit.duels.law import Law, Windows
+from bayesfair.audit.duels.regret import Regrets, regrets
+from bayesfair.audit.duels.truth import Truth
+from bayesfair.comparisons import DuelLog
 from bayesfair.kernels.laws.races import race_total_variation
 from bayesfair.kernels.log.violations import count_violations
 
-__all__ = [
-    "Believed",
-    "Truly",
-    "gaps",
-    "judge_believed",
-    "judge_truly",
-    "needed_at",
-    "regret_per_draw",
-    "shares",
-    "smallest",
-    "worst_pair",
-]
+__all__ = ["Believed", "Judged", "Truly", "judge", "worst_pair"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-Worst = tuple[float, int, int, int]
 
 _AT_ONCE = 1 << 22  # numbers in a table that is worked on at once
+
+
+class Worst(NamedTuple):
+    """The largest certain excess of a gap over its bound: from which round, who over whom."""
+
+    excess: float
+    round: int
+    item: int
+    other: int
+
+
+@dataclass(frozen=True, eq=False)
+class Believed:
+    """Smooth fairness under the beliefs of each round.
+
+    Attributes
+    ----------
+    low, high : (E,) arrays
+        Limits of the eps2 that the log needs at each eps1.
+    worst : Worst
+    over : (W,) array of bool
+        Windows that surely violate.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    worst: Worst
+    over: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Truly:
+    """Smooth fairness under draws of the true worths.
+
+    Attributes
+    ----------
+    least, plug, most : (n, E) arrays
+        The eps2 that the log needs: lower limit, that of the shares, upper limit.
+    gap, shown : (k, k) arrays
+        Lower limits of the largest gaps, and those of the shares.
+    n, first, last, n_windows : (n,) arrays
+        Rounds in windows that surely violate, the first and the last of them (-1 = none), and how
+        many windows these are.
+    """
+
+    least: FloatArray
+    plug: FloatArray
+    most: FloatArray
+    gap: FloatArray
+    shown: FloatArray
+    n: FloatArray
+    first: IntArray
+    last: IntArray
+    n_windows: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Both questions of a log of duels, and its regret."""
+
+    believed: Believed
+    true: Truly
+    regrets: Regrets
+
+
+def judge(log: DuelLog, law: Law, path: Path, truth: Truth, criterion: Criterion) -> Judged:
+    """Return smooth fairness and regret of a log.
+
+    Parameters
+    ----------
+    log : DuelLog
+    law : Law
+        What is known of how the slot was filled.
+    path : Path
+        Beliefs from the first judged round to the end.
+    truth : Truth
+    criterion : Criterion
+    """
+    return Judged(
+        _judge_believed(law, path, criterion),
+        _judge_truly(law, truth.log_worth, criterion),
+        regrets(log, law, path, truth),
+    )
+
+
+def _judge_believed(law: Law, path: Path, criterion: Criterion) -> Believed:
+    """Return smooth fairness under beliefs; the whole log sharpens the lower limits."""
+    eps1, allowed = np.array(criterion.grid), criterion.allowed
+    low, high = np.zeros((2, len(eps1)))
+    worst, over = Worst(0.0, 0, 0, 0), []
+    for windows in (law.windows, law.whole):
+        for part, near, far in () if windows is None else _blocks(windows, path):
+            least, most = _gaps(part)
+            low = np.maximum(low, _needed_at(least, far, eps1))
+            top, place = _excesses(part, criterion.eps1 * far)
+            r = int(top.argmax())
+            if top[r] > worst.excess:
+                i, j = divmod(int(place[r]), part.n_items)
+                i, j = (i, j) if part.share[r, i] >= part.share[r, j] else (j, i)
+                worst = Worst(float(top[r]), int(part.start[r]), i, j)
+            if windows is law.windows:
+                high = np.maximum(high, _needed_at(most, near, eps1))
+                over.append(top > allowed)
+    return Believed(low, high, worst, np.concatenate(over))
+
+
+def _judge_truly(law: Law, log_worth: FloatArray, criterion: Criterion) -> Truly:
+    """Return smooth fairness under draws of the true worths, ``(n, k)``.
+
+    A mean over more rounds bounds the largest gap from below as well, with less noise.
+    """
+    eps1, windows = np.array(criterion.grid), law.windows
+    low_gap, high_gap = _gaps(windows)
+    shown = low_gap if law.logged else _gaps(_as_logged(windows))[0]
+    if law.whole is not None:
+        low_gap = np.maximum(low_gap, _gaps(law.whole)[0])
+    plug = _smallest(shown, log_worth, eps1)
+    least, most = plug, plug
+    if not law.logged:
+        least, most = (_smallest(gap, log_worth, eps1) for gap in (low_gap, high_gap))
+    violating = _violating(windows, log_worth, criterion)
+    return Truly(least, plug, most, low_gap, shown, *violating)
 
 
 class _Block(NamedTuple):
@@ -71,161 +184,6 @@ def _blocks(law: Windows, path: Path) -> Iterator[_Block]:
                 near += n * least
                 far += n * most
         yield _Block(window, near / (end - begin), far / (end - begin))
-
-
-@dataclass(frozen=True, eq=False)
-class Believed:
-    """Smooth fairness and regret under the beliefs of each round.
-
-    Attributes
-    ----------
-    low, high : (E,) arrays
-        Limits of the eps2 that the log needs at each eps1.
-    worst : (excess, round, favoured item, other item)
-    over : (W,) array of bool
-        Windows that surely violate.
-    regret, lower : float
-        Mean regret per round of the windows' shares; a lower limit of that of the law.
-    mass : (k,) array
-        P* of each item, mean over rounds.
-    """
-
-    low: FloatArray
-    high: FloatArray
-    worst: Worst
-    over: NDArray[np.bool_]
-    regret: float
-    lower: float
-    mass: FloatArray
-
-
-def judge_believed(
-    law: Windows, whole: Windows | None, path: Path, criterion: Criterion
-) -> Believed:
-    """Return smooth fairness and regret under beliefs along a path.
-
-    Parameters
-    ----------
-    law : Windows
-    whole : Windows or None
-        Windows as long as possible, which sharpen the lower limits.
-    path : Path
-        From the first judged round to the end.
-    criterion : Criterion
-    """
-    eps1, allowed = np.array(criterion.grid), criterion.allowed
-    low, high = np.zeros((2, len(eps1)))
-    worst: Worst = (0.0, 0, 0, 0)
-    over, done = np.zeros(len(law.start), bool), 0
-    for windows in (law, whole):
-        if windows is None:
-            continue
-        for block in _blocks(windows, path):
-            part = block.windows
-            least, most = gaps(part)
-            low = np.maximum(low, needed_at(least, block.far, eps1))
-            top, place = _excesses(part, criterion.eps1 * block.far)
-            r = int(top.argmax())
-            if top[r] > worst[0]:
-                i, j = divmod(int(place[r]), part.n_items)
-                i, j = (i, j) if part.share[r, i] >= part.share[r, j] else (j, i)
-                worst = (float(top[r]), int(part.start[r]), i, j)
-            if windows is law:
-                high = np.maximum(high, needed_at(most, block.near, eps1))
-                over[done : done + len(top)] = top > allowed
-                done += len(top)
-    regret, mass, share = 0.0, np.zeros(law.n_items), _shares_on_offer(law)
-    for a, b, ends in path.stretches():
-        rows, length = law.overlapping(a, b)
-        total, held = regret_per_draw(share[rows], length, ends[:1])
-        regret += float(total[0])
-        mass += held * length.sum()
-    n = path.end - int(path.start[0])
-    lower = regret / n if law.logged else _believed_shortfall(law, path)
-    return Believed(low, high, worst, over, regret / n, lower, mass / n)
-
-
-def _believed_shortfall(law: Windows, path: Path) -> float:
-    """Return a lower limit of the mean regret: shortfalls from the mean P* that are certain."""
-    total = 0.0
-    for w in range(len(law.start)):
-        begin, end, upper = int(law.start[w]), int(law.stop[w]), law.upper[w]
-        if np.isnan(upper).any():
-            continue  # the slot is shared with items that came or went
-        least = np.zeros(law.n_items)
-        for a, b, ends in path.stretches():
-            n = max(min(b, end) - max(a, begin), 0)
-            least += n * shares(ends, np.ones(law.n_items, bool)).min(axis=0)
-        total += float(np.maximum(least - (end - begin) * upper, 0.0).sum())
-    return total / float(law.length.sum())
-
-
-@dataclass(frozen=True, eq=False)
-class Truly:
-    """Smooth fairness and regret under draws of the true worths.
-
-    Attributes
-    ----------
-    least, plug, most : (n, E) arrays
-        The eps2 that the log needs: lower limit, that of the shares, upper limit.
-    gap, shown : (k, k) arrays
-        Lower limits of the largest gaps, and those of the shares.
-    regret, lower : (n,) arrays
-        Mean regret per round of the windows' shares; a lower limit of that of the law.
-    mass : (k,) array
-        P* of each item, mean over rounds and draws.
-    n, first, last, n_windows : (n,) arrays
-        Rounds in windows that surely violate, the first and the last of them (-1 = none), and how
-        many windows these are.
-    """
-
-    least: FloatArray
-    plug: FloatArray
-    most: FloatArray
-    gap: FloatArray
-    shown: FloatArray
-    regret: FloatArray
-    lower: FloatArray
-    mass: FloatArray
-    n: FloatArray
-    first: IntArray
-    last: IntArray
-    n_windows: FloatArray
-
-
-def judge_truly(
-    law: Windows, whole: Windows | None, log_worth: FloatArray, criterion: Criterion
-) -> Truly:
-    """Return smooth fairness and regret under draws of the true worths, ``(n, k)``.
-
-    A mean over more rounds bounds the largest gap and the mean regret from below as well, with less
-    noise: `whole` serves the lower limits.
-    """
-    eps1 = np.array(criterion.grid)
-    low_gap, high_gap = gaps(law)
-    shown = low_gap if law.logged else gaps(_as_logged(law))[0]
-    if whole is not None:
-        low_gap = np.maximum(low_gap, gaps(whole)[0])
-    plug = smallest(shown, log_worth, eps1)
-    least, most = plug, plug
-    total, mass = regret_per_draw(_shares_on_offer(law), law.length, log_worth)
-    regret = total / law.length.sum()
-    lower = regret
-    if not law.logged:
-        least, most = smallest(low_gap, log_worth, eps1), smallest(high_gap, log_worth, eps1)
-        limits = [_shortfall(windows, log_worth) for windows in (law, whole) if windows is not None]
-        lower = np.maximum.reduce(limits)
-    return Truly(
-        least,
-        plug,
-        most,
-        low_gap,
-        shown,
-        regret,
-        lower,
-        mass,
-        *_violating(law, log_worth, criterion),
-    )
 
 
 def _violating(
@@ -272,7 +230,7 @@ def _violating(
 # -- gaps and bounds -------------------------------------------------------------------------------
 
 
-def gaps(law: Windows) -> tuple[FloatArray, FloatArray]:
+def _gaps(law: Windows) -> tuple[FloatArray, FloatArray]:
     """Return lower and upper limits of the largest |pi(i) - pi(j)| over windows, ``(k, k)``.
 
     Pairs that are not on offer together have 0.
@@ -316,14 +274,14 @@ def _excesses(law: Windows, bound: FloatArray) -> tuple[FloatArray, IntArray]:
     return top, place
 
 
-def needed_at(gap: FloatArray, divergence: FloatArray, eps1: FloatArray) -> FloatArray:
+def _needed_at(gap: FloatArray, divergence: FloatArray, eps1: FloatArray) -> FloatArray:
     """Return max over pairs of gap - eps1 D, cut at 0, for one table of divergences: ``(E,)``."""
     i, j = np.triu_indices(gap.shape[0], 1)
     excess = gap[i, j][:, None] - divergence[i, j][:, None] * eps1
     return np.asarray(excess.max(axis=0, initial=0.0))
 
 
-def smallest(gap: FloatArray, log_worth: FloatArray, eps1: FloatArray) -> FloatArray:
+def _smallest(gap: FloatArray, log_worth: FloatArray, eps1: FloatArray) -> FloatArray:
     """Return max over pairs of gap - eps1 D, cut at 0, for each draw and eps1: ``(n, E)``."""
     i, j = np.triu_indices(gap.shape[0], 1)
     g = gap[i, j]
@@ -352,63 +310,3 @@ def worst_pair(gap: FloatArray, worth: FloatArray, eps1: float) -> tuple[int, in
 def _as_logged(law: Windows) -> Windows:
     """Return the shares as if they were probabilities."""
     return Windows(law.start, law.stop, law.share, law.share, law.share)
-
-
-# -- regret ----------------------------------------------------------------------------------------
-
-
-def shares(log_worth: FloatArray, on: NDArray[np.bool_]) -> FloatArray:
-    """Return worths among the items on offer, ``(n, sum(on))``."""
-    part = log_worth[:, on]
-    worth = np.exp(part - part.max(axis=1, keepdims=True))
-    return np.asarray(worth / worth.sum(axis=1, keepdims=True))
-
-
-def regret_per_draw(
-    rows: FloatArray, length: FloatArray, log_worth: FloatArray
-) -> tuple[FloatArray, Any]:
-    """Return the total regret per draw, and the P* mass of each item averaged over rounds.
-
-    The sum over rounds of max(p - pi, 0) is convex and piecewise linear in p: one sort per item and
-    set of items on offer, then a search per draw.
-    """
-    total = np.zeros(len(log_worth))
-    mass = np.zeros(rows.shape[1])
-    on_offer, which = np.unique(~np.isnan(rows), axis=0, return_inverse=True)
-    which = which.ravel()
-    for s, on in enumerate(on_offer):
-        if not on.any():
-            continue
-        at = which == s
-        share = shares(log_worth, on)
-        mass[on] += share.mean(axis=0) * length[at].sum()
-        for column, item in enumerate(np.flatnonzero(on)):
-            pi, weight = rows[at, item], length[at]
-            order = np.argsort(pi)
-            pi, weight = pi[order], weight[order]
-            below = np.concatenate([[0.0], np.cumsum(weight)])
-            area = np.concatenate([[0.0], np.cumsum(weight * pi)])
-            p = share[:, column]
-            n = np.searchsorted(pi, p, side="right")
-            total += p * below[n] - area[n]
-    return np.maximum(total, 0.0), mass / length.sum()
-
-
-def _shares_on_offer(law: Windows) -> FloatArray:
-    """Return shares among the items on offer throughout a window."""
-    if law.logged:
-        return law.share
-    total = np.nansum(law.share, axis=1, keepdims=True)
-    return np.asarray(law.share / np.where(total > 0, total, 1.0))
-
-
-def _shortfall(law: Windows, log_worth: FloatArray) -> FloatArray:
-    """Return a lower limit of the mean regret per draw: shortfalls below P* that are certain."""
-    total = np.zeros(len(log_worth))
-    for upper, n in zip(law.upper, law.length, strict=True):
-        on = ~np.isnan(upper)
-        # the slot is shared with items that came or went: compare within those on offer
-        if not on.any() or not on.all():
-            continue
-        total += n * np.maximum(shares(log_worth, on) - upper[on], 0.0).sum(axis=1)
-    return np.asarray(total / law.length.sum())

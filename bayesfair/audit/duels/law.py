@@ -9,13 +9,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
-from bayesfair.audit.duels.log import DuelRounds, seen_from_to
 from bayesfair.base.checks import check_count
+from bayesfair.comparisons import DuelLog
+from bayesfair.errors import DataError, OptionError
 
-__all__ = ["Windows", "law_of", "share_limits", "window_size", "window_starts", "windows_of"]
+__all__ = [
+    "ALPHA",
+    "Law",
+    "Windows",
+    "law_of",
+    "share_limits",
+    "window_size",
+    "window_starts",
+    "windows_of",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+ALPHA = 0.025
+"""Simultaneous error of the limits of shares in windows, and again of those of the whole log."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,19 +97,89 @@ class Windows:
         return Windows(self.start, self.stop, *tables)
 
 
-def law_of(rounds: DuelRounds, cuts: IntArray) -> Windows:
-    """Return the logged law from the first of `cuts` on: a window for every run of equal rows.
+@dataclass(frozen=True, eq=False)
+class Law:
+    """What is known of how the slot was filled in the judged rounds.
+
+    Attributes
+    ----------
+    windows : Windows
+        The law itself, or shares with limits.
+    whole : Windows or None
+        Of shares: the whole log as one more window; less often on offer throughout, but much
+        sharper.
+    propensity : (T,) array or None
+        With which probability the item on the left was put there; beside shares.
+    size : int or None
+        Rounds per window that were asked for.
+    """
+
+    windows: Windows
+    whole: Windows | None = None
+    propensity: FloatArray | None = None
+    size: int | None = None
+
+    @property
+    def logged(self) -> bool:
+        """Whether the law itself was logged."""
+        return self.windows.logged
+
+    @property
+    def edges(self) -> IntArray:
+        """Rounds at which beliefs are needed beside the checkpoints: where windows start."""
+        return np.empty(0, np.int64) if self.logged else self.windows.start
+
+
+def law_of(log: DuelLog, cuts: IntArray, window: int | None = None) -> Law:
+    """Return what a log says of the law of its slot.
+
+    Parameters
+    ----------
+    log : DuelLog
+    cuts : (G,) array of int
+        Rounds before which beliefs are refreshed; the first is the first one that is judged.
+    window : int, optional
+        Rounds per window of shares.
+
+    Raises
+    ------
+    OptionError
+        If the law was logged, and a window is asked for.
+    DataError
+        If no window has two items.
+    """
+    begin = int(cuts[0])
+    if log.selection_probability is not None:
+        if window is not None:
+            raise OptionError(
+                "window= is for logs without probabilities; these have them.",
+                kind="unused_option",
+                column="window",
+                value=window,
+            )
+        return Law(_runs(log.selection_probability, cuts))
+    windows = windows_of(log, window, ALPHA, begin)
+    if windows.most_offered < 2:
+        raise DataError(
+            "no two items were on offer throughout a window. Give a smaller window=, or offered=.",
+            kind="no_pair",
+        )
+    whole = windows_of(log, log.n_rounds, ALPHA, begin).where_covered_by(windows)
+    return Law(windows, whole, log.propensity, window)
+
+
+def _runs(table: FloatArray, cuts: IntArray) -> Windows:
+    """Return a logged law from the first of `cuts` on: a window for every run of equal rows.
 
     Runs end at the `cuts`, too.
     """
-    assert rounds.selection is not None
     begin = int(cuts[0])
-    rows = rounds.selection[begin:]
+    rows = table[begin:]
     same = (rows[1:] == rows[:-1]) | (np.isnan(rows[1:]) & np.isnan(rows[:-1]))
     starts = np.append(0, 1 + np.flatnonzero(~same.all(axis=1))) + begin
     start = np.union1d(starts, cuts).astype(np.int64)
-    share = rounds.selection[start]
-    return Windows(start, np.append(start[1:], rounds.n_rounds), share, share, share)
+    share = table[start]
+    return Windows(start, np.append(start[1:], len(table)), share, share, share)
 
 
 def window_size(n_rounds: int, n_items: int, window: int | None) -> int:
@@ -113,12 +196,12 @@ def window_starts(begin: int, end: int, size: int) -> IntArray:
     return start
 
 
-def windows_of(rounds: DuelRounds, window: int | None, alpha: float, begin: int = 0) -> Windows:
+def windows_of(log: DuelLog, window: int | None, alpha: float, begin: int = 0) -> Windows:
     r"""Return shares of the slot in windows of rounds, with simultaneous limits.
 
     Parameters
     ----------
-    rounds : DuelRounds
+    log : DuelLog
     window : int or None
         Rounds per window; None: 20 windows, but at least ten rounds per item in each.
     alpha : float
@@ -135,18 +218,18 @@ def windows_of(rounds: DuelRounds, window: int | None, alpha: float, begin: int 
     window before that of its last one, unless `offered` says more; items seen in the first (last)
     window were there from the start (to the end).
     """
-    n, k = rounds.n_rounds, rounds.n_items
+    n, k = log.n_rounds, log.n_items
     if window is not None:
         window = check_count(window, "window", 1)
     start = window_starts(begin, n, window_size(n - begin, k, window))
-    if rounds.offered is not None:
-        changed = np.flatnonzero((rounds.offered[1:] != rounds.offered[:-1]).any(axis=1)) + 1
+    if log.offered is not None:
+        changed = np.flatnonzero((log.offered[1:] != log.offered[:-1]).any(axis=1)) + 1
         start = np.union1d(start, changed[changed > begin])
     stop = np.append(start[1:], n)
-    presence = _presence(rounds, start, stop)
-    scale = 1.0 if rounds.slot == "first" else 0.5
+    presence = _presence(log, start, stop)
+    scale = 1.0 if log.slot == "first" else 0.5
     tail = alpha / (2 * max(int(presence.sum()), 1))
-    count = np.stack([rounds.taken(slice(a, b)) for a, b in zip(start, stop, strict=True)])
+    count = np.stack([log.taken(slice(a, b)) for a, b in zip(start, stop, strict=True)])
     size = (stop - start).astype(np.float64)[:, None]
     lower, upper = share_limits(count, size, tail)
     tables = (
@@ -173,10 +256,10 @@ def share_limits(
     return low, high
 
 
-def _presence(rounds: DuelRounds, start: IntArray, stop: IntArray) -> NDArray[np.bool_]:
-    if rounds.offered is not None:
-        return rounds.offered[start]
-    first, last = seen_from_to(rounds)
+def _presence(log: DuelLog, start: IntArray, stop: IntArray) -> NDArray[np.bool_]:
+    if log.offered is not None:
+        return log.offered[start]
+    first, last = log.seen()
     own = np.searchsorted(start, first, side="right") - 1
     end = np.searchsorted(start, last, side="right") - 1
     w = np.arange(len(start))[:, None]

@@ -7,104 +7,176 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.audit.criterion import Criterion
-from bayesfair.audit.duels.judge import Believed, Truly, worst_pair
-from bayesfair.audit.duels.law import Windows
+from bayesfair import __version__
+from bayesfair.audit.criterion import finite_or_text
+from bayesfair.audit.duels.judge import Truly, worst_pair
+from bayesfair.audit.duels.record import DuelRecord
+from bayesfair.audit.log.intervals import Estimate
+from bayesfair.audit.truth.objective import interval
 
-__all__ = ["believed_numbers", "frontier_numbers", "interval", "regret_of", "true_numbers"]
-
-FloatArray = NDArray[np.float64]
+__all__ = ["duel_numbers"]
 
 
-def believed_numbers(
-    found: Believed, law: Windows, items: tuple[str, ...], criterion: Criterion
-) -> dict[str, Any]:
-    """Return the keys of the question under the beliefs of each round."""
-    at, allowed = criterion.grid_index, criterion.allowed
-    low, high = float(found.low[at]), float(found.high[at])
-    verdict = "unfair" if low > allowed else "fair" if high <= allowed else "undetermined"
-    over = np.flatnonzero(found.over)
-    excess, t, i, j = found.worst
+def duel_numbers(record: DuelRecord) -> dict[str, Any]:
+    """Return what `DuelAudit.to_dict` returns."""
+    log, law, criterion, truth = record.log, record.law, record.criterion, record.truth
+    regrets = record.judged.regrets
+    n = log.n_rounds - criterion.from_round
+    calibration: dict[str, Any] = {
+        "subjective": _regret(regrets.subjective, n),
+        "objective": _regret(regrets.objective, n),
+    }
+    if regrets.weights is not None:
+        calibration |= {
+            "effective_sample_size": regrets.weights.effective_size,
+            "max_weight": regrets.weights.largest,
+            "mean_weight": regrets.weights.mean,
+        }
     return {
-        "verdict": verdict,
-        "smallest_eps2": low,
-        "smallest_eps2_upper": high,
-        "worst": {"round": t, "item": items[i], "item_other": items[j]}
-        if excess > criterion.tolerance
-        else None,
-        "first_violating_round": int(law.start[over[0]]) if over.size else None,
-        "last_violating_round": int(law.stop[over[-1]]) - 1 if over.size else None,
-        "n_violating_rounds": int(law.length[over].sum()),
-        "n_violating_windows": None if law.logged else int(over.size),
+        "bayesfair": __version__,
+        "verdict": record.verdict,
+        "subjective": _subjective(record),
+        "objective": _objective(record),
+        "consistent": record.consistent,
+        "checks": {
+            name: {"item" if key == "arm" else key: v for key, v in check.to_dict().items()}
+            for name, check in record.checks.items()
+        },
+        "log": {
+            "source": log.source,
+            "n_rounds": log.n_rounds,
+            "n_judged": n,
+            "n_items": log.n_items,
+            "items": list(log.items),
+            "selection": record.kind,
+            "slot": log.slot,
+            "n_windows": None if law.logged else len(law.windows.start),
+            "n_skipped": log.n_skipped,
+        },
+        "criterion": {
+            "eps1": criterion.eps1,
+            "eps2": criterion.eps2,
+            "eps2_reason": criterion.eps2_reason.replace("arms", "items"),
+            "delta": criterion.delta,
+            "from_round": criterion.from_round,
+            "judge": criterion.judge,
+            "divergence": "total_variation",
+            "reward_divergence": "total_variation of exponential races",
+            "family": "plackett_luce",
+            "model": truth.model,
+            "prior": truth.prior,
+            "method": truth.method,
+            "beliefs": truth.beliefs,
+            "seed": int(truth.seed) if isinstance(truth.seed, (int, np.integer)) else None,
+            "draws": len(truth.log_worth),
+            "tolerance": criterion.tolerance,
+        },
+        "calibration": calibration,
+        "items": _items(record),
+        "frontier": [
+            {
+                "eps1": float(e),
+                "subjective": float(record.judged.believed.low[at]),
+                "objective": _needed(record.judged.true, at),
+            }
+            for at, e in enumerate(criterion.grid)
+        ],
+        "notices": [str(notice) for notice in record.notices],
+        "findings": [notice.to_dict() for notice in record.notices],
     }
 
 
-def true_numbers(
-    found: Truly, law: Windows, items: tuple[str, ...], worth: FloatArray, criterion: Criterion
-) -> dict[str, Any]:
-    """Return the keys of the question under the true worths; `worth`: their mean, ``(k,)``."""
-    at, allowed = criterion.grid_index, criterion.allowed
-    low = float((found.most[:, at] <= allowed).mean())
-    high = float((found.least[:, at] <= allowed).mean())
-    i, j = worst_pair(found.gap, worth, criterion.eps1)
-    violates = found.first >= 0
+def _subjective(record: DuelRecord) -> dict[str, Any]:
+    """Return the keys of the question under the beliefs of each round."""
+    found, windows, at = record.judged.believed, record.law.windows, record.criterion.grid_index
+    over, worst, items = np.flatnonzero(found.over), found.worst, record.log.items
     return {
-        "verdict": _between(low, high, criterion),
-        "probability_fair": low if law.logged else None,
+        "verdict": record.verdicts["subjective"],
+        "smallest_eps2": float(found.low[at]),
+        "smallest_eps2_upper": float(found.high[at]),
+        "worst": {
+            "round": worst.round,
+            "item": items[worst.item],
+            "item_other": items[worst.other],
+        }
+        if worst.excess > record.criterion.tolerance
+        else None,
+        "first_violating_round": int(windows.start[over[0]]) if over.size else None,
+        "last_violating_round": int(windows.stop[over[-1]]) - 1 if over.size else None,
+        "n_violating_rounds": int(windows.length[over].sum()),
+        "n_violating_windows": None if windows.logged else int(over.size),
+        "n_duels_for_decision": record.needed.get("subjective"),
+    }
+
+
+def _objective(record: DuelRecord) -> dict[str, Any]:
+    """Return the keys of the question under the true worths."""
+    found, criterion, logged = record.judged.true, record.criterion, record.law.logged
+    low, high = record.probability_fair
+    i, j = worst_pair(found.gap, record.truth.log_worth.mean(axis=0), criterion.eps1)
+    items, violates = record.log.items, found.first >= 0
+    return {
+        "verdict": record.verdicts["objective"],
+        "probability_fair": low if logged else None,
         "probability_fair_lower": low,
         "probability_fair_upper": high,
-        "smallest_eps2": _needed(found, at),
+        "smallest_eps2": _needed(found, criterion.grid_index),
         "worst": {"item": items[i], "item_other": items[j], "gap": float(found.shown[i, j])},
-        "first_violating_round": _spread(found.first[violates]),
-        "last_violating_round": _spread(found.last[violates]),
-        "n_violating_rounds": {**_of(found.n), "exact": True},
-        "n_violating_windows": None if law.logged else _of(found.n_windows),
+        "first_violating_round": _of(found.first[violates]),
+        "last_violating_round": _of(found.last[violates]),
+        "n_violating_rounds": {**(_of(found.n) or {}), "exact": True},
+        "n_violating_windows": None if logged else _of(found.n_windows),
+        "n_duels_for_decision": record.needed.get("objective"),
     }
 
 
-def frontier_numbers(believed: Believed, true: Truly, criterion: Criterion) -> list[dict[str, Any]]:
-    """Return what the log needs at each eps1, believed and under the truth."""
-    return [
-        {"eps1": float(e), "subjective": float(believed.low[n]), "objective": _needed(true, n)}
-        for n, e in enumerate(criterion.grid)
-    ]
-
-
-def regret_of(mean: float, lower: Any, upper: Any, *, n: int, exact: bool) -> dict[str, Any]:
-    """Return the keys of a regret per round over `n` rounds; exact ones are their own interval."""
-    if exact:
-        lower = upper = mean
-    return {"regret_total": mean * n, "regret_per_round": mean, "lower": lower, "upper": upper,
-            "exact": exact}  # fmt: skip
-
-
-def interval(values: NDArray[Any]) -> tuple[float, float]:
-    """Return the equal-tailed 95 % interval of draws."""
-    low, high = np.quantile(values, [0.025, 0.975])
-    return float(low), float(high)
-
-
-def _between(fair_low: float, fair_high: float, criterion: Criterion) -> str:
-    """Return the verdict if the probability of a fair log lies between two limits."""
-    if criterion.verdict_of(fair_low) == "fair":
-        return "fair"
-    return "unfair" if criterion.verdict_of(fair_high) == "unfair" else "undetermined"
+def _regret(found: Estimate, n: int) -> dict[str, Any]:
+    """Return the keys of a regret per round over `n` rounds."""
+    return {
+        "regret_total": found.value * n,
+        "regret_per_round": found.value,
+        "lower": finite_or_text(found.lower),
+        "upper": finite_or_text(found.upper),
+        "exact": found.exact,
+    }
 
 
 def _needed(found: Truly, column: int) -> dict[str, float]:
     """Return mean and 95 % limits of the smallest eps2 at one eps1, from draws of its limits."""
     return {
         "mean": float(found.plug[:, column].mean()),
-        "lower": float(np.quantile(found.least[:, column], 0.025)),
-        "upper": float(np.quantile(found.most[:, column], 0.975)),
+        "lower": interval(found.least[:, column])[0],
+        "upper": interval(found.most[:, column])[1],
     }
 
 
-def _spread(values: NDArray[Any]) -> dict[str, float] | None:
+def _of(values: NDArray[Any]) -> dict[str, float] | None:
     """Return mean and 95 % interval over the draws in which there is a value."""
-    return _of(values) if values.size else None
-
-
-def _of(values: NDArray[Any]) -> dict[str, float]:
+    if not values.size:
+        return None
     low, high = interval(values)
     return {"mean": float(values.mean()), "lower": low, "upper": high}
+
+
+def _items(record: DuelRecord) -> list[dict[str, Any]]:
+    log, windows, regrets = record.log, record.law.windows, record.judged.regrets
+    first, last = log.seen()
+    taken = np.bincount(np.concatenate([log.left, log.right]), minlength=log.n_items)
+    if windows.logged:
+        filled = (np.nan_to_num(windows.share) * windows.length[:, None]).sum(axis=0)
+    else:
+        scale = 1.0 if log.slot == "first" else 0.5
+        filled = np.asarray(scale * log.taken(slice(int(windows.start[0]), None)))
+    mean = filled / windows.length.sum()
+    return [
+        {
+            "item": item,
+            "n": int(taken[i]),
+            "p_best_subjective": finite_or_text(regrets.believed[i]),
+            "p_best_objective": finite_or_text(regrets.true[i]),
+            "selection_mean": finite_or_text(mean[i]),
+            "first_round": int(first[i]) if first[i] >= 0 else None,
+            "last_round": int(last[i]) if last[i] >= 0 else None,
+        }
+        for i, item in enumerate(log.items)
+    ]

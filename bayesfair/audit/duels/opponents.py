@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.duels.law import Windows
-from bayesfair.audit.duels.log import DuelRounds
 from bayesfair.audit.duels.truth import Truth
 from bayesfair.base.notices import Notice
+from bayesfair.comparisons import DuelLog
 from bayesfair.kernels.laws.races import race_total_variation
 
 __all__ = ["opponent_distances", "opponent_findings"]
@@ -24,23 +24,25 @@ _MOST = 1 << 29  # comparisons of rounds with items that are looked at
 
 
 def opponent_findings(
-    rounds: DuelRounds, law: Windows, truth: Truth, criterion: Criterion
+    log: DuelLog, law: Windows, truth: Truth, criterion: Criterion
 ) -> list[Notice]:
     """Return a notice if items of like worth met others by laws further apart than eps2.
 
     Only noise is allowed for: where the laws of the pairs were not logged, a lower limit of the
     largest distance counts that holds for all pairs of items together with probability 95 %.
     """
-    distance, lower = opponent_distances(rounds, law)
-    i, j = np.triu_indices(rounds.n_items, 1)
+    distance, lower = opponent_distances(log, law)
+    i, j = np.triu_indices(log.n_items, 1)
     alike = _alike(truth, criterion)[i, j] & ~np.isnan(distance[i, j])
     i, j = i[alike], j[alike]
     if not i.size or np.max(lower[i, j]) <= criterion.allowed:
         return []
     p = int(np.argmax(lower[i, j]))
-    a, b = rounds.items[i[p]], rounds.items[j[p]]
+    a, b = log.items[i[p]], log.items[j[p]]
     apart, least = float(distance[i[p], j[p]]), float(lower[i[p], j[p]])
-    seen = "" if rounds.pairs is not None else f", at least {least:.2g} beyond sampling noise"
+    seen = (
+        "" if log.pair_probability is not None else f", at least {least:.2g} beyond sampling noise"
+    )
     n = int((lower[i, j] > criterion.allowed).sum())
     return [
         Notice(
@@ -66,7 +68,7 @@ def _alike(truth: Truth, criterion: Criterion) -> NDArray[np.bool_]:
     return np.asarray((better < _TOLD_APART) & (better.T < _TOLD_APART))
 
 
-def opponent_distances(rounds: DuelRounds, law: Windows) -> tuple[FloatArray, FloatArray]:
+def opponent_distances(log: DuelLog, law: Windows) -> tuple[FloatArray, FloatArray]:
     """Return total variations of opponents' laws between items, and lower limits, ``(k, k)``.
 
     Item i's opponents and j's are compared over the rounds in which both were on offer, without
@@ -78,8 +80,8 @@ def opponent_distances(rounds: DuelRounds, law: Windows) -> tuple[FloatArray, Fl
     standard deviations; beyond that bounded differences (McDiarmid) allow for chance. Both hold for
     laws that change from round to round.
     """
-    k = rounds.n_items
-    met = _met(rounds, law)
+    k = log.n_items
+    met = _met(log, law)
     distance, lower = np.full((2, k, k), np.nan)
     n_pairs = k * (k - 1) / 2
     for i in range(k):
@@ -93,7 +95,7 @@ def opponent_distances(rounds: DuelRounds, law: Windows) -> tuple[FloatArray, Fl
             p, q = one / n[0], other / n[1]
             distance[i, j] = distance[j, i] = apart = np.abs(p - q).sum() / 2
             noise = 0.0
-            if rounds.pairs is None:
+            if log.pair_probability is None:
                 spread = sum(
                     np.sqrt(share * (1 - share) / size).sum()
                     for share, size in ((p, n[0]), (q, n[1]))
@@ -104,13 +106,13 @@ def opponent_distances(rounds: DuelRounds, law: Windows) -> tuple[FloatArray, Fl
     return distance, lower
 
 
-def _met(rounds: DuelRounds, law: Windows) -> list[FloatArray]:
+def _met(log: DuelLog, law: Windows) -> list[FloatArray]:
     """Return for each item i how often it met o while j was on offer: entry [j, o]."""
     on = ~np.isnan(law.share)
-    if rounds.pairs is not None:
-        return _met_by_law(rounds.pairs, law, on)
-    begin, k = int(law.start[0]), rounds.n_items
-    left, right = rounds.left[begin:], rounds.right[begin:]
+    if log.pair_probability is not None:
+        return _met_by_law(log.pair_probability, law, on)
+    begin, k = int(law.start[0]), log.n_items
+    left, right = log.left[begin:], log.right[begin:]
     window = np.repeat(np.arange(len(on)), law.stop - law.start)
     # of huge logs only items that never came or went
     steady = bool(on.all()) or left.size * k > _MOST

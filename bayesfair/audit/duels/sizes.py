@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.duels.beliefs import Path, distance_limits
-from bayesfair.audit.duels.law import Windows, share_limits, window_size, window_starts
-from bayesfair.audit.duels.log import DuelRounds
+from bayesfair.audit.duels.judge import Judged
+from bayesfair.audit.duels.law import ALPHA, Law, share_limits, window_size, window_starts
+from bayesfair.audit.duels.record import QUESTIONS, verdicts_of
 from bayesfair.audit.duels.truth import Truth
 from bayesfair.base.labels import label_order
+from bayesfair.base.notices import Notice
+from bayesfair.comparisons import DuelLog
 from bayesfair.kernels.laws.races import race_total_variation
 
-__all__ = ["Sizes", "sizes_of"]
+__all__ = ["Sizes", "duels_needed", "sizes_of"]
 
 FloatArray = NDArray[np.float64]
 
@@ -45,8 +48,6 @@ class Sizes:
         From this to the slot's law.
     window : int or None
         Rounds per window, where that was asked for.
-    alpha : float
-        Simultaneous error of the windows' limits, and again of those of the whole log.
     log_worth : (n, m) array
         Draws of the worths.
     truths : (logs, m) array
@@ -63,7 +64,6 @@ class Sizes:
     root: FloatArray
     scale: float
     window: int | None
-    alpha: float
     log_worth: FloatArray
     truths: FloatArray
     reach: FloatArray
@@ -115,7 +115,7 @@ class Sizes:
             at = size == m
             # the whole log is a family of limits of its own
             family = 1 if m == n and len(starts) > 1 else len(starts)
-            tail = self.alpha / (2 * family * len(self.mean))
+            tail = ALPHA / (2 * family * len(self.mean))
             nodes = np.linspace(count[:, at].min(), count[:, at].max() + 1e-9, _NODES)
             limits = share_limits(nodes, m, tail)
             lower[:, at], upper[:, at] = (np.interp(count[:, at], nodes, y) for y in limits)
@@ -178,15 +178,38 @@ class Sizes:
         return decided / _LOGS
 
 
-def sizes_of(
-    rounds: DuelRounds,
-    law: Windows,
-    truth: Truth,
-    path: Path,
-    *,
-    window: int | None,
-    alpha: float,
-) -> Sizes | None:
+def duels_needed(
+    log: DuelLog, law: Law, truth: Truth, path: Path, judged: Judged, criterion: Criterion
+) -> tuple[dict[str, int], list[Notice]]:
+    """Return about how many duels decide each question that shares leave open, and what is unknown.
+
+    Notices say for which question no number can be given, and why.
+    """
+    verdicts = verdicts_of(judged, criterion)
+    asked = [name for name, verdict in verdicts.items() if verdict == "undetermined"]
+    if law.logged or not asked:
+        return {}, []
+    sizes = sizes_of(log, law, truth, path)
+    found = {} if sizes is None else {name: sizes.needed(name, criterion) for name in asked}
+    needed = {name: n for name, n in found.items() if n is not None}
+    why = (
+        f"that is computed for 2 to {_MOST_ITEMS} items that are on offer in every window"
+        if sizes is None
+        else "the gaps lie too near to what is allowed, or windows are too short to decide"
+    )
+    return needed, [
+        Notice(
+            f"How many duels like these would decide the question {QUESTIONS[name]} is not known: "
+            f"{why}.",
+            kind="no_size",
+            column=name,
+        )
+        for name in asked
+        if name not in needed
+    ]
+
+
+def sizes_of(log: DuelLog, law: Law, truth: Truth, path: Path) -> Sizes | None:
     """Return what longer logs of the same kind would look like; None where that is not known.
 
     Notes
@@ -196,18 +219,18 @@ def sizes_of(
     posterior sharper by the root of the number of duels. Beliefs are those of this log as long as
     it lasts, then the truth.
     """
-    order = label_order(rounds.items)
-    on = order[~np.isnan(law.share).any(axis=0)[order]]
+    order = label_order(log.items)
+    on = order[~np.isnan(law.windows.share).any(axis=0)[order]]
     if not 2 <= len(on) <= _MOST_ITEMS:
         return None
-    begin = int(law.start[0])
-    n = rounds.n_rounds - begin
-    place = np.full(rounds.n_items, -1)
+    begin = int(law.windows.start[0])
+    n = log.n_rounds - begin
+    place = np.full(log.n_items, -1)
     place[on] = np.arange(len(on))
-    left, right = place[rounds.left[begin:]], place[rounds.right[begin:]]
+    left, right = place[log.left[begin:]], place[log.right[begin:]]
     mean = np.bincount(left[left >= 0], minlength=len(on)) / n
     second = np.diag(mean)
-    if rounds.slot == "mean":
+    if log.slot == "mean":
         other = np.bincount(right[(right >= 0) & (right != left)], minlength=len(on)) / n
         both = np.zeros((len(on), len(on)))
         pairs = (left >= 0) & (right >= 0) & (left != right)
@@ -226,6 +249,6 @@ def sizes_of(
     thin = draws[:: max(1, len(draws) // _DRAWS)]
     truths = draws[np.linspace(0, len(draws) - 1, _LOGS).astype(np.int64)]
     return Sizes(
-        n, rounds.n_items, mean, root, 1.0 if rounds.slot == "first" else 0.5, window, alpha, thin,
+        n, log.n_items, mean, root, 1.0 if log.slot == "first" else 0.5, law.size, thin,
         truths, np.array(reach), np.array(near), np.array(far),
     )  # fmt: skip

@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any
 
+from bayesfair.audit.duels.record import QUESTIONS
+from bayesfair.audit.log.check_words import contradiction_lines
 from bayesfair.audit.log.verdict_words import (
-    VERDICT_WORDS,
+    interval_words,
     number,
     question_words,
-    regret_words,
-    remarks,
+    regret_line,
+    verdict_lines,
 )
+from bayesfair.audit.text import Columns, listing, notice_lines
 from bayesfair.base.checks import counted
-from bayesfair.base.shown import MOST_ROWS, shortened, table, visible
+from bayesfair.base.shown import fitted, visible
 
-__all__ = ["QUESTIONS", "render"]
-
-QUESTIONS = {
-    "subjective": "under the beliefs of each round",
-    "objective": "under the true worths",
-}
-"""The two questions of an audit of duels in words."""
+__all__ = ["render"]
 
 _SLOT = {
     "first": "slot 'first': law of the item on the left",
     "mean": "slot 'mean': half the probability of taking part",
 }
-_WIDTH = 96
+_SHARES = dict.fromkeys(
+    ("windows", "chosen"), "simultaneous ones (Clopper-Pearson) for shares in windows"
+)
+_COLUMNS: Columns = [
+    ("item", lambda item: str(item["item"])),
+    ("n", lambda item: str(item["n"])),
+    ("P*", lambda item: number(item["p_best_objective"])),
+    ("mean share", lambda item: number(item["selection_mean"])),
+    ("first duel", lambda item: number(item["first_round"])),
+    ("last duel", lambda item: number(item["last_round"])),
+]
 
 
 def render(audit: dict[str, Any]) -> str:
@@ -40,39 +46,39 @@ def render(audit: dict[str, Any]) -> str:
     }[log["selection"]]
     some = "" if log["n_judged"] == log["n_rounds"] else f" ({log['n_judged']} of them judged)"
     skipped = f", {counted(log['n_skipped'], 'row')} left out" if log["n_skipped"] else ""
-    lines = [
+    asked = "(eps1 = {eps1:g}, eps2 = {eps2:g}, delta = {delta:g})".format_map(criterion)
+    calibration = audit["calibration"]
+    head = [
         f"Audit of who is compared, {visible(log['source'])}",
         f"  {counted(log['n_rounds'], 'duel')}{some} of {log['n_items']} items, {logged}{skipped}",
         f"  {_SLOT[log['slot']]}; whom an item meets there is not judged",
         "",
-        f"Verdict: {VERDICT_WORDS[audit['verdict']]}, {regret_words(audit)}   "
-        f"(eps1 = {criterion['eps1']:g}, eps2 = {criterion['eps2']:g}, "
-        f"delta = {criterion['delta']:g})",
-        *(f"  {QUESTIONS[name]:<32} {_answer(audit, name)}" for name in QUESTIONS),
-        *(f"  {sentence}" for sentence in _remarks(audit)),
-        *(f"  {sentence}" for sentence in _contradictions(audit)),
+        *verdict_lines(audit, asked, "duel", QUESTIONS, _answer),
+        *contradiction_lines(audit),
         "",
         *_smooth(audit),
         "",
-        *_calibration(audit),
-        "",
-        *_items(audit),
-        "",
-        _worths(criterion),
-        " ".join(["Rewards behind worths: exponential races.", *_interval_words(audit)]),
+        "Calibrated fairness: shortfall of the slot's law from P*, the worth on offer",
+        *(regret_line(title, calibration[name], "duel") for name, title in QUESTIONS.items()),
     ]
-    if audit["notices"]:
-        lines += ["", "Notices"]
-        for notice in audit["notices"]:
-            lines += textwrap.wrap(notice, _WIDTH, initial_indent="  * ", subsequent_indent="    ",
-                                   break_long_words=False, break_on_hyphens=False)  # fmt: skip
+    foot = [
+        _worths(criterion),
+        " ".join(
+            [
+                "Rewards behind worths: exponential races.",
+                *interval_words(audit, "the worths", _SHARES),
+            ]
+        ),
+    ]
+    items = sorted(audit["items"], key=lambda item: -(item["p_best_objective"] or 0))
+    lines = [*fitted(head), "", *listing(_COLUMNS, items), "", *fitted(foot), *notice_lines(audit)]
     return "\n".join(lines)
 
 
-def _answer(audit: dict[str, Any], name: str) -> str:
+def _answer(audit: dict[str, Any], name: str, unit: str) -> str:
     """Return the verdict of one question, with what violates."""
     if audit["log"]["selection"] == "full":
-        return question_words(audit, name, "duel")
+        return question_words(audit, name, unit)
     part, n = audit[name], audit["log"]["n_windows"]
     verdict, found = part["verdict"], part["n_violating_windows"]
     chance = ""
@@ -86,8 +92,10 @@ def _answer(audit: dict[str, Any], name: str) -> str:
     if verdict == "unfair":
         return f"unfair: {chance}{shown}"
     needed = part["n_duels_for_decision"]
-    more = "" if needed is None else f"; about {_rounded(needed)} such duels would decide"
-    return f"undetermined: {chance}{shown}{more}"
+    more = "how many such duels would decide is not known"
+    if needed is not None:
+        more = f"about {_rounded(needed)} such duels would decide"
+    return f"undetermined: {chance}{shown}; {more}"
 
 
 def _shown(found: Any, part: dict[str, Any], n: int) -> str:
@@ -124,20 +132,6 @@ def _rounded(n: int) -> str:
     return str(round(n, -digits))
 
 
-def _remarks(audit: dict[str, Any]) -> list[str]:
-    return [sentence.replace("true rewards", "true worths") for sentence in remarks(audit, "duel")]
-
-
-def _contradictions(audit: dict[str, Any]) -> list[str]:
-    if audit["consistent"]:
-        return []
-    failed = [name for name, check in audit["checks"].items() if check["passed"] is False]
-    return [
-        f"The log contradicts itself ({', '.join(failed)}): do not rely on this verdict before "
-        "that is explained; see the notices."
-    ]
-
-
 def _smooth(audit: dict[str, Any]) -> list[str]:
     subjective, objective = audit["subjective"], audit["objective"]
     eps1, logged = audit["criterion"]["eps1"], audit["log"]["selection"] == "full"
@@ -146,64 +140,23 @@ def _smooth(audit: dict[str, Any]) -> list[str]:
         needs = _from_to(subjective["smallest_eps2"], subjective["smallest_eps2_upper"])
     lines = [
         "Smooth fairness: similar items, similar chances of being compared",
-        f"  {QUESTIONS['subjective']:<32} the log needs eps2 = {needs} at eps1 = {eps1:g}",
+        f"  {QUESTIONS['subjective']:<36} the log needs eps2 = {needs} at eps1 = {eps1:g}",
     ]
     worst = subjective["worst"]
     if worst is not None:
         lines.append(
-            f"  {'worst from duel ' + str(worst['round']):<32} {worst['item']!r} was favoured over "
+            f"  {'worst from duel ' + str(worst['round']):<36} {worst['item']!r} was favoured over "
             f"{worst['item_other']!r}"
         )
     eps2, pair = objective["smallest_eps2"], objective["worst"]
     exact = logged and audit["criterion"]["model"] == "truth"
     limits = "" if exact else f" [{number(eps2['lower'])}, {number(eps2['upper'])}]"
     lines += [
-        f"  {QUESTIONS['objective']:<32} it needs eps2 = {number(eps2['mean'])}{limits}",
-        f"  {'pair furthest from its bound':<32} {pair['item']!r} and {pair['item_other']!r}: "
+        f"  {QUESTIONS['objective']:<36} it needs eps2 = {number(eps2['mean'])}{limits}",
+        f"  {'pair furthest from its bound':<36} {pair['item']!r} and {pair['item_other']!r}: "
         f"{'chances' if logged else 'shares'} up to {number(pair['gap'])} apart",
     ]
     return lines
-
-
-def _interval_words(audit: dict[str, Any]) -> list[str]:
-    """Return what the intervals of the report are; nothing where there are none."""
-    selection, known = audit["log"]["selection"], audit["criterion"]["model"] == "truth"
-    found = [] if known else ["equal-tailed over the draws of the worths"]
-    if selection == "chosen":
-        found.append("normal ones of a mean for the estimated regret")
-    if selection != "full":
-        found.append("simultaneous ones (Clopper-Pearson) for shares in windows")
-    return [f"Intervals hold 95 %: {', '.join(found)}."] if found else []
-
-
-def _calibration(audit: dict[str, Any]) -> list[str]:
-    lines = ["Calibrated fairness: shortfall of the slot's law from P*, the worth on offer"]
-    for name, title in QUESTIONS.items():
-        part = audit["calibration"][name]
-        text = f"  {title:<32} {number(part['regret_per_round'])} per duel"
-        if not part["exact"]:
-            upper = "1" if part["upper"] is None else number(part["upper"])
-            text += f" [{number(part['lower'])}, {upper}]"
-        lines.append(f"{text}, {number(part['regret_total'], 2)} in total")
-    return lines
-
-
-def _items(audit: dict[str, Any]) -> list[str]:
-    items = sorted(audit["items"], key=lambda item: -(item["p_best_objective"] or 0))
-    shown = items[:MOST_ROWS]
-    rows = [
-        [
-            name,
-            str(item["n"]),
-            number(item["p_best_objective"]),
-            number(item["selection_mean"]),
-            number(item["first_round"]),
-            number(item["last_round"]),
-        ]
-        for name, item in zip(shortened(item["item"] for item in shown), shown, strict=True)
-    ]
-    header = ["item", "n", "P*", "mean share", "first duel", "last duel"]
-    return table(header, rows, n=len(items))
 
 
 def _worths(criterion: dict[str, Any]) -> str:

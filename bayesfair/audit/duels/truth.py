@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.audit.duels.beliefs import options_of
-from bayesfair.audit.duels.log import DuelRounds
-from bayesfair.base.checks import as_numbers, check_choice, check_count, check_in_range
-from bayesfair.base.labels import by_label
+from bayesfair.base.checks import check_choice, check_count, check_in_range
 from bayesfair.base.notices import Notice
-from bayesfair.errors import ArmError, DataError, OptionError
+from bayesfair.comparisons import DuelLog, known_worths
+from bayesfair.errors import ArmError, OptionError
 
 __all__ = ["KNOWN", "Truth", "truth_of"]
 
@@ -36,7 +34,7 @@ class Truth:
         Where they come from, in words.
     seed : int or Generator
     beliefs : dict
-        Options of the model of beliefs, see `duel_beliefs.beliefs_at`.
+        Options of the model of beliefs, see `beliefs.beliefs_at`.
     notices : tuple of Notice
     """
 
@@ -55,7 +53,7 @@ class Truth:
 
 
 def truth_of(
-    rounds: DuelRounds,
+    log: DuelLog,
     *,
     worth: Any,
     tree: Any,
@@ -74,16 +72,18 @@ def truth_of(
     _check_options(worth=worth, tree=tree, model=model, prior_sd=prior_sd, draws=draws)
     own: dict[str, Any] = {"model": model, "prior_sd": 1.0 if prior_sd is None else prior_sd}
     if tree is not None:
-        return _truth_of_fit(rounds, tree, seed)
-    _check_ties(rounds, model)
+        return _truth_of_fit(log, tree, seed)
+    _check_ties(log, model)
     if worth is not None:
-        beliefs = options_of(rounds.comparisons, tree=None, **own)[0]
-        return Truth(_known(rounds, worth), KNOWN, "none", "known", seed, beliefs)
+        beliefs = options_of(log.comparisons, tree=None, **own)[0]
+        return Truth(
+            np.log(known_worths(worth, log.items))[None], KNOWN, "none", "known", seed, beliefs
+        )
     from bayesfair.inference import fit
 
     n_draws = 4000 if draws is None else draws
-    made = fit(rounds.comparisons, **own, draws=n_draws, seed=seed)
-    return _truth_of_fit(rounds, made, seed)
+    made = fit(log.comparisons, **own, draws=n_draws, seed=seed)
+    return _truth_of_fit(log, made, seed)
 
 
 def _check_options(*, worth: Any, tree: Any, model: Any, prior_sd: Any, draws: Any) -> None:
@@ -120,7 +120,7 @@ def _check_options(*, worth: Any, tree: Any, model: Any, prior_sd: Any, draws: A
             )
 
 
-def _truth_of_fit(rounds: DuelRounds, tree: Any, seed: Any) -> Truth:
+def _truth_of_fit(log: DuelLog, tree: Any, seed: Any) -> Truth:
     """Return the draws of a fit, and its own model for the beliefs."""
     if not hasattr(tree, "children"):
         raise OptionError(
@@ -141,14 +141,14 @@ def _truth_of_fit(rounds: DuelRounds, tree: Any, seed: Any) -> Truth:
         )
     found = tree["posterior"].to_dataset()["log_worth"]
     known = [str(item) for item in found["item"].values]
-    lacking = [item for item in rounds.items if item not in known]
+    lacking = [item for item in log.items if item not in known]
     if lacking:
         raise ArmError(
             f"fit= has no item {lacking[0]!r}.", kind="unknown_item", column="fit", value=lacking[0]
         )
     values = found.transpose("chain", "draw", "item").values.reshape(-1, len(known))
-    at = [known.index(item) for item in rounds.items]
-    beliefs, notices = options_of(rounds.comparisons, tree=tree)
+    at = [known.index(item) for item in log.items]
+    beliefs, notices = options_of(log.comparisons, tree=tree)
     model, prior, method = (
         str(tree.attrs.get(name, "not said")) for name in ("model", "prior", "method")
     )
@@ -167,37 +167,14 @@ def _check_model(model: Any) -> None:
         )
 
 
-def _check_ties(rounds: DuelRounds, model: str | None) -> None:
-    n = rounds.comparisons.n_ties
+def _check_ties(log: DuelLog, model: str | None) -> None:
+    n = log.comparisons.n_ties
     if n and model in ("bradley_terry", "plackett_luce"):
         raise OptionError(
-            f"{n:.12g} of {rounds.comparisons.n_comparisons:.12g} duels are ties, for which model="
+            f"{n:.12g} of {log.comparisons.n_comparisons:.12g} duels are ties, for which model="
             f"{model!r} has no term: leave model= out or take 'davidson'. In Python, "
             "fit=bayesfair.fit(duels, ties='drop') leaves ties out of the worths.",
             kind="ties",
             column="model",
             value=model,
         )
-
-
-def _known(rounds: DuelRounds, worth: Any) -> FloatArray:
-    """Return the logarithms of known worths, ``(1, k)``."""
-    if isinstance(worth, Mapping):
-        worth = by_label(worth, "item", "worth")
-        lacking = [item for item in rounds.items if item not in worth]
-        if lacking:
-            raise ArmError(
-                f"worth= has no value for {lacking[0]!r} ({len(lacking)} lacking).",
-                kind="unknown_item",
-                column="worth",
-                value=lacking[0],
-            )
-        worth = [worth[item] for item in rounds.items]
-    value = as_numbers(worth, "worth")
-    if value.shape != (rounds.n_items,) or not np.all(np.isfinite(value) & (value > 0)):
-        raise DataError(
-            f"worth= must be {rounds.n_items} positive finite numbers.",
-            kind="worth",
-            column="worth",
-        )
-    return np.asarray(np.log(value)[None, :])

@@ -304,8 +304,9 @@ def contradiction_lines(numbers: Mapping[str, Any]) -> list[str]:
             f"{len(bad)} of {len(numbers['groups'])} logs {do} ({listed(bad, 5)}): do not rely on "
             "this verdict before that is explained."
         ]
+    checks = numbers["checks"]
     failed = [name.replace("_", " ") for name in CONTRADICTIONS
-              if numbers["checks"][name]["passed"] is False]  # fmt: skip
+              if name in checks and checks[name]["passed"] is False]  # fmt: skip
     return [
         f"The log contradicts itself ({', '.join(failed)}): do not rely on this verdict before "
         "that is explained; see the notices."

@@ -5,6 +5,8 @@ The sentences are made from the JSON values (`to_dict`) alone, and serve termina
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from bayesfair.audit.criterion import QUESTIONS, VERDICTS
@@ -19,6 +21,7 @@ __all__ = [
     "one_line",
     "prior_title",
     "question_words",
+    "regret_line",
     "regret_words",
     "remarks",
     "verdict_lines",
@@ -55,15 +58,28 @@ def prior_title(criterion: dict[str, Any]) -> str:
     return "Prior" if shared else "Prior of the beliefs"
 
 
-def interval_words(audit: dict[str, Any]) -> list[str]:
-    """Return what the intervals of a report are; nothing where there are none."""
+def interval_words(
+    audit: dict[str, Any],
+    drawn: str = "the true rewards",
+    shares: Mapping[str, str] = MappingProxyType({"none": "Wilson's for shares"}),
+) -> list[str]:
+    """Return what the intervals of a report are; nothing where there are none.
+
+    Parameters
+    ----------
+    audit : dict
+    drawn : str
+        What draws are of.
+    shares : mapping of what was logged to words
+        Where shares stand for probabilities, and what their intervals are.
+    """
     model, selection = audit["criterion"]["model"], audit["log"]["selection"]
-    drawn = audit["objective"] is not None and model != "truth"
-    found = ["equal-tailed over the draws of the true rewards"] if drawn else []
+    with_draws = audit["objective"] is not None and model != "truth"
+    found = [f"equal-tailed over the draws of {drawn}"] if with_draws else []
     if selection == "chosen":
         found.append("normal ones of a mean for the estimated regret")
-    elif selection == "none":
-        found.append("Wilson's for shares")
+    if selection in shares:
+        found.append(shares[selection])
     return [f"Intervals hold 95 %: {', '.join(found)}."] if found else []
 
 
@@ -233,14 +249,17 @@ def lead(audit: dict[str, Any], unit: str = "round") -> list[tuple[str, str, str
     return found
 
 
-def remarks(audit: dict[str, Any], unit: str = "round") -> list[str]:
+def remarks(
+    audit: dict[str, Any], unit: str = "round", questions: dict[str, str] = QUESTIONS
+) -> list[str]:
     """Return what has to be known of how the top verdict came about, a sentence each."""
     criterion, found = audit["criterion"], []
     judge = criterion.get("judge", "both")
     if judge != "both" and audit["objective"] is not None:
-        found.append(f"The verdict is that {QUESTIONS[judge]} (judge: {judge}).")
+        found.append(f"The verdict is that {questions[judge]} (judge: {judge}).")
     elif criterion["model"] == "truth":
-        found.append("The true rewards are known: the verdict is that under them.")
+        known = questions["objective"].removeprefix("under ").capitalize()
+        found.append(f"{known} are known: the verdict is that under them.")
     if criterion.get("from_round"):
         found.append(f"Judged from {unit} {criterion['from_round']} on, with beliefs from all.")
     reason = criterion.get("eps2_reason", "asked for")
@@ -249,7 +268,13 @@ def remarks(audit: dict[str, Any], unit: str = "round") -> list[str]:
     return found
 
 
-def verdict_lines(audit: dict[str, Any], asked: str, unit: str = "round") -> list[str]:
+def verdict_lines(
+    audit: dict[str, Any],
+    asked: str,
+    unit: str = "round",
+    questions: dict[str, str] = QUESTIONS,
+    answer: Callable[[dict[str, Any], str, str], str] = question_words,
+) -> list[str]:
     """Return the lead of a report: the top verdict with the regret, then both by name.
 
     Parameters
@@ -260,12 +285,25 @@ def verdict_lines(audit: dict[str, Any], asked: str, unit: str = "round") -> lis
         What was asked, in brackets.
     unit : str
         What is judged: rounds, or duels.
+    questions : dict
+        Both questions in words.
+    answer : callable
+        Takes the audit, a question and the unit; returns the verdict in words.
     """
     lines = [f"Verdict: {VERDICT_WORDS[audit['verdict']]}, {regret_words(audit)}   {asked}"]
-    for name, question in QUESTIONS.items():
-        words = _counts(audit, name) if "groups" in audit else question_words(audit, name, unit)
+    for name, question in questions.items():
+        words = _counts(audit, name) if "groups" in audit else answer(audit, name, unit)
         lines.append(f"  {question:<36} {words}")
-    return lines + [f"  {sentence}" for sentence in remarks(audit, unit)]
+    return lines + [f"  {sentence}" for sentence in remarks(audit, unit, questions)]
+
+
+def regret_line(title: str, part: dict[str, Any], unit: str = "round") -> str:
+    """Return one regret in a line, with its interval and the total."""
+    text = f"  {title:<36} {number(part['regret_per_round'])} per {unit}"
+    if not part["exact"]:
+        upper = 1 if part["upper"] is None else part["upper"]  # it is a probability
+        text += f" [{number(part['lower'])}, {number(upper)}]"
+    return f"{text}, {number(part['regret_total'])} in total"
 
 
 def _counts(group: dict[str, Any], name: str) -> str:

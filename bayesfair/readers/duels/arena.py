@@ -45,10 +45,9 @@ class JsonLines:
     header: tuple[str, ...]
     lines: bool
 
-    @property
-    def first_row(self) -> int:
-        """Number of the first record: there is no header line, and empty lines are none."""
-        return 1
+    first_row = 1
+    """Number of the first record: there is no header line, and empty lines are none."""
+    notices: tuple[str, ...] = ()
 
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield one Arrow table of the columns as text."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,23 +16,34 @@ from bayesfair.base.notices import Notice
 from bayesfair.base.options import COMPARISON_OPTIONS, refuse_without_effect
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError
+from bayesfair.readers.duels.arena import open_json
+from bayesfair.readers.files.headers import missing_column
+from bayesfair.readers.files.tables import open_source, single_file
 from bayesfair.readers.values.stamps import Trend, check_trends, looks_like_time, seconds
 from bayesfair.readers.values.times import order_values
 from bayesfair.readers.values.values import numbers
 
 __all__ = [
+    "Opened",
     "Rows",
     "are_pairs",
+    "checked_columns",
     "choices",
     "counts",
     "duels",
     "kind_of",
     "load",
+    "named_columns",
+    "open_table",
     "pairs_of_rankings",
     "rankings",
     "recognised",
     "roles_of",
+    "suffixes_of",
+    "watched_order",
 ]
+
+_JSON = {".jsonl", ".ndjson", ".json"}
 
 # Column names recognised without being told, first match wins.
 _DUELS = (
@@ -46,6 +59,54 @@ _TELLING = {
     "left", "right", "winner", "loser", "wins", "ranking", "item", "rank", "orderings", "ranks",
     "chosen", "offered",
 }  # fmt: skip
+
+
+class Opened(Protocol):
+    """A source whose header has been read."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def header(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def first_row(self) -> int: ...  # noqa: D102
+    @property
+    def notices(self) -> tuple[str, ...]: ...  # noqa: D102
+    def tables(self, columns: Sequence[str]) -> Iterator[Any]: ...  # noqa: D102
+
+
+def suffixes_of(source: Any) -> list[str]:
+    """Return the endings of a file's name in lower case; none of what is no path."""
+    text = os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
+    return [s.lower() for s in Path(text).suffixes] if isinstance(text, str) else []
+
+
+def open_table(
+    source: Any, format: str, delimiter: str | None, wanted: Sequence[str] = ()
+) -> Opened:
+    """Open a path or a data frame without reading its rows: JSON, or a table.
+
+    Parameters
+    ----------
+    source : path or data frame
+    format : {"auto", "table", "json"}
+    delimiter : str or None
+    wanted : sequence of str
+        Columns that settle an ambiguous delimiter.
+    """
+    if format == "json" or (format == "auto" and _JSON & set(suffixes_of(source))):
+        return open_json(single_file(source, "JSON"))
+    return open_source(source, delimiter=delimiter, wanted=wanted)
+
+
+def named_columns(
+    single: Mapping[str, str | None], several: Mapping[str, Sequence[str] | None]
+) -> dict[str, str]:
+    """Return {option: column} of the columns that were named."""
+    used = {option: column for option, column in single.items() if column is not None}
+    for option, columns in several.items():
+        used |= {f"{option}[{i}]": column for i, column in enumerate(columns or ())}
+    return used
 
 
 @dataclass(frozen=True)
@@ -148,6 +209,26 @@ def recognised(
     )
 
 
+def checked_columns(
+    opened: Opened, used: Mapping[str, str], first: str | None
+) -> tuple[dict[str, str], str | None]:
+    """Return the columns to be read, who was shown first among them; or the side it always is.
+
+    Raises
+    ------
+    OptionError
+        If the source lacks one of them.
+    """
+    header, found = opened.header, dict(used)
+    side = first if first in ("left", "right") and first not in header else None
+    if first is not None and side is None:
+        found["first"] = first
+    for option, column in found.items():
+        if column not in header:
+            raise missing_column(column, option, opened.name, header)
+    return found | pairs_of_rankings(used, header), side
+
+
 def roles_of(used: Mapping[str, str]) -> dict[str, str]:
     """Return the columns by the parameters of the constructors of `Comparisons`."""
     roles = dict(used)
@@ -181,7 +262,7 @@ def _require(used: Mapping[str, str], options: Sequence[str]) -> None:
         )
 
 
-def load(source: Any, used: Mapping[str, str], order: str | None) -> Rows:
+def load(source: Opened, used: Mapping[str, str], order: str | None) -> Rows:
     """Read the used columns of an opened source whole.
 
     Raises
@@ -208,7 +289,7 @@ def load(source: Any, used: Mapping[str, str], order: str | None) -> Rows:
     return Rows(source.name, arrays, row, stable)
 
 
-def watched_order(source: Any, used: Collection[str]) -> list[Notice]:
+def watched_order(source: Opened, used: Collection[str]) -> list[Notice]:
     """Return what has to be said of the order of duels that no column orders.
 
     Raises

@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from bayesfair.base.arguments import MAPPING, NAMES, PLAIN, each, takes
 from bayesfair.base.checks import check_choice
 from bayesfair.base.options import COMPARISON_OPTIONS, KINDS, given, refuse_without_effect
 from bayesfair.comparisons import Comparisons
-from bayesfair.readers.duels.arena import open_json
+from bayesfair.readers.duels.arena import JsonLines
 from bayesfair.readers.duels.comparison_rows import (
+    checked_columns,
     choices,
     counts,
     duels,
     kind_of,
     load,
-    pairs_of_rankings,
+    named_columns,
+    open_table,
     rankings,
     recognised,
     roles_of,
+    suffixes_of,
     watched_order,
 )
 from bayesfair.readers.duels.preflib import SUFFIXES, read_preflib, refuse_other_data
-from bayesfair.readers.files.headers import missing_column
-from bayesfair.readers.files.tables import open_source, single_file
+from bayesfair.readers.files.tables import single_file
 
-__all__ = ["JSON_SUFFIXES", "read_comparisons"]
+__all__ = ["read_comparisons"]
 
-#: Files that are read as JSON.
-JSON_SUFFIXES = {".jsonl", ".ndjson", ".json"}
 _OF_TEXT = {"delimiter": COMPARISON_OPTIONS["delimiter"]}
 
 
@@ -152,41 +150,28 @@ def read_comparisons(
     check_choice(missing, "missing", ("error", "drop"))
     check_choice(labels, "labels", ("names", "ids"))
     refuse_other_data(source, format)
-    suffixes = _suffixes(source)
-    if format == "preflib" or (format == "auto" and suffixes and suffixes[-1] in SUFFIXES):
+    if format == "preflib" or (format == "auto" and set(suffixes_of(source)[-1:]) & set(SUFFIXES)):
         refuse_without_effect(asked, {"preflib"}, COMPARISON_OPTIONS, KINDS["preflib"])
         refuse_other_data(source)
         path = single_file(source, "PrefLib")
         made = read_preflib(path, partial=partial, labels=labels, last_tie=last_tie)
         return made.with_covariates(covariates) if covariates else made
-    named = _named(
+    named = named_columns(
         {"left": left, "right": right, "winner": winner, "loser": loser, "tied": tied,
          "ranking": ranking, "item": item, "rank": rank, "chosen": chosen, "offered": offered,
          "weight": weight, "order": str(order) if order else None},
         {"wins": wins, "orderings": orderings, "ranks": ranks},
     )  # fmt: skip
-    if format == "json" or (format == "auto" and JSON_SUFFIXES & set(suffixes)):
-        opened_source: Any = open_json(single_file(source, "JSON"))
+    opened_source = open_table(source, format, delimiter, tuple(named.values()))
+    if isinstance(opened_source, JsonLines):
         refuse_without_effect(asked, {kind_of(named)}, _OF_TEXT, "JSON")
-    else:
-        opened_source = open_source(source, delimiter=delimiter, wanted=tuple(named.values()))
-    header = opened_source.header
-    used = recognised(opened_source.name, header, named, rows_only=keep_rows)
+    used = recognised(opened_source.name, opened_source.header, named, rows_only=keep_rows)
     kind = kind_of(used)
     kinds = {kind, "text"} | ({"weighted"} if weight else set())
     kinds |= {"kept"} if keep_rows else set()
     kinds |= {"offered_text"} if kind == "choices" else set()  # looked at once it is read
     refuse_without_effect(asked, kinds, COMPARISON_OPTIONS, KINDS[kind])
-    for option, column in used.items():
-        if column not in header:
-            raise missing_column(column, option, opened_source.name, header)
-    used |= pairs_of_rankings(used, header)
-    side = None
-    if first is not None:
-        side = first if first in ("left", "right") and first not in header else None
-        if side is None and first not in header:
-            raise missing_column(first, "first", opened_source.name, header)
-        used |= {} if side else {"first": first}
+    used, side = checked_columns(opened_source, used, first)
     rows = load(opened_source, used, str(order) if order else None)
     watched = watched_order(opened_source, used.values()) if keep_rows and order is None else []
     shared = {
@@ -215,26 +200,11 @@ def read_comparisons(
         words = {"outcomes": outcomes, "winner_is": winner_is, "both_bad": both_bad,
                  "unknown": unknown} if kind == "duels" else {}  # fmt: skip
         made = duels(rows, used, side, keep_rows=keep_rows, **words, **shared)
-    notices = (*getattr(opened_source, "notices", ()), *watched, *made.notices)
+    notices = (*opened_source.notices, *watched, *made.notices)
     made = replace(made, notices=tuple(dict.fromkeys(notices)))
     return made.with_covariates(covariates) if covariates else made
-
-
-def _suffixes(source: Any) -> list[str]:
-    text = os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
-    return [s.lower() for s in Path(text).suffixes] if isinstance(text, str) else []
 
 
 def _plain_list(names: Any) -> Any:
     """Return names as a list where they came as an array or a series."""
     return list(names) if hasattr(names, "__array__") else names
-
-
-def _named(
-    single: Mapping[str, str | None], several: Mapping[str, Sequence[str] | None]
-) -> dict[str, str]:
-    """Return {option: column} of the columns that were named."""
-    used = {option: column for option, column in single.items() if column is not None}
-    for option, columns in several.items():
-        used |= {f"{option}[{i}]": column for i, column in enumerate(columns or ())}
-    return used

@@ -1,0 +1,390 @@
+"""Duels as a sequence of decisions: who was compared in each round, and how likely that was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesfair.base.checks import as_numbers, check_choice
+from bayesfair.comparisons.data import Comparisons
+from bayesfair.comparisons.worths import known_worths
+from bayesfair.errors import DataError, OptionError, ProbabilityError
+
+__all__ = ["DuelLog", "one_law"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+_ROW_PER_DUEL = "a row per duel, a column per item"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DuelLog:
+    r"""Duels in the order in which they were decided, with what was logged of the rule.
+
+    `read_duels` and `simulate_duels` return one; `from_comparisons` makes one of duels in memory.
+
+    Parameters
+    ----------
+    comparisons : Comparisons
+        The duels that have an outcome, for fitting.
+    left, right : (T,) arrays of int
+        Positions in `items`; equal = a duel of an item with itself, which has no outcome.
+    cell : (T,) array of int
+        Which of the unique comparisons a duel is, -1 = no outcome.
+    pair_probability : (T, k, k) or (k, k) array, optional
+        ``[t, i, j]``: probability that round t duels i (left) with j (right); sums to 1 per round.
+        NaN = not on offer.
+    selection_probability : (T, k) or (k,) array, optional
+        :math:`\pi_t(i)` under `slot`; rows sum to 1; NaN = not on offer. It follows from
+        `pair_probability` where that is known.
+    propensity : (T,) array, optional
+        Instead: only the probability with which the item on the left was put there.
+    offered : (T, k) array of bool, optional
+        Which items were on offer.
+    slot : {"first", "mean"}
+        ``"first"``: law of the left item; ``"mean"``: half the probability of taking part.
+    order : str, optional
+        Column that the rounds were sorted by; None = the order of the rows.
+
+    Raises
+    ------
+    DataError, OptionError, ProbabilityError
+        Naming the round and the remedy.
+
+    Examples
+    --------
+    >>> duels = Comparisons.from_duels(["a", "b"], ["b", "a"], ["left", "tie"], keep_rows=True)
+    >>> log = DuelLog.from_comparisons(duels, selection_probability=[0.5, 0.5])
+    >>> log, log.winner
+    (DuelLog(memory: 2 duels of 2 items, slot='first', the whole rule logged), array([ 0, -1]))
+    """
+
+    comparisons: Comparisons
+    left: IntArray
+    right: IntArray
+    cell: IntArray
+    pair_probability: FloatArray | None = None
+    selection_probability: FloatArray | None = None
+    propensity: FloatArray | None = None
+    offered: BoolArray | None = None
+    slot: str = "first"
+    order: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check that the parts belong together, and freeze the arrays."""
+        check_choice(self.slot, "slot", ("first", "mean"))
+        n, k = len(self.left), self.n_items
+        values: dict[str, Any] = {}
+        for name in ("left", "right", "cell"):
+            values[name] = np.asarray(getattr(self, name), np.int64)
+            _check_shape(values[name], (n,), name, "one per duel")
+        for name in ("pair_probability", "selection_probability", "propensity", "offered"):
+            given = getattr(self, name)
+            values[name] = None if given is None else as_numbers(given, name)
+        pairs, law, chosen, on = list(values.values())[3:]
+        if on is not None:
+            values["offered"] = on = _offered(on, (n, k))
+        if pairs is not None:
+            law = _slot_law(pairs, self.slot, n, self.items)
+        if law is not None:
+            law = np.broadcast_to(law, (n, k)) if law.shape == (k,) else law
+            _check_shape(law, (n, k), "selection_probability", _ROW_PER_DUEL)
+            values["selection_probability"] = _checked_law(law, on, self.items)
+        if chosen is not None:
+            values["propensity"] = self._checked_propensity(chosen, known=law is not None)
+        for name, value in values.items():
+            if value is not None:
+                view = value.view()
+                view.flags.writeable = False
+                object.__setattr__(self, name, view)
+
+    @classmethod
+    def from_comparisons(
+        cls,
+        duels: Comparisons,
+        *,
+        pair_probability: ArrayLike | None = None,
+        selection_probability: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
+        offered: ArrayLike | None = None,
+        slot: str = "first",
+        order: str | None = None,
+    ) -> DuelLog:
+        """Return the log of duels whose rows were kept; options as in the class.
+
+        Tables may have a row for every row of the duels, those without a comparison included.
+
+        Raises
+        ------
+        OptionError
+            If these are no duels, or their order is lost.
+        """
+        if duels.kind != "duels":
+            raise OptionError(
+                f"an audit of who is compared needs duels, these are {duels.kind}.",
+                kind="wrong_kind",
+            )
+        if duels.cell is None:
+            raise OptionError(
+                "these duels were collapsed and their order is lost; an audit of who is compared "
+                "needs one row per duel. Read them with keep_rows=True (and order= a time column "
+                "if the file is not in order); counts of wins have no order.",
+                kind="no_order",
+                column="keep_rows",
+            )
+        keep = duels.cell >= 0
+        cell = np.asarray(duels.cell[keep], np.int64)
+        if not np.array_equal(np.bincount(cell, minlength=len(duels.count)), duels.count):
+            raise OptionError(
+                "these duels carry weights, and an audit of who is compared judges decisions, each "
+                "of which counts once: read them without weight=.",
+                kind="unused_option",
+                column="weight",
+            )
+        one_law(pair_probability, selection_probability)
+        tables: dict[str, Any] = {
+            "pair_probability": _kept("pair_probability", pair_probability, keep, 3),
+            "selection_probability": _kept("selection_probability", selection_probability, keep, 2),
+            "propensity": _kept("propensity", propensity, keep, 1),
+            "offered": _kept("offered", offered, keep, 2),
+        }
+        left, right = (np.asarray(end[cell], np.int64) for end in (duels.left, duels.right))
+        return cls(duels, left, right, cell, **tables, slot=slot, order=order)
+
+    # -- what it holds -------------------------------------------------------------------------
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """Labels."""
+        return self.comparisons.items
+
+    @property
+    def n_items(self) -> int:
+        """Number of items, k."""
+        return len(self.items)
+
+    @property
+    def n_rounds(self) -> int:
+        """Number of duels, T."""
+        return len(self.left)
+
+    @property
+    def n_skipped(self) -> int:
+        """Rows of the source that are no duel of the log."""
+        kept = self.comparisons.cell
+        return 0 if kept is None else int((kept < 0).sum())
+
+    @property
+    def source(self) -> str:
+        """What reports call the data."""
+        return self.comparisons.source
+
+    @property
+    def winner(self) -> IntArray:
+        """Position of the item that won each duel, -1 = neither, ``(T,)``."""
+        outcome = np.append(self.comparisons.outcome, 2)[self.cell]
+        return np.where(outcome == 0, self.left, np.where(outcome == 1, self.right, -1))
+
+    @property
+    def n_without_outcome(self) -> int:
+        """How many duels have no outcome."""
+        return int((self.cell < 0).sum())
+
+    @property
+    def logged(self) -> str:
+        """What was logged of the rule: ``full``, ``chosen`` (the left item), or ``windows``."""
+        if self.selection_probability is not None:
+            return "full"
+        return "windows" if self.propensity is None else "chosen"
+
+    @property
+    def pair_propensity(self) -> FloatArray | None:
+        """Probability of the ordered pair that was drawn, ``(T,)``; None = not logged."""
+        if self.pair_probability is None:
+            return None
+        pairs = np.broadcast_to(self.pair_probability, (self.n_rounds, *(self.n_items,) * 2))
+        return np.asarray(pairs[np.arange(self.n_rounds), self.left, self.right])
+
+    def taken(self, part: slice) -> IntArray:
+        """Return how often each item filled the slot in some rounds (``mean``: took part)."""
+        found = np.bincount(self.left[part], minlength=self.n_items)
+        if self.slot == "mean":
+            found = found + np.bincount(self.right[part], minlength=self.n_items)
+        return found
+
+    def seen(self) -> tuple[IntArray, IntArray]:
+        """Return the first and the last round in which each item took part, -1 = never."""
+        first, last = np.full(self.n_items, self.n_rounds), np.full(self.n_items, -1)
+        order = np.arange(self.n_rounds)
+        for end in (self.left, self.right):
+            np.minimum.at(first, end, order)
+            np.maximum.at(last, end, order)
+        return np.where(last < 0, -1, first), last
+
+    def fairness_regret(self, worth: Any) -> FloatArray:
+        r"""Return :math:`TV(P^*, \pi_t)` per round, ``(T,)``: P* is the worth share.
+
+        Parameters
+        ----------
+        worth : (k,) array or mapping of label to worth
+            True worths, positive, of any scale.
+
+        Raises
+        ------
+        OptionError
+            If the law of the slot was not logged.
+        """
+        if self.selection_probability is None:
+            raise OptionError(
+                "the law of the slot was not logged, so that a round has no regret of its own; "
+                "audit_comparisons estimates the mean.",
+                kind="not_logged",
+            )
+        on = ~np.isnan(self.selection_probability)
+        worths = np.where(on, known_worths(worth, self.items), 0.0)
+        share = worths / worths.sum(axis=1, keepdims=True)
+        return np.asarray(np.fmax(share - self.selection_probability, 0.0).sum(axis=1))
+
+    def _checked_propensity(self, values: FloatArray, *, known: bool) -> FloatArray:
+        if known:
+            raise OptionError(
+                "the law of the slot is known; leave propensity= out.",
+                kind="unused_option",
+                column="propensity",
+            )
+        if self.slot != "first":
+            raise OptionError(
+                "propensity= is the probability of the item on the left. It tells nothing of the "
+                'other side, so that slot="mean" cannot be estimated from it; use slot="first".',
+                kind="options_exclude",
+                column="slot",
+                value=self.slot,
+            )
+        if values.shape != (self.n_rounds,):
+            raise DataError(
+                f"propensity has shape {values.shape}, expected one value for each of "
+                f"{self.n_rounds} duels.",
+                kind="shape",
+                column="propensity",
+            )
+        bad = np.flatnonzero(~((values > 0) & (values <= 1 + 1e-6)))
+        if bad.size:
+            t = int(bad[0])
+            raise ProbabilityError(
+                f"round {t}: the probability of {self.items[self.left[t]]!r} on the left is "
+                f"{values[t]:g} ({bad.size} such rounds); expected a number in (0, 1], since it "
+                "was chosen.",
+                kind="probability",
+                column="propensity",
+                value=float(values[t]),
+            )
+        return np.minimum(values, 1.0)
+
+    def __repr__(self) -> str:
+        logged = {
+            "full": "the whole rule logged",
+            "chosen": "only the left item's probability logged",
+            "windows": "no probabilities logged",
+        }[self.logged]
+        n = self.n_without_outcome
+        without = f", {n} without outcome" if n else ""
+        return (
+            f"DuelLog({self.source}: {self.n_rounds} duels of {self.n_items} items, "
+            f"slot={self.slot!r}, {logged}{without})"
+        )
+
+
+def one_law(pairs: Any, selection: Any) -> None:
+    """Raise if the law of the slot is given in two ways."""
+    if pairs is not None and selection is not None:
+        raise OptionError(
+            "give either pair_probability= or selection_probability=, not both.",
+            kind="options_exclude",
+            column="pair_probability",
+        )
+
+
+def _kept(name: str, given: Any, keep: BoolArray, ndim: int) -> Any:
+    """Leave out rows of a table that has one for every row, not one that holds for them all."""
+    if given is None:
+        return None
+    table = as_numbers(given, name)
+    return table[keep] if table.ndim == ndim and table.shape[:1] == keep.shape else table
+
+
+def _check_shape(table: NDArray[Any], shape: tuple[int, ...], name: str, what: str) -> None:
+    if table.shape != shape:
+        raise DataError(
+            f"{name} has shape {table.shape}, expected {shape}: {what}.", kind="shape", column=name
+        )
+
+
+def _offered(table: FloatArray, shape: tuple[int, int]) -> BoolArray:
+    _check_shape(table, shape, "offered", _ROW_PER_DUEL)
+    if not np.isin(table, (0, 1)).all():
+        raise DataError(
+            "offered= must hold True or False (1 or 0) only.", kind="offered", column="offered"
+        )
+    return table.astype(bool)
+
+
+def _slot_law(pairs: FloatArray, slot: str, n: int, items: tuple[str, ...]) -> FloatArray:
+    """Return the law of the slot from the probabilities of ordered pairs: ``(k,)`` or a table."""
+    k = len(items)
+    table = pairs[None] if pairs.shape == (k, k) else pairs
+    if pairs.shape not in ((k, k), (n, k, k)):
+        raise DataError(
+            f"pair_probability has shape {pairs.shape}, expected {(n, k, k)} or {(k, k)}: entry "
+            "[t, i, j] is the probability of i on the left and j on the right.",
+            kind="shape",
+            column="pair_probability",
+        )
+    bad = np.argwhere((table < 0) | (table > 1 + 1e-6))
+    if bad.size:
+        t, i, j = bad[0]
+        raise ProbabilityError(
+            f"round {t}: the probability of {items[i]!r} on the left and {items[j]!r} on the right "
+            f"is {table[t, i, j]:g}, expected a number in [0, 1].",
+            kind="probability",
+            column="pair_probability",
+            value=float(table[t, i, j]),
+        )
+    # NaN marks pairs not on offer; an item none of whose pairs is on offer is not either
+    none = np.isnan(table).all(axis=2) & np.isnan(table).all(axis=1)
+    first = np.nansum(table, axis=2)
+    law = first if slot == "first" else (first + np.nansum(table, axis=1)) / 2
+    law = np.where(none, np.nan, law)
+    return law if pairs.ndim == 3 else law[0]
+
+
+def _checked_law(law: FloatArray, offered: BoolArray | None, items: tuple[str, ...]) -> FloatArray:
+    if offered is not None:
+        law = np.where(offered, law, np.nan)
+    bad = np.argwhere((law < 0) | (law > 1 + 1e-6))
+    if bad.size:
+        t, i = bad[0]
+        raise ProbabilityError(
+            f"round {t}: the probability of {items[i]!r} is {law[t, i]:g}, expected a number in "
+            "[0, 1].",
+            kind="probability",
+            column="selection_probability",
+            value=float(law[t, i]),
+        )
+    total = np.nansum(law, axis=1)
+    off = np.flatnonzero(np.abs(total - 1) > 1e-6)
+    if off.size:
+        t = int(off[0])
+        raise ProbabilityError(
+            f"round {t}: the probabilities of the slot sum to {total[t]:.6g}, expected 1 "
+            f"({off.size} such rounds). Give pair_probability over ordered pairs (left, right), or "
+            "the law of the slot.",
+            kind="probability_sum",
+            column="selection_probability",
+            value=float(total[t]),
+        )
+    return np.asarray(law / total[:, None])

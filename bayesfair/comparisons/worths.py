@@ -1,0 +1,56 @@
+"""Known worths of items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.base.checks import as_numbers
+from bayesfair.base.labels import by_label
+from bayesfair.errors import ArmError, DataError
+
+__all__ = ["known_worths"]
+
+
+def known_worths(worth: Any, items: Sequence[str]) -> NDArray[np.float64]:
+    """Return worths in the order of the items, ``(k,)``.
+
+    Parameters
+    ----------
+    worth : (k,) array or mapping of label to worth
+        Positive and finite, of any scale.
+    items : sequence of str
+
+    Raises
+    ------
+    ArmError, DataError
+        If one lacks, or is no worth.
+
+    Examples
+    --------
+    >>> known_worths({"b": 1, "a": 3}, ["a", "b"])
+    array([3., 1.])
+    """
+    if isinstance(worth, Mapping):
+        named = by_label(worth, "item", "worth")
+        lacking = [item for item in items if item not in named]
+        if lacking:
+            raise ArmError(
+                f"worth= has no value for {lacking[0]!r} ({len(lacking)} lacking).",
+                kind="unknown_item",
+                column="worth",
+                value=lacking[0],
+            )
+        worth = [named[item] for item in items]
+    values = as_numbers(worth, "worth")
+    if values.shape != (len(items),) or not np.all(np.isfinite(values) & (values > 0)):
+        raise DataError(
+            f"worth={worth!r:.60} must be positive and finite, one number for each of {len(items)} "
+            "items.",
+            kind="worth",
+            column="worth",
+        )
+    return values
