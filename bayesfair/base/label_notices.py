@@ -9,10 +9,10 @@ from decimal import Decimal
 
 from bayesfair.base.notices import Notice
 
-__all__ = ["look_alike", "merged_spellings"]
+__all__ = ["like_missing", "look_alike", "merged_spellings", "one_number"]
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d{1,3})?", re.ASCII)
-_MISSING = frozenset({"nan", "none", "null", "nat", "<na>"})
+_MISSING = frozenset({"nan", "none", "null", "nat", "na", "n/a", "<na>", "#n/a", "\\n"})
 
 
 def look_alike(labels: Iterable[str], what: str = "label") -> list[Notice]:
@@ -20,7 +20,7 @@ def look_alike(labels: Iterable[str], what: str = "label") -> list[Notice]:
 
     They differ in case, in the width of their letters, in the number of inner blanks or in
     characters that are not shown (a zero-width space, a byte-order mark), or write one number in
-    two ways. Labels that spell a missing value are named as well.
+    two ways.
 
     Examples
     --------
@@ -52,16 +52,38 @@ spelling in the source."]
                 "give them one spelling in the source.",
                 kind="look_alike", column=what, n=len(kind),
             ))  # fmt: skip
-    return found + _same_number(labels, what) + _like_missing(labels, what)
+    return found + _same_number(labels, what)
 
 
-def _same_number(labels: Iterable[str], what: str) -> list[Notice]:
-    """Return a notice of labels that write one number in different ways, if there are any."""
+def one_number(labels: Iterable[str]) -> list[list[str]]:
+    """Return the labels that write one number in different ways, together.
+
+    Examples
+    --------
+    >>> one_number(["1", "01", "2", "1e0"])
+    [['1', '01', '1e0']]
+    """
     groups: dict[Decimal, list[str]] = {}
     for label in labels:
         if _NUMBER.fullmatch(label):
             groups.setdefault(Decimal(label), []).append(label)
-    alike = [group for group in groups.values() if len(group) > 1]
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def like_missing(labels: Iterable[str]) -> list[str]:
+    """Return the labels that spell a missing value.
+
+    Examples
+    --------
+    >>> like_missing(["a", "None", "NA", "none here"])
+    ['None', 'NA']
+    """
+    return [label for label in labels if label.casefold() in _MISSING]
+
+
+def _same_number(labels: Iterable[str], what: str) -> list[Notice]:
+    """Return a notice of labels that write one number in different ways, if there are any."""
+    alike = one_number(labels)
     if not alike:
         return []
     text = "; ".join(", ".join(map(repr, group[:6])) for group in alike[:3])
@@ -74,26 +96,6 @@ def _same_number(labels: Iterable[str], what: str) -> list[Notice]:
             column=what,
             value=alike[0],
             n=len(alike),
-        )
-    ]
-
-
-def _like_missing(labels: Iterable[str], what: str) -> list[Notice]:
-    """Return a notice of labels that spell a missing value, if there are any."""
-    words = [label for label in labels if label.casefold() in _MISSING]
-    if not words:
-        return []
-    article = "an" if what[0] in "aeiou" else "a"
-    return [
-        Notice(
-            f"{', '.join(map(repr, words))} spell{'s' if len(words) == 1 else ''} a missing value, "
-            f"but {'is text, and was' if len(words) == 1 else 'are text, and were'} read as the "
-            f"label of {article} {what}. Where none is known, leave the "
-            "field empty in the source.",
-            kind="label_like_missing",
-            column=what,
-            value=words,
-            n=len(words),
         )
     ]
 
@@ -123,8 +125,8 @@ def merged_spellings(spellings: Mapping[str, Sequence[str]], what: str = "label"
     more = f" and {len(merged) - 3} more" if len(merged) > 3 else ""
     return [
         Notice(
-            f"spellings of one {what} were merged, differing in surrounding blanks or in the "
-            f"encoding of their letters only: {shown}{more}.",
+            f"spellings of one {what} were merged, differing in surrounding blanks, in the "
+            f"encoding of their letters or in the '.0' of a whole number only: {shown}{more}.",
             kind="merged_spellings",
             column=what,
             n=len(merged),

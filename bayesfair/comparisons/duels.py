@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.base.checks import check_choice
-from bayesfair.base.labels import encode, vocabulary
+from bayesfair.base.label_encoder import LabelEncoder, encoded
 from bayesfair.base.notices import Notice
 from bayesfair.comparisons.outcomes import OUTCOMES, resolve_first, resolve_outcomes
 from bayesfair.comparisons.sources import (
@@ -105,7 +105,7 @@ def shared_rankings(
     Two rows with one ranking id that share an item are not independent. Rows that only share the
     id (two matches of one day) are.
     """
-    column = encode(ranking)
+    column = encoded(ranking, "ranking")
     if len(column.codes) != len(left):
         raise DataError(f"ranking has {len(column.codes)} rows, left {len(left)}; must agree.")
     known = keep & (column.codes >= 0)
@@ -165,22 +165,19 @@ def collapse_duels(
     square: NDArray[np.float64] | None = None,
 ) -> dict[str, Any]:
     """Return the fields of `Comparisons` for rows of duels; see `Comparisons.from_duels`."""
-    columns = [encode(left), encode(right)]
-    n = len(columns[0].codes)
+    book = LabelEncoder("item", items)
+    a, b = book.encode(left, source.where), book.encode(right, source.where)
+    n = len(a)
     if source.row is not None and len(source.row) != n:
         raise DataError(f"row has {len(source.row)} entries, left {n} rows; they must agree.")
-    if len(columns[1].codes) != n:
-        raise DataError(f"left has {n} rows, right {len(columns[1].codes)}; they must agree.")
-    words = vocabulary([c.labels for c in columns], items)
-    a, b = (
-        np.append(lookup, np.int32(-1))[c.codes]
-        for lookup, c in zip(words.lookups, columns, strict=True)
-    )
-    notices = list(words.notices)
+    if len(b) != n:
+        raise DataError(f"left has {n} rows, right {len(b)}; they must agree.")
+    a, b = book.settled(a, b)
+    names, notices = book.labels, list[str](book.notices())
     absent = {"left": a < 0, "right": b < 0}
     numbers, lacking = absent_numbers(n, {"weight": weight}, source)
     absent |= lacking
-    won = None if winner is None else encode(winner)
+    won = None if winner is None else encoded(winner, "outcome")
     if won is not None:
         if len(won.codes) != n:
             raise DataError(f"winner has {len(won.codes)} rows, left {n}; they must agree.")
@@ -193,7 +190,7 @@ def collapse_duels(
             won,
             a,
             b,
-            words.items,
+            names,
             outcomes=outcomes,
             winner_is=winner_is,
             unknown=unknown,
@@ -213,16 +210,16 @@ def collapse_duels(
         )
         shown = np.full(n, side, np.int8)
     else:
-        told = encode(first)
+        told = encoded(first, "first item")
         if len(told.codes) != n:
             raise DataError(f"first has {len(told.codes)} rows, left {n}; they must agree.")
-        shown = resolve_first(told, a, b, words.items, source.where)
+        shown = resolve_first(told, a, b, names, source.where)
     outcome, notes, dropped = _both_bad(outcome, both_bad)
     notices += notes
     values = checked_weight(numbers.get("weight"), n, source)
     same = (a == b) & (a >= 0)
     n_self = same.sum() if values is None else values[same].sum()
-    notices += drop_self(float(n_self), words.items[a[np.argmax(same)]] if same.any() else "")
+    notices += drop_self(float(n_self), names[a[np.argmax(same)]] if same.any() else "")
     keep = (outcome >= 0) & ~same
     if values is not None:
         keep &= values > 0
@@ -236,7 +233,7 @@ def collapse_duels(
         weight=values,
         square=squares(values) if square is None else square,
         keep=keep,
-        items=words.items,
+        items=names,
         source=source,
         keep_rows=keep_rows,
     )
@@ -310,7 +307,7 @@ def collapse_counts(
     build: Callable[..., dict[str, Any]] = collapse_duels,
 ) -> dict[str, Any]:
     """Return the fields of `Comparisons` for rows of counts; see `Comparisons.from_counts`."""
-    a, b = encode(left), encode(right)
+    a, b = encoded(left, "item"), encoded(right, "item")
     n = len(a.codes)
     if len(b.codes) != n:
         raise DataError(f"left has {n} rows, right {len(b.codes)}; they must agree.")
@@ -329,7 +326,7 @@ def collapse_counts(
     names = [np.array([*c.labels, None], dtype=object)[c.codes][kept] for c in (a, b)]
     shown = first
     if first is not None and not isinstance(first, str):
-        told = encode(first)
+        told = encoded(first, "first item")
         if len(told.codes) != n:
             raise DataError(f"first has {len(told.codes)} rows, left {n}; they must agree.")
         words_of = np.array([*told.labels, None], dtype=object)

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.base.checks import check_choice, counted, did_you_mean, listed
-from bayesfair.base.labels import Encoded, by_label, clean_label
+from bayesfair.base.label_encoder import Encoded
+from bayesfair.base.labels import by_label
 from bayesfair.base.notices import Notice
 from bayesfair.base.numerals import number
 from bayesfair.errors import DataError, OptionError
@@ -145,7 +146,7 @@ def resolve_outcomes(
     check_choice(unknown, "unknown", ("error", "skip"))
     words = _checked_words(outcomes)
     position = {item: i for i, item in enumerate(items)}
-    labels = tuple(_as_word(clean_label(label), words, position) for label in winner.labels)
+    labels = tuple(_as_word(label, words, position) for label in winner.labels)
     reading = _reading(labels, words, position, winner_is)
     as_outcome = np.full(len(labels) + 1, -1, np.int8)  # the last entry serves code -1
     as_item = np.full(len(labels) + 1, -1, np.int32)
@@ -199,7 +200,7 @@ def resolve_first(
     DataError
         A value that is no side and not one of the two items, with its row.
     """
-    labels = tuple(clean_label(label) for label in first.labels)
+    labels = first.labels
     position = {item: i for i, item in enumerate(items)}
     reading = _reading(labels, _FIRST_WORDS, position, None)
     side = np.array([_FIRST_WORDS.get(label, 9) for label in labels] + [0], np.int8)[first.codes]

@@ -16,7 +16,9 @@ from bayesfair.base.checks import (
     counted,
     listed,
 )
-from bayesfair.base.labels import encode, text_of, vocabulary
+from bayesfair.base.label_encoder import LabelEncoder, encoded
+from bayesfair.base.label_notices import look_alike
+from bayesfair.base.labels import labels_of, text_of
 from bayesfair.base.notices import Notice
 from bayesfair.comparisons.missing_labels import gap_of, is_absent, is_group, without_gaps
 from bayesfair.comparisons.places import last_place_notices, ranks_as_places
@@ -86,9 +88,8 @@ def collapse_orderings(
             labels += present
             level += [place] * len(present)
         length.append(len(labels) - before)
-    column = encode(labels) if labels else encode(np.zeros(0, dtype="U1"))
-    words = vocabulary([column.labels], items)
-    codes = words.lookups[0][column.codes]
+    words = LabelEncoder("item", items)
+    (codes,) = words.settled(words.encode(labels))
     ranking = np.repeat(np.arange(len(length)), length)
     weight, gone, found = _known_weights(weight, len(length), missing, source)
     return _collapse(
@@ -96,12 +97,12 @@ def collapse_orderings(
         item=codes,
         value=np.array(level, dtype=np.float64),
         n_rankings=len(length),
-        items=words.items,
+        items=words.labels,
         partial=partial,
         weight=weight,
         last_tie=last_tie,
         source=source,
-        notices=[*gap_notes, *found, *words.notices],
+        notices=[*gap_notes, *found, *words.notices()],
     ) | {"n_skipped": gone + len(gaps)}
 
 
@@ -132,12 +133,12 @@ def collapse_ranks(
     items = as_sequence(items, "items")
     if len(items) != table.shape[1]:
         raise DataError(f"ranks have {table.shape[1]} columns for {len(items)} items.")
-    words = vocabulary([], items)
+    names = labels_of(items, "item")
     ranking, item = np.nonzero(~np.isnan(table))
     kept, value, notes = ranks_as_places(
         table[ranking, item],
         ranking,
-        lambda i: f"{source.where(int(ranking[i]))}: rank of {words.items[item[i]]!r}",
+        lambda i: f"{source.where(int(ranking[i]))}: rank of {names[item[i]]!r}",
         lambda i: source.line(int(ranking[i])),
         lowest_is_best=lowest_is_best,
         unranked=unranked,
@@ -151,11 +152,11 @@ def collapse_ranks(
         item=item.astype(np.int32),
         value=value,
         n_rankings=len(table),
-        items=words.items,
+        items=names,
         partial=partial,
         weight=weight,
         source=source,
-        notices=[*found, *words.notices, *notes],
+        notices=[*found, *look_alike(names, "item"), *notes],
         tie_tolerance=tie_tolerance,
         last_tie=last_tie,
     ) | {"n_skipped": gone}
@@ -177,34 +178,34 @@ def collapse_ranked_rows(
     source: Source,
 ) -> dict[str, Any]:
     """Return the fields of `Comparisons` for one row per (ranking, item), with its rank."""
-    groups, column = encode(ranking), encode(item)
+    words = LabelEncoder("item", items)
+    groups, codes = encoded(ranking, "ranking"), words.encode(item, source.where)
     value = np.atleast_1d(as_numbers(rank, "rank"))
-    sizes = [len(groups.codes), len(column.codes), len(value)]
+    sizes = [len(groups.codes), len(codes), len(value)]
     if len(set(sizes)) > 1:
         raise DataError(
             "ranking, item and rank have {}, {} and {} rows; they must agree.".format(*sizes)
         )
     numbers, lacking = absent_numbers(len(value), {"weight": weight}, source)
-    absent = {"ranking": groups.codes < 0, "item": column.codes < 0, "rank": np.isnan(value)}
+    absent = {"ranking": groups.codes < 0, "item": codes < 0, "rank": np.isnan(value)}
     gone, found = rows_with_missing(missing, absent | lacking, source)
     if found:  # an item that was not ranked needs no row
         kept = ~gone
         value, weight = value[kept], numbers["weight"][kept] if "weight" in numbers else None
-        labels = [
-            np.array([*c.labels, None], dtype=object)[c.codes[kept]] for c in (groups, column)
-        ]
-        groups, column, source = encode(labels[0]), encode(labels[1]), source.taken(kept)
+        codes, source = codes[kept], source.taken(kept)
+        known = np.array([*groups.labels, None], dtype=object)
+        groups = encoded(known[groups.codes[kept]], "ranking")
+    (codes,) = words.settled(codes)
     kept, places, notes = ranks_as_places(
         value,
         groups.codes,
-        lambda i: f"{source.where(i)}: rank of {column.labels[column.codes[i]]!r}",
+        lambda i: f"{source.where(i)}: rank of {words.labels[codes[i]]!r}",
         source.line,
         lowest_is_best=lowest_is_best,
         unranked=unranked,
         last_tie=last_tie,
         source=source,
     )
-    words = vocabulary([column.labels], items)
     given = checked_weight(weight, len(value), source)
     per_ranking = None
     first = np.full(len(groups.labels), len(value))
@@ -220,14 +221,14 @@ def collapse_ranked_rows(
     lines = first if source.row is None else source.row[first]
     return _collapse(
         ranking=groups.codes[kept],
-        item=words.lookups[0][column.codes[kept]],
+        item=codes[kept],
         value=places,
         n_rankings=len(groups.labels),
-        items=words.items,
+        items=words.labels,
         partial=partial,
         weight=per_ranking,
         source=source._replace(row=lines),
-        notices=[*found, *words.notices, *notes],
+        notices=[*found, *words.notices(), *notes],
         tie_tolerance=tie_tolerance,
         last_tie=last_tie,
     ) | {"n_skipped": int(gone.sum())}
@@ -243,40 +244,38 @@ def collapse_choices(
     source: Source,
 ) -> dict[str, Any]:
     """Return the fields of `Comparisons` for choices; see `Comparisons.from_choices`."""
-    picked = encode(chosen)
+    words = LabelEncoder("item", items)
+    picked = words.encode(chosen, source.where)
     rows = [
         as_sequence(entry, source.where(i))
         for i, entry in enumerate(as_sequence(offered, "offered"))
     ]
     sets = [[label for label in row if not is_absent(label)] for row in rows]
-    if len(sets) != len(picked.codes):
-        raise DataError(
-            f"chosen has {len(picked.codes)} rows, offered {len(sets)}; they must agree."
-        )
+    if len(sets) != len(picked):
+        raise DataError(f"chosen has {len(picked)} rows, offered {len(sets)}; they must agree.")
     numbers, lacking = absent_numbers(len(sets), {"weight": weight}, source)
     empty = np.array([not entry for entry in sets], dtype=np.bool_)
     gaps = {i: gap for i, row in enumerate(rows) if (gap := gap_of(row, 2)) is not None and sets[i]}
     without, _ = without_gaps(rows, gaps, missing, "offered", source)
-    absent = {"chosen": picked.codes < 0, "offered": empty | without} | lacking
+    absent = {"chosen": picked < 0, "offered": empty | without} | lacking
     gone, notices = rows_with_missing(missing, absent, source)
     weight = numbers.get("weight")
     if notices:
         kept = ~gone
         sets = [entry for entry, here in zip(sets, kept, strict=True) if here]
-        picked = encode(np.array([*picked.labels, None], dtype=object)[picked.codes[kept]])
+        picked = picked[kept]
         weight = None if weight is None else weight[kept]
         source = source.taken(kept)
-    column = encode([text_of(label) for entry in sets for label in entry])
-    words = vocabulary([picked.labels, column.labels], items)
-    won = np.append(words.lookups[0], np.int32(-1))[picked.codes]
-    codes = words.lookups[1][column.codes]
+    won, codes = words.settled(
+        picked, words.encode([text_of(label) for entry in sets for label in entry])
+    )
     ranking = np.repeat(np.arange(len(sets)), [len(entry) for entry in sets])
     is_chosen = codes == won[ranking]
     found = np.bincount(ranking[is_chosen], minlength=len(sets))
     bad = np.flatnonzero(found != 1)
     if bad.size:
         i = int(bad[0])
-        chosen_item = words.items[won[i]]
+        chosen_item = words.labels[won[i]]
         how = "does not name it" if not found[i] else f"names it {found[i]} times"
         uncut = len(sets[i]) == 1 and not found[i] and chosen_item in str(sets[i][0])
         hint = " The text was read as one item: say what separates the items, separator=."
@@ -295,11 +294,11 @@ def collapse_choices(
         item=codes,
         value=np.where(is_chosen, 0.0, np.inf),
         n_rankings=len(sets),
-        items=words.items,
+        items=words.labels,
         partial="subset",
         weight=weight,
         source=source,
-        notices=[*notices, *words.notices],
+        notices=[*notices, *words.notices()],
     )
     return fields | {"kind": "choices", "partial": None, "n_skipped": int(gone.sum())}
 

@@ -11,15 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.base.checks import as_sequence, counted, did_you_mean, listed
-from bayesfair.base.label_notices import look_alike, merged_spellings
-from bayesfair.base.labels import (
-    by_label,
-    clean_label,
-    in_order,
-    labels_of,
-    text_of,
-)
+from bayesfair.base.checks import as_sequence, counted, listed
+from bayesfair.base.label_encoder import LabelEncoder
+from bayesfair.base.labels import by_label, labels_of, text_of
 from bayesfair.base.notices import Notice
 from bayesfair.errors import ArmError, DataError
 from bayesfair.kernels.log.guards import text_prints
@@ -298,11 +292,10 @@ def resolve_arms(
         positions = not named
         if positions:
             arms = tuple(str(i) for i in range(highest if width is None else width))
-            notices = _never_chosen(raw, arms) if width is None else []
+            notices = _never_chosen(raw, arms) if width is None else _from_one(raw, width)
     else:
         positions = False
     if positions and arms is not None:
-        _check_once(arms)
         outside = np.flatnonzero((raw < 0) | (raw >= len(arms)))
         if outside.size:
             t = int(outside[0])
@@ -312,32 +305,17 @@ def resolve_arms(
                 f"{listed(arms)}.{hint}"
             )
         return Resolved(raw.astype(np.int32), arms, tuple(notices))
-    written = raw if raw.dtype.kind == "U" else np.array(_texts(raw.tolist(), where), str)
-    spelt, inverse = np.unique(written, return_inverse=True)
-    labels = [clean_label(str(label)) for label in spelt]
-    if "" in labels:
-        empty = np.flatnonzero(np.array([not label for label in labels])[inverse])
+    encoder = LabelEncoder("arm", arms)
+    codes = encoder.encode(raw, where)
+    empty = np.flatnonzero(codes < 0)
+    if empty.size:
         raise _missing_arm(int(empty[0]), empty.size, where)
-    spellings: dict[str, list[str]] = {}
-    for label, raw_label in zip(labels, spelt.tolist(), strict=True):
-        spellings.setdefault(label, []).append(raw_label)
-    if arms is None:
-        arms = names if names and spellings.keys() <= set(names) else tuple(in_order(spellings))
-    _check_once(arms)
-    lookup = {label: i for i, label in enumerate(arms)}
-    codes = np.array([lookup.get(label, -1) for label in labels], dtype=np.int32)[inverse]
-    unknown = np.flatnonzero(codes < 0)
-    if unknown.size:
-        t = int(unknown[0])
-        others = sorted({labels[i] for i in inverse[unknown[:1000]].tolist()})
-        raise ArmError(
-            f"{where(t)}: arm {labels[inverse[t]]!r} is not in arms {listed(arms)} "
-            f"({counted(unknown.size, 'such row')}: {listed(others, 3)})."
-            f"{did_you_mean(labels[inverse[t]], arms)} Add it to `arms` or leave `arms` out to use "
-            "the labels seen."
-        )
-    notices += merged_spellings(spellings, "arm") + look_alike(arms, "arm")
-    return Resolved(codes, arms, tuple(notices))
+    if arms is None and names and set(encoder.labels) <= set(names):
+        place = {name: i for i, name in enumerate(names)}
+        codes = np.array([place[label] for label in encoder.labels], np.int32)[codes]
+        return Resolved(codes, names, (*notices, *encoder.notices()))
+    (codes,) = encoder.settled(codes)
+    return Resolved(codes, encoder.labels, (*notices, *encoder.notices()))
 
 
 def _never_chosen(raw: NDArray[Any], arms: tuple[str, ...]) -> list[Notice]:
@@ -357,24 +335,6 @@ def _never_chosen(raw: NDArray[Any], arms: tuple[str, ...]) -> list[Notice]:
     ]
 
 
-def _check_once(arms: tuple[str, ...]) -> None:
-    if len(set(arms)) != len(arms):
-        twice = sorted({a for a in arms if arms.count(a) > 1})
-        raise ArmError(
-            f"arms names {listed(twice)} more than once (blanks at the ends and the encoding of "
-            "letters apart); each arm needs its own.",
-            kind="label_twice",
-            column="arms",
-            value=twice[0],
-        )
-    if "" in arms:
-        raise ArmError(
-            "arms holds an empty label; each arm needs a label that can be read.",
-            kind="missing_label",
-            column="arms",
-        )
-
-
 def _missing_arm(at: int, n: int, where: Where) -> ArmError:
     return ArmError(
         f"{where(at)}: the arm is missing ({counted(n, 'such round')}). "
@@ -382,6 +342,22 @@ def _missing_arm(at: int, n: int, where: Where) -> ArmError:
         kind="missing_label",
         column="arm",
     )
+
+
+def _from_one(raw: NDArray[Any], width: int) -> list[Notice]:
+    """Say that whole numbers were counted from 0 where none is 0: they may count from 1."""
+    if raw.dtype == np.int32 or not raw.size or raw.min() == 0:
+        return []
+    return [
+        Notice(
+            f"the arms are positions from 0 in {width} columns, and no round chose 0 (the lowest "
+            f"is {raw.min()}). If they count from 1, name the columns with arms= and give labels "
+            "as text; if not, numpy.int32 or arms= says so.",
+            kind="positions_from_one",
+            column="arm",
+            value=int(raw.min()),
+        )
+    ]
 
 
 def _check_one_meaning(raw: NDArray[Any], arms: tuple[str, ...], where: Where) -> None:

@@ -271,7 +271,7 @@ def test_weights():
 def test_items_are_the_union_of_both_columns():
     # case 42
     assert Comparisons.from_duels(["a", "a"], ["b", "c"]).items == ("a", "b", "c")
-    with pytest.raises(ArmError, match="'c' compared, but not among the declared items"):
+    with pytest.raises(ArmError, match="'c' is not among the items 'a', 'b'"):
         Comparisons.from_duels(["a", "a"], ["b", "c"], items=["a", "b"])
 
 
@@ -281,16 +281,18 @@ def test_labels_are_trimmed_and_normalised_never_shortened():
     data = Comparisons.from_duels(left, ["z"] * 7)
     assert data.items == ("Caf\u00e9", "GPT 4", "gpt 4", "org1/x", "org2/x", "z")
     text = " ".join(data.notices)
-    assert "2 spellings of 'GPT 4'" in text and "differ only in case" in text
+    assert "'GPT 4', 'GPT 4 ' read as 'GPT 4'" in text and "differ only in case" in text
 
 
 def test_missing_values_are_named():
     with pytest.raises(DataError, match=r"row 3 of m\.csv, left: missing \(2 such rows\)"):
         Comparisons.from_duels(
-            ["a", None, "NA"], ["b", "b", ""], ["left"] * 3, row=[2, 3, 4], source="m.csv"
+            ["a", None, "c"], ["b", "b", ""], ["left"] * 3, row=[2, 3, 4], source="m.csv"
         )
-    kept = Comparisons.from_duels(["a", None, "NA"], ["b", "b", "a"], ["left"] * 3, missing="drop")
-    assert kept.items == ("NA", "a", "b") and kept.n_skipped == 1
+    with pytest.raises(ArmError, match="'NA' spells a missing item"):
+        Comparisons.from_duels(["a", None, "NA"], ["b", "b", "a"], ["left"] * 3, missing="drop")
+    kept = Comparisons.from_duels(["a", None, "c"], ["b", "b", "a"], ["left"] * 3, missing="drop")
+    assert kept.items == ("a", "b", "c") and kept.n_skipped == 1
 
 
 def test_a_million_outcomes_collapse():

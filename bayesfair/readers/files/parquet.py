@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from bayesfair.base.arrow_arrays import valid_text
 from bayesfair.errors import DataError
-from bayesfair.readers.files.arrow_arrays import valid_text
 from bayesfair.readers.files.headers import column_names
 
 __all__ = ["ParquetPart", "open_parquet"]

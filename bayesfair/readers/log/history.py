@@ -199,6 +199,7 @@ def _read(
     builder = replace(builder, known_kind=converter.known_kind)
     if layout.by is None:
         return _history(rounds, labels, builder, notices)
+    converter.groups.check()
     names = converter.groups.labels
     assert rounds.group is not None
     sizes = np.bincount(rounds.group, minlength=len(names))
@@ -291,7 +292,7 @@ def _everything(opened: Source, converter: Converter) -> Rounds:
 
 def _sorted_labels(rounds: Rounds, converter: Converter) -> Rounds:
     """Renumber discovered labels in their order."""
-    new = np.append(converter.book.sort(), np.int32(-1))  # -1, a missing arm, stays -1
+    new = converter.book.sort()
     offered = None
     if rounds.offered is not None:
         offered = np.ascontiguousarray(rounds.offered[:, np.argsort(new[:-1])])

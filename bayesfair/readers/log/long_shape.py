@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.base.arrow_arrays import codes, plain
 from bayesfair.errors import DataError
-from bayesfair.readers.files.arrow_arrays import codes, plain
 
 __all__ = ["refuse_long"]
 

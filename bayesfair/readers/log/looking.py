@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.base.json_text import BadJson
+from bayesfair.base.label_encoder import LabelEncoder
 from bayesfair.errors import DataError, OptionError
 from bayesfair.readers.files.tables import Source
 from bayesfair.readers.log.columns import Layout, Option, resolve_layout
@@ -24,7 +25,6 @@ from bayesfair.readers.log.found_probabilities import (
 )
 from bayesfair.readers.log.long_shape import refuse_long
 from bayesfair.readers.log.nested import keys_of, parsed
-from bayesfair.readers.values.label_book import LabelBook
 from bayesfair.readers.values.stamps import looks_like_time
 from bayesfair.readers.values.values import numbers, rewards
 
@@ -62,7 +62,7 @@ def layout_of(source: Source, *, decimal: str, mapping: Any, **asked: Any) -> La
         layout = _with(layout, _asked_record(source, record, head, asked["arms"], probabilities))
     if head is None or not head.num_rows:
         return layout
-    book = LabelBook("arm")
+    book = LabelEncoder("arm")
     try:
         arm = book.encode(head.column(layout.arm), str)
     except DataError:

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.base import numerals
+from bayesfair.base.arrow_arrays import plain
 from bayesfair.base.checks import listed
 from bayesfair.base.json_text import BadJson, NoJson, once_each, strictly
 from bayesfair.base.labels import by_label, clean_label, in_order
 from bayesfair.errors import ArmError, DataError
-from bayesfair.readers.files.arrow_arrays import plain
 from bayesfair.readers.values.values import numbers, simple
 
 __all__ = ["entries", "keys_of", "literal", "meaning", "nested_matrix", "parsed"]

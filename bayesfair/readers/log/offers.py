@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.base.arrow_arrays import plain
 from bayesfair.base.checks import check_in_range, listed
 from bayesfair.base.json_text import BadJson, once_each
+from bayesfair.base.label_encoder import LabelEncoder
 from bayesfair.base.labels import text_of
 from bayesfair.errors import DataError, OptionError
-from bayesfair.readers.files.arrow_arrays import plain
 from bayesfair.readers.log.nested import meaning
-from bayesfair.readers.values.label_book import LabelBook
 
 __all__ = ["Offers", "check_reading"]
 
@@ -34,13 +34,13 @@ class Offers:
 
     Parameters
     ----------
-    book : LabelBook
+    book : LabelEncoder
         The arms; open where they are not known beforehand.
     delimiter : str
         What separates the labels in plain text.
     """
 
-    def __init__(self, book: LabelBook, delimiter: str) -> None:
+    def __init__(self, book: LabelEncoder, delimiter: str) -> None:
         self.book = book
         self.delimiter = delimiter
         self._masks: bool | None = None  # what 0 and 1 mean, once that is certain

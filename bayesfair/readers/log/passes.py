@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.base.labels import in_order
 from bayesfair.readers.files.tables import Source, no_rows
 from bayesfair.readers.log.columns import Layout
 from bayesfair.readers.log.rounds import Converter
@@ -78,7 +77,10 @@ def collected(plan: Plan, arms: tuple[str, ...] | None) -> Found:
     if not n_rows:
         raise no_rows(plan.source)
     groups = dict(zip(converter.groups.labels, rows.tolist(), strict=True))
-    labels = tuple(in_order(converter.book.labels)) if arms is None else arms
+    converter.groups.check()
+    if arms is None:
+        converter.book.sort()
+    labels = converter.book.labels
     return Found(labels, groups, n_rows, tuple(converter.groups.notices()))
 
 

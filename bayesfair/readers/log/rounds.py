@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.base.arrow_arrays import is_missing
 from bayesfair.base.checks import counted
+from bayesfair.base.label_encoder import LabelEncoder
 from bayesfair.errors import DataError
-from bayesfair.readers.files.arrow_arrays import is_missing
 from bayesfair.readers.log.columns import Layout
 from bayesfair.readers.log.nested import nested_matrix
 from bayesfair.readers.log.offers import Offers
-from bayesfair.readers.values.label_book import LabelBook
 from bayesfair.readers.values.stamps import seconds
 from bayesfair.readers.values.times import NUMBER, mixed, order_values
 from bayesfair.readers.values.values import fingerprints, matrix, numbers, rewards, truths
@@ -119,9 +119,9 @@ class Converter:
         self.source = source
         self.decimal = decimal
         self.mapping = mapping
-        self.book = LabelBook("arm", arms, self._remedy)
+        self.book = LabelEncoder("arm", arms, self._remedy)
         self.offers = Offers(self.book, offered_delimiter)
-        self.groups = LabelBook("group")
+        self.groups = LabelEncoder("group")
         self.order_kind: str | None = None
         self.known_kind: str | None = None
         self._first_order: dict[str, Any] = {}

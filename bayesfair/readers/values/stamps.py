@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.base.arrow_arrays import is_missing, plain
 from bayesfair.base.checks import counted, listed
 from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError
-from bayesfair.readers.files.arrow_arrays import is_missing, plain
 from bayesfair.readers.values.times import NAIVE, NUMBER, order_values
 from bayesfair.readers.values.values import simple
 from bayesfair.readers.values.written_dates import UNREAD, date_seconds, writing_of

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.base.arrow_arrays import is_missing, taken, whole
 from bayesfair.base.numerals import number, why_no_number
 from bayesfair.errors import DataError
-from bayesfair.readers.files.arrow_arrays import is_missing, taken, whole
 from bayesfair.readers.values.values import simple
 
 __all__ = ["KINDS", "NUMBER", "mixed", "order_values"]

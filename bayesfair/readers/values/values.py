@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.base.arrow_arrays import codes, is_missing, pieces, plain, taken
 from bayesfair.base.checks import listed
+from bayesfair.base.labels import text_of
 from bayesfair.base.numerals import number, why_no_number
 from bayesfair.errors import DataError, OptionError
 from bayesfair.kernels.log.guards import text_prints
-from bayesfair.readers.files.arrow_arrays import codes, is_missing, pieces, plain, taken
-from bayesfair.readers.values.label_book import text_of
 
 __all__ = ["fingerprints", "matrix", "numbers", "rewards", "simple", "truths"]
 
