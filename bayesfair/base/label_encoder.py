@@ -159,8 +159,8 @@ class LabelEncoder:
         kind = column.type
         if pa.types.is_nested(kind):
             raise DataError(
-                f"{where(0)}: {self.what}s must be simple values, not {kind}. Write one in each "
-                "row.",
+                f"{where(0)}: the {self.what}s are {kind}; a label is one value, text or a number. "
+                "Write one in each row.",
                 kind="not_simple",
                 value=str(kind),
             )

@@ -8,6 +8,7 @@ Leniencies that are promised, each with its reason; there are no others:
 
 * blanks around labels, numbers and names of columns, and the encoding of letters (NFC), make no
   difference: exports pad columns, and nobody sees the difference;
+* a whole number loses its ".0" where it is a label: a column of numbers with a gap is written so;
 * NA, NaN, null and the like are missing numbers (never labels): programs write them;
 * empty lines are no rows: exports end with them;
 * compression goes by the bytes, not by the name; streams may follow one another, and zeros may
@@ -115,7 +116,8 @@ def text_of(data: bytes) -> str:
 
 def label(text: Any) -> str:
     """Return a label, "" where it is missing: blanks around it and the encoding of letters go."""
-    return "" if text is None else unicodedata.normalize("NFC", text).strip()
+    found = "" if text is None else unicodedata.normalize("NFC", text).strip()
+    return re.sub(r"^([+-]?[0-9]+)\.0+$", r"\1", found)
 
 
 _ABSENT = {"", "na", "n/a", "nan", "null", "none", "\\n"}
