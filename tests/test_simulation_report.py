@@ -15,7 +15,7 @@ ONE = {"runs": 1, "batch": 1, "delay": 0, "seed": 3}
 
 
 def test_a_log_is_read_back_without_options(tmp_path):
-    numbers, text, logs = report("sd_ts", "a=.7,b=.4", 400, [], **(ONE | {"delay": 3}))
+    numbers, text, logs = report("sd_ts", "a=.7,b=.4", **(ONE | {"rounds": 400} | {"delay": 3}))
     for name in ("run.parquet", "run.csv"):
         write_runs(logs, tmp_path / name)
         again, log = bf.read_history(tmp_path / name), logs["0"]
@@ -37,7 +37,7 @@ def test_a_log_is_read_back_without_options(tmp_path):
 @pytest.mark.parametrize("exploitation", ["A", "C"])
 def test_duels_are_logged_with_all_that_was_drawn(tmp_path, exploitation):
     params = ["C=5", f"exploitation={exploitation}"]
-    numbers, text, logs = report("fair_sd_dts", "a=3,b=2,c=1", 600, params, **ONE)
+    numbers, text, logs = report("fair_sd_dts", "a=3,b=2,c=1", rounds=600, param=params, **ONE)
     rule = FairSDDTS(C=5, exploitation=exploitation)
     log = simulate_duels(rule, {"a": 3, "b": 2, "c": 1}, 600, seed=3)
     (row,) = numbers["runs"]
@@ -73,12 +73,12 @@ def test_duels_are_logged_with_all_that_was_drawn(tmp_path, exploitation):
 
 
 def test_several_runs_have_a_column_of_their_own(tmp_path):
-    _, _, logs = report("fair_sd_dts", "a=3,b=1", 50, ["C=5"], **(ONE | {"runs": 2}))
+    _, _, logs = report("fair_sd_dts", "a=3,b=1", rounds=50, param=["C=5"], **(ONE | {"runs": 2}))
     write_runs(logs, tmp_path / "d.csv")
     lines = (tmp_path / "d.csv").read_text().splitlines()
     assert len(lines) == 101
     assert lines[0].replace('"', "") == "run,left,right,winner,pair_propensity,p_a,p_b"
-    _, _, logs = report("uniform", "a=.3,b=.1", 50, [], **(ONE | {"runs": 2}))
+    _, _, logs = report("uniform", "a=.3,b=.1", rounds=50, **(ONE | {"runs": 2}))
     assert next_step(logs, tmp_path / "u.csv").endswith("--by run")
 
 
@@ -89,10 +89,10 @@ def test_several_runs_have_a_column_of_their_own(tmp_path):
         (lambda: parse_arms("a=inf", worths=True), "worth above 0"),
         (lambda: parse_arms("a=3"), r"mean in \[0, 1\]"),
         (
-            lambda: report("fair_sd_dts", "a=3,b=1", 9, [], **(ONE | {"batch": 2})),
+            lambda: report("fair_sd_dts", "a=3,b=1", rounds=9, **(ONE | {"batch": 2})),
             "batch=2 has no effect on a rule that chooses pairs",
         ),
-        (lambda: report("sd_ts_mixture", "a=.3,b=.1", 9, [], **ONE), "--param weight="),
+        (lambda: report("sd_ts_mixture", "a=.3,b=.1", rounds=9, **ONE), "--param weight="),
     ],
 )
 def test_mistakes_are_named(call, message):

@@ -7,10 +7,10 @@ from typing import Any
 
 from bayesfair.audit.criterion import VERDICTS
 from bayesfair.audit.log.check_words import contradiction_lines
-from bayesfair.audit.log.verdict_words import number, prior_title, verdict_lines
+from bayesfair.audit.log.verdict_words import prior_title, verdict_lines
 from bayesfair.audit.text import Columns, asked, hangs_words
 from bayesfair.base.checks import counted
-from bayesfair.base.shown import MOST_ROWS, fitted, shortened, table, visible, wrapped
+from bayesfair.base.shown import MOST_ROWS, fitted, number, shortened, table, visible, wrapped
 
 __all__ = ["collected_notices", "group_columns", "render_group", "worst_first"]
 

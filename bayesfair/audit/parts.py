@@ -17,7 +17,7 @@ from bayesfair.base.arguments import takes
 from bayesfair.base.options import AUDIT_OPTIONS, refuse_without_effect
 from bayesfair.errors import DataError, OptionError
 
-__all__ = ["join", "merge", "next_part", "resume"]
+__all__ = ["join", "merge", "resume", "resume_parts"]
 
 
 @takes()
@@ -245,7 +245,12 @@ def next_part[T: (Audit, AuditGroup)](
     return cast(T, found)  # a mapping gives a group, a log an audit
 
 
-def resume[T: (Audit, AuditGroup)](
+def resume[T: (Audit, AuditGroup)](earlier: T, data: Any, **options: Any) -> T:
+    """Return the audit of an audited log and its next part together; see `Audit.resume`."""
+    return resume_parts(earlier, data, **options)[1]
+
+
+def resume_parts[T: (Audit, AuditGroup)](
     earlier: T,
     data: Any,
     *,
@@ -254,8 +259,11 @@ def resume[T: (Audit, AuditGroup)](
     seed: Any = None,
     progress: Callable[[int], None] | None = None,
     partial: Any = None,
-) -> T:
-    """Return the audit of an audited log and its next part together; see `Audit.resume`."""
+) -> tuple[T, T]:
+    """Return the audit of the next part alone, and that of the whole log.
+
+    An interrupted audit goes on with its own log: both are that of all of it.
+    """
     first = _first(earlier)
     if objective is None:
         objective = _had_objective(first)
@@ -275,10 +283,11 @@ def resume[T: (Audit, AuditGroup)](
         raise OptionError("seed= is required: the earlier audit was made with a Generator.")
     draws = first.settings.draws if draws is None else draws
     if first.unfinished is not None:
-        return next_part(
+        whole = next_part(
             earlier, data, objective=objective, draws=draws, seed=seed, progress=progress,
             partial=partial,
         )  # fmt: skip
+        return whole, whole
     keeper = None
     if partial is not None:
         keeper = partial if isinstance(partial, Checkpoint) else Checkpoint(partial)
@@ -291,4 +300,4 @@ def resume[T: (Audit, AuditGroup)](
         whole = join(earlier, part, objective=objective, draws=draws, seed=seed)
     if keeper is not None and keeper is not partial:
         keeper.drop()
-    return whole
+    return part, whole

@@ -11,14 +11,13 @@ from bayesfair.audit.log.intervals import wilson_interval
 from bayesfair.audit.log.verdict_words import (
     VERDICT_WORDS,
     interval_words,
-    number,
     prior_title,
     question_words,
     regret_line,
     verdict_lines,
 )
 from bayesfair.base.checks import counted
-from bayesfair.base.shown import MOST_ROWS, fitted, shortened, table, visible, wrapped
+from bayesfair.base.shown import MOST_ROWS, fitted, number, shortened, table, visible, wrapped
 
 __all__ = [
     "VERDICT_WORDS",
@@ -29,7 +28,6 @@ __all__ = [
     "listing",
     "log_words",
     "notice_lines",
-    "number",
     "render",
     "sensitivity_lines",
     "show_worst",

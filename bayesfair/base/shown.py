@@ -5,8 +5,11 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-__all__ = ["LONGEST", "MOST_ROWS", "cells", "fitted", "shortened", "table", "visible", "wrapped"]
+__all__ = [
+    "LONGEST", "MOST_ROWS", "cells", "fitted", "number", "shortened", "table", "visible", "wrapped",
+]  # fmt: skip
 
 LONGEST = 40
 """Longer labels are cut in tables; the JSON and ``title=`` in the page hold them whole."""
@@ -16,6 +19,7 @@ MOST_ROWS = 50
 
 _CUT = "\N{HORIZONTAL ELLIPSIS}"
 _WIDTH = 96
+_DUST = 1e-12  # rounding of double precision, nothing that was measured
 
 
 def visible(text: object, kept: str = "") -> str:
@@ -46,6 +50,19 @@ def _joins(text: str, i: int) -> bool:
     """Whether a joiner stands between signs of a script, or of one emoji, that needs it."""
     beside = text[i - 1 : i] + text[i + 1 : i + 2]
     return text[i] in "\u200c\u200d" and len(beside) == 2 and not beside.isascii()
+
+
+def number(value: Any, digits: int = 4) -> str:
+    """Return a number for reading; ``-`` where there is none."""
+    if value is None:
+        return "-"
+    if isinstance(value, (int, str)):
+        return str(value)
+    if abs(value) < _DUST:
+        return f"{0:.{digits}f}"
+    if value != 0 and abs(value) < 10.0**-digits:
+        return f"{value:.2g}"
+    return f"{value:.{digits}f}"
 
 
 def cells(text: str) -> int:

@@ -1,249 +1,343 @@
-"""Every option of the command line, declared once: its name, its type and its help.
+"""Every option of the command line, declared once: its name, its type, its help and its default.
 
-A command takes ``name: Alias = default``. Names are those of the Python functions wherever both
-have the option, so that messages can be put into the words of the shell in one place (`words`).
-Which kinds of data an option belongs to stands in `bayesfair.base.options`, for both languages.
+Options stand in groups, one for each thing that is done with them; a command takes a group as one
+argument, see `grouped`. Names are those of the Python functions wherever both have the option: a
+group whole is what the function takes (``**vars(columns)``), and messages are put into the words of
+the shell in one place (`bayesfair.cli.wording`). Which kinds of data an option belongs to stands in
+`bayesfair.base.options`, for both languages.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from pathlib import Path
-from typing import Annotated
+from types import SimpleNamespace
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
-# -- where the data are ----------------------------------------------------------------------------
+from bayesfair.base.options import written
+from bayesfair.cli.values import (
+    csv_labels,
+    csv_numbers,
+    labels_or_by_group,
+    two_columns,
+    word_meanings,
+    word_values,
+)
 
-Log = Annotated[str | None, typer.Argument(help="CSV or Parquet: a file, a folder or a glob.")]
-File = Annotated[str | None, typer.Argument(help="CSV, Parquet, PrefLib or JSON lines.")]
-DuelFile = Annotated[str, typer.Argument(help="CSV, Parquet or JSON lines, one row per duel.")]
-ExampleLog = Annotated[str | None, typer.Option(help="Audit a bundled log instead: ecmo.")]
-ExampleComparisons = Annotated[
-    str | None, typer.Option(help="Fit bundled comparisons instead: baseball.")
-]
-Format = Annotated[str, typer.Option(help="auto (by suffix), table, preflib, json.")]
-Delimiter = Annotated[str | None, typer.Option(help="Of text files; default detected.")]
-Decimal = Annotated[str, typer.Option(help="Decimal sign of text files.")]
-Scan = Annotated[
-    bool | None, typer.Option(help="Read in parts, in constant memory (default: for large files).")
-]
-
-# -- columns of decision logs ----------------------------------------------------------------------
-
-Arm = Annotated[str, typer.Option(help="Column of the chosen arm.")]
-Reward = Annotated[str, typer.Option(help="Column of its reward.")]
-Propensity = Annotated[
-    str | None, typer.Option(help="Column of the chosen arm's probability; '' for none.")
-]
-Probabilities = Annotated[
-    str | None, typer.Option(help="Pattern of the columns of all arms, such as p_{arm}.")
-]
-Order = Annotated[
-    str | None, typer.Option(help="Column that orders the rounds; '' for file order.")
-]
-By = Annotated[str | None, typer.Option(help="Column that splits the log into several.")]
-Arms = Annotated[str | None, typer.Option(help="Labels, comma-separated; or by_group with --by.")]
-OfferedArms = Annotated[str | None, typer.Option(help="Columns or list of arms on offer.")]
-OfferedDelimiter = Annotated[str, typer.Option(help="Separates arms in such a list.")]
-KnownAt = Annotated[
-    str | None, typer.Option(help="Column: first round or time that may use the reward.")
-]
-KnownUntil = Annotated[
-    str | None, typer.Option(help="Column: number of rounds whose rewards are known (batches).")
-]
-Unique = Annotated[
-    str | None, typer.Option(help="Column that should hold no value twice, such as a request's id.")
-]
-RewardWords = Annotated[str | None, typer.Option(help="Worth of words, as in won=1,lost=0.")]
-MissingRewards = Annotated[
-    str, typer.Option(help="Missing rewards: error, unobserved, drop, or a number.")
-]
-ProbabilityTolerance = Annotated[
-    float | None, typer.Option(help="How far a row of probabilities may sum from 1.")
+__all__ = [
+    "AUDIT_OUTPUT",
+    "AUDIT_QUESTION",
+    "COMPARISON_COLUMNS",
+    "DUEL_COLUMNS",
+    "DUEL_QUESTION",
+    "FIT_OUTPUT",
+    "FIT_QUESTION",
+    "GATE",
+    "LOG_COLUMNS",
+    "NOT_FOR_DUELS",
+    "SIMULATION_OPTIONS",
+    "SIMULATION_OUTPUT",
+    "SLOT_LAW",
+    "Values",
+    "grouped",
+    "is_written",
 ]
 
-# -- columns of comparisons ------------------------------------------------------------------------
+Values = SimpleNamespace
+"""The values of a group, as a command takes them: ``columns: Annotated[Values, LOG_COLUMNS]``."""
 
-Left = Annotated[str | None, typer.Option(help="Column of the left item.")]
-Right = Annotated[str | None, typer.Option(help="Column of the right item.")]
-Winner = Annotated[
-    str | None, typer.Option(help="Column of the outcome: a side, a tie, or the winner.")
-]
-Loser = Annotated[str | None, typer.Option(help="Column of the losing item; needs --winner.")]
-Wins = Annotated[str | None, typer.Option(help="Columns of counts: wins of left, wins of right.")]
-Tied = Annotated[str | None, typer.Option(help="Column of tie counts; needs --wins.")]
-Outcomes = Annotated[
-    str | None, typer.Option(help="What outcome words mean, e.g. 1=left,0=right,.5=tie.")
-]
-WinnerIs = Annotated[
-    str | None, typer.Option(help="What --winner holds where it could be both: side, item.")
-]
-Unknown = Annotated[str, typer.Option(help="Unknown outcome words: error, skip.")]
-BothBad = Annotated[str, typer.Option(help="'Both bad' judgements: tie, separate, drop.")]
-Ranking = Annotated[str | None, typer.Option(help="Long form: column that tells rankings apart.")]
-Item = Annotated[str | None, typer.Option(help="Long form: column of the item.")]
-Rank = Annotated[str | None, typer.Option(help="Long form: column of the rank, 1 = best.")]
-Orderings = Annotated[str | None, typer.Option(help="Wide form: columns of items, best first.")]
-Ranks = Annotated[
-    str | None, typer.Option(help="Wide form: columns named like items that hold ranks.")
-]
-LowestIsBest = Annotated[
-    bool, typer.Option(help="Whether rank 1 is best, or of ranks more is better.")
-]
-TieTolerance = Annotated[
-    float, typer.Option(help="Neighbouring ranks that differ by no more are tied.")
-]
-Chosen = Annotated[str | None, typer.Option(help="Choices: column of the chosen item.")]
-OfferedItems = Annotated[
-    str | None, typer.Option(help="Choices: column of the offered items, a|b|c.")
-]
-Separator = Annotated[str, typer.Option(help="Between offered items.")]
-First = Annotated[
-    str | None,
-    typer.Option(help="Column of who was shown first (or at home); or left, right: always."),
-]
-Weight = Annotated[str | None, typer.Option(help="Column of frequency weights.")]
-Items = Annotated[
-    str | None, typer.Option(help="All items, comma-separated, also those without data.")
-]
-Unranked = Annotated[
-    float | None, typer.Option(help="Rank that stands for 'not ranked', such as 0 or inf.")
-]
-LastTie = Annotated[
-    str | None,
-    typer.Option(
-        help="What sharing the last place means: tie (equal) or rest (not ranked). Default: tie, "
-        "or rest where a PrefLib file is marked imbued."
+TEXT: Any = str | None
+NUMBER: Any = float | None
+COUNT: Any = int | None
+FILE: Any = Path | None
+
+
+class Option(NamedTuple):
+    """The type of an option, how typer declares it, its default, what makes a value of its text."""
+
+    kind: Any
+    declared: Any
+    default: Any
+    convert: Callable[[str, str], Any] | None
+
+
+def option(
+    help: str | None = None,
+    kind: Any = TEXT,
+    default: Any = None,
+    *,
+    flag: str | None = None,
+    convert: Callable[[str, str], Any] | None = None,
+) -> Option:
+    """Return an option; one without help is hidden."""
+    names = () if flag is None else (flag,)
+    declared = typer.Option(*names, help=help, hidden=help is None)
+    return Option(kind, declared, default, convert)
+
+
+class Group:
+    """Options that a command takes as one argument; `panel` is their title in the help."""
+
+    def __init__(self, panel: str | None, /, **options: Option) -> None:
+        self.panel, self.options = panel, options
+
+    def extended(self, **more: Option) -> Group:
+        """Return the group with more options behind its own."""
+        return Group(self.panel, **self.options, **more)
+
+    def parameters(self) -> Iterator[inspect.Parameter]:
+        """Yield the options as typer reads them from a signature."""
+        for name, (kind, declared, default, _) in self.options.items():
+            shown = copy(declared)
+            shown.rich_help_panel = self.panel
+            yield inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, shown],
+                default=default,
+            )  # fmt: skip
+
+    def values(self, given: Mapping[str, Any]) -> Values:
+        """Return the values of the options, made of their texts."""
+        found = {name: given[name] for name in self.options}
+        for name, (*_, convert) in self.options.items():
+            if convert is not None and found[name] is not None:
+                found[name] = convert(found[name], f"--{name.replace('_', '-')}")
+        return Values(**found)
+
+
+def is_written(context: typer.Context, name: str) -> bool:
+    """Whether an option was written on the command line, be it with its default value."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command for typer: each group in its signature stands there as its options.
+
+    While it runs it is known which options were `bayesfair.base.options.written`.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    signature = inspect.signature(command)
+    groups = {
+        name: hint.__metadata__[0]
+        for name, hint in hints.items()
+        if isinstance(getattr(hint, "__metadata__", (None,))[0], Group)
+    }
+    declared: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        alone = parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
+        declared += groups[name].parameters() if name in groups else [alone]
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        context: typer.Context = given["context"]
+        with written({name for name in context.params if is_written(context, name)}):
+            taken = {n: groups[n].values(given) for n in groups}
+            command(**{n: taken.get(n, given.get(n)) for n in signature.parameters})
+
+    run.__signature__ = signature.replace(parameters=declared)  # type: ignore[attr-defined] # read by typer
+    run.__annotations__ = {p.name: p.annotation for p in declared}
+    return run
+
+
+DELIMITER = option("Of text files; default detected.")
+DRAWS = option("Posterior draws.", int, 4000)
+SEED = option("Of everything that is drawn.", int, 0)
+PRIOR_SD = option("Of each log-worth; inf = maximum likelihood.", float, 1.0)
+JSON_FILE = option("Write JSON to a file, or - for standard output.", flag="--json")
+
+
+LOG_COLUMNS = Group(
+    "Columns of the log",
+    arm=option("Column of the chosen arm.", str, "arm"),
+    reward=option("Column of its reward.", str, "reward"),
+    propensity=option("Column of the chosen arm's probability; '' for none."),
+    probabilities=option("Pattern of the columns of all arms, such as p_{arm}."),
+    order=option("Column that orders the rounds; '' for file order."),
+    by=option("Column that splits the log into several."),
+    arms=option("Labels, comma-separated; or by_group with --by.", convert=labels_or_by_group),
+    offered=option("Columns or list of arms on offer."),
+    offered_delimiter=option("Separates arms in such a list.", str, "|"),
+    known_at=option("Column: first round or time that may use the reward."),
+    known_until=option("Column: number of rounds whose rewards are known (batches)."),
+    unique=option("Column that should hold no value twice, such as a request's id."),
+    rewards=option("Worth of words, as in won=1,lost=0.", convert=word_values),
+    missing=option("Missing rewards: error, unobserved, drop, or a number.", str, "error"),
+    delimiter=DELIMITER,
+    decimal=option("Decimal sign of text files.", str, "."),
+    probability_tolerance=option("How far a row of probabilities may sum from 1.", NUMBER),
+)
+"""Options of `read_history`."""
+
+CRITERION = Group(
+    "The question",
+    eps1=option("Slope of smooth fairness.", float, 2.0),
+    eps2=option("Allowance of smooth fairness; default min(.05, 1/(2k)), k on offer.", NUMBER),
+    delta=option("Objective verdict: fair from 1 - delta on.", float, 0.05),
+    from_round=option(
+        "First round that is judged (from 0); earlier ones serve the beliefs.", int, 0
     ),
-]
-Partial = Annotated[
-    str | None, typer.Option(help="Unranked items: subset (not on offer) or top (ranked below).")
-]
-MissingRows = Annotated[str, typer.Option(help="Rows with missing values: error, drop.")]
-PreflibLabels = Annotated[str, typer.Option(help="Items of PrefLib files: names, ids.")]
-
-# -- the rule that paired duels --------------------------------------------------------------------
-
-DuelOrder = Annotated[
-    str | None, typer.Option(help="Column to sort by (default: timestamp, tstamp); '' for none.")
-]
-DuelPropensity = Annotated[
-    str | None, typer.Option(help="Column of the left item's probability; '' for none.")
-]
-DuelProbabilities = Annotated[
-    str | None, typer.Option(help="Columns of the slot's law, p_{item}; '' for none.")
-]
-Slot = Annotated[
-    str, typer.Option(help="first: the left item; mean: half the chance of taking part.")
-]
-NotForDuels = Annotated[str | None, typer.Option(hidden=True)]
-"""An option of `fit` that the audit of who is compared refuses, naming what it has."""
-Window = Annotated[int | None, typer.Option(help="Duels per window of shares.")]
-
-# -- the question ----------------------------------------------------------------------------------
-
-Eps1 = Annotated[float, typer.Option(help="Slope of smooth fairness.")]
-Eps2 = Annotated[
-    float | None,
-    typer.Option(help="Allowance of smooth fairness; default min(.05, 1/(2k)), k on offer."),
-]
-Delta = Annotated[float, typer.Option(help="Objective verdict: fair from 1 - delta on.")]
-Divergence = Annotated[str, typer.Option(help="D between decisions, and rewards unless given.")]
-RewardDivergence = Annotated[str | None, typer.Option(help="D between rewards.")]
-Family = Annotated[str, typer.Option(help="Rewards: auto, bernoulli, finite, poisson, normal.")]
-Prior = Annotated[
-    str | None, typer.Option(help="Parameters of the prior for every arm, e.g. 0.5,0.5.")
-]
-Support = Annotated[
-    str | None, typer.Option(help="All values that a reward can take (finite), e.g. 1,2,3,4,5.")
-]
-RewardModel = Annotated[
-    str | None, typer.Option(help="PyMC model of the true rewards, bernoulli_hierarchical...")
-]
-Tolerance = Annotated[float | None, typer.Option(help="Excess that does not count as a violation.")]
-Objective = Annotated[bool, typer.Option(help="Also audit against the true rewards.")]
-FromRound = Annotated[
-    int, typer.Option(help="First round that is judged (from 0); earlier ones serve the beliefs.")
-]
-Judge = Annotated[
-    str,
-    typer.Option(
-        help="Whose verdict counts: subjective (beliefs), objective (true rewards), both."
+    judge=option(
+        "Whose verdict counts: subjective (beliefs), objective (true rewards), both.", str, "both"
     ),
-]
-PriorSensitivity = Annotated[
-    bool,
-    typer.Option("--prior-sensitivity", help="Also: does the objective verdict hang on the prior?"),
-]
+    draws=DRAWS,
+    seed=SEED,
+)
+"""What both audits are asked."""
 
-# -- fits ------------------------------------------------------------------------------------------
-
-WorthModel = Annotated[
-    str | None, typer.Option(help="plackett_luce, bradley_terry, davidson (ties), thurstone.")
-]
-DuelModel = Annotated[
-    str | None, typer.Option(help="Of the worths: bradley_terry, davidson (ties).")
-]
-Ties = Annotated[str | None, typer.Option(help="Without a tie model: half (a win each), drop.")]
-OrderEffect = Annotated[
-    bool | None, typer.Option(help="Effect of being first; default: if it is known who was.")
-]
-Method = Annotated[str, typer.Option(help="auto, laplace, nuts.")]
-PriorSd = Annotated[float, typer.Option(help="Of each log-worth; inf = maximum likelihood.")]
-Anchor = Annotated[str | None, typer.Option(help="Item shown at log-worth 0; gaps do not change.")]
-Check = Annotated[
-    bool, typer.Option(help="Also check the fit, and on what its top hangs; among the notices.")
-]
-Draws = Annotated[int, typer.Option(help="Posterior draws.")]
-Seed = Annotated[int, typer.Option(help="Of everything that is drawn.")]
-
-# -- simulations -----------------------------------------------------------------------------------
-
-Policy = Annotated[
-    str, typer.Argument(help="sd_ts, sd_ts_mixture, fair_sd_ts, thompson, uniform, ...")
-]
-TrueArms = Annotated[str, typer.Option("--arms", help="True mean rewards, such as a=.6,b=.5.")]
-SimulatedRounds = Annotated[int, typer.Option("--rounds", help="Rounds per run.")]
-Param = Annotated[
-    list[str] | None, typer.Option(help="Parameter of the rule, eps2=.1; may be repeated.")
-]
-Runs = Annotated[int, typer.Option(help="Independent runs; column `run` in the log.")]
-Batch = Annotated[int, typer.Option(help="Rounds between updates of the beliefs.")]
-Delay = Annotated[int, typer.Option(help="Rounds by which every reward comes late.")]
-
-# -- what is written, and how the program ends -----------------------------------------------------
-
-JsonFile = Annotated[
-    str | None, typer.Option("--json", help="Write JSON to a file, or - for standard output.")
-]
-RoundsFile = Annotated[
-    Path | None, typer.Option("--rounds", help="Write every round to this Parquet file.")
-]
-SaveAudit = Annotated[
-    Path | None,
-    typer.Option(
-        help="Write the audit to a NetCDF file. On its way, and after Ctrl-C, FILE.partial holds "
-        "what has been audited: --resume FILE.partial."
+AUDIT_QUESTION = CRITERION.extended(
+    divergence=option("D between decisions, and rewards unless given.", str, "total_variation"),
+    reward_divergence=option("D between rewards."),
+    family=option("Rewards: auto, bernoulli, finite, poisson, normal.", str, "auto"),
+    prior=option("Parameters of the prior for every arm, e.g. 0.5,0.5.", convert=csv_numbers),
+    support=option(
+        "All values that a reward can take (finite), e.g. 1,2,3,4,5.", convert=csv_numbers
     ),
-]
-SaveFit = Annotated[Path | None, typer.Option(help="Write the fit to a NetCDF file.")]
-Resume = Annotated[
-    Path | None,
-    typer.Option(
-        help="Go on with the audit in this file (--save): LOG is what followed; of FILE.partial, "
-        "the same LOG again."
+    model=option("PyMC model of the true rewards, bernoulli_hierarchical..."),
+    tolerance=option("Excess that does not count as a violation.", NUMBER),
+    objective=option("Also audit against the true rewards.", bool, True),
+)
+"""Options of `audit`."""
+
+GATE = Group(
+    "Output",
+    json_file=JSON_FILE,
+    fail_on=option(
+        "Exit 1 on this or worse: unfair, inconsistent (the log contradicts itself), undetermined."
     ),
-]
-Report = Annotated[Path | None, typer.Option(help="Write a report for readers to this HTML file.")]
-Plot = Annotated[Path | None, typer.Option(help="Draw rank intervals: FILE.png, .svg or .pdf.")]
-LogOut = Annotated[Path | None, typer.Option(help="Write the log to this .parquet or .csv file.")]
-FailOn = Annotated[
-    str | None,
-    typer.Option(
-        help="Exit 1 on this or worse: unfair, inconsistent (the log contradicts itself), "
-        "undetermined."
+)
+"""What is written, and how the command ends."""
+
+AUDIT_OUTPUT = GATE.extended(
+    prior_sensitivity=option(
+        "Also: does the objective verdict hang on the prior?",
+        bool,
+        False,
+        flag="--prior-sensitivity",
     ),
-]
-MaxRegretPerRound = Annotated[
-    float | None, typer.Option(help="Exit 1 if the lower bound of the regret exceeds this.")
-]
+    rounds=option("Write every round to this Parquet file.", FILE),
+    save=option(
+        "Write the audit to a NetCDF file. On its way, and after Ctrl-C, FILE.partial holds what "
+        "has been audited: --resume FILE.partial.",
+        FILE,
+    ),
+    resume=option(
+        "Go on with the audit in this file (--save): LOG is what followed; of FILE.partial, the "
+        "same LOG again.",
+        FILE,
+    ),
+    report=option("Write a report for readers to this HTML file.", FILE),
+    max_regret_per_round=option("Exit 1 if the lower bound of the regret exceeds this.", NUMBER),
+    scan=option("Read in parts, in constant memory (default: for large files).", bool | None),
+)
+"""What ``bayesfair audit`` writes besides, and goes on from."""
+
+DUEL_COLUMNS = Group(
+    "Columns of the comparisons",
+    left=option("Column of the left item."),
+    right=option("Column of the right item."),
+    winner=option("Column of the outcome: a side, a tie, or the winner."),
+    loser=option("Column of the losing item; needs --winner."),
+    outcomes=option("What outcome words mean, e.g. 1=left,0=right,.5=tie.", convert=word_meanings),
+    winner_is=option("What --winner holds where it could be both: side, item."),
+    unknown=option("Unknown outcome words: error, skip.", str, "error"),
+    both_bad=option("'Both bad' judgements: tie, separate, drop.", str, "tie"),
+    first=option("Column of who was shown first (or at home); or left, right: always."),
+    items=option("All items, comma-separated, also those without data.", convert=csv_labels),
+    missing=option("Rows with missing values: error, drop.", str, "error"),
+    delimiter=DELIMITER,
+)
+"""Options of `read_comparisons` for duels with one row each."""
+
+COMPARISON_COLUMNS = DUEL_COLUMNS.extended(
+    format=option("auto (by suffix), table, preflib, json.", str, "auto"),
+    wins=option("Columns of counts: wins of left, wins of right.", convert=two_columns),
+    tied=option("Column of tie counts; needs --wins."),
+    ranking=option("Long form: column that tells rankings apart."),
+    item=option("Long form: column of the item."),
+    rank=option("Long form: column of the rank, 1 = best."),
+    orderings=option("Wide form: columns of items, best first.", convert=csv_labels),
+    ranks=option("Wide form: columns named like items that hold ranks.", convert=csv_labels),
+    lowest_is_best=option("Whether rank 1 is best, or of ranks more is better.", bool, True),
+    tie_tolerance=option("Neighbouring ranks that differ by no more are tied.", float, 0.0),
+    unranked=option("Rank that stands for 'not ranked', such as 0 or inf.", NUMBER),
+    last_tie=option(
+        "What sharing the last place means: tie (equal) or rest (not ranked). Default: tie, or "
+        "rest where a PrefLib file is marked imbued."
+    ),
+    chosen=option("Choices: column of the chosen item."),
+    offered=option("Choices: column of the offered items, a|b|c."),
+    separator=option("Between offered items.", str, "|"),
+    weight=option("Column of frequency weights."),
+    partial=option("Unranked items: subset (not on offer) or top (ranked below)."),
+    labels=option("Items of PrefLib files: names, ids.", str, "names"),
+)
+"""Options of `read_comparisons`."""
+
+FIT_QUESTION = Group(
+    "The fit",
+    model=option("plackett_luce, bradley_terry, davidson (ties), thurstone."),
+    ties=option("Without a tie model: half (a win each), drop."),
+    order_effect=option("Effect of being first; default: if it is known who was.", bool | None),
+    method=option("auto, laplace, nuts.", str, "auto"),
+    prior_sd=PRIOR_SD,
+    draws=DRAWS,
+    seed=SEED,
+)
+"""Options of `fit` for comparisons."""
+
+FIT_OUTPUT = Group(
+    "Output",
+    anchor=option("Item shown at log-worth 0; gaps do not change."),
+    check=option("Also check the fit, and on what its top hangs; among the notices.", bool, False),
+    json_file=JSON_FILE,
+    plot=option("Draw rank intervals: FILE.png, .svg or .pdf.", FILE),
+    save=option("Write the fit to a NetCDF file.", FILE),
+)
+"""What ``bayesfair fit`` shows and writes."""
+
+SLOT_LAW = Group(
+    "The rule that paired them",
+    order=option("Column to sort by (default: timestamp, tstamp); '' for none."),
+    propensity=option("Column of the left item's probability; '' for none."),
+    probabilities=option("Columns of the slot's law, p_{item}; '' for none."),
+)
+"""The rule that paired the duels, and the order in which it did."""
+
+DUEL_QUESTION = CRITERION.extended(
+    slot=option("first: the left item; mean: half the chance of taking part.", str, "first"),
+    window=option("Duels per window of shares.", COUNT),
+    model=option("Of the worths: bradley_terry, davidson (ties)."),
+    prior_sd=PRIOR_SD,
+)
+"""Options of `audit_comparisons`."""
+
+NOT_FOR_DUELS = Group(
+    None,
+    wins=option(),
+    tied=option(),
+    weight=option(),
+)
+"""Options of ``bayesfair fit`` that the audit of who is compared refuses by name."""
+
+SIMULATION_OPTIONS = Group(
+    "The simulation",
+    rounds=option("Rounds per run.", int, 10000),
+    param=option("Parameter of the rule, eps2=.1; may be repeated.", list[str] | None),
+    runs=option("Independent runs; column `run` in the log.", int, 1),
+    batch=option("Rounds between updates of the beliefs.", int, 1),
+    delay=option("Rounds by which every reward comes late.", int, 0),
+    seed=SEED,
+)
+"""Options of a simulation."""
+
+SIMULATION_OUTPUT = Group(
+    "Output",
+    out=option("Write the log to this .parquet or .csv file.", FILE),
+    json_file=JSON_FILE,
+)
+"""What ``bayesfair simulate`` writes."""

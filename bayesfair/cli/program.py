@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 import warnings
@@ -11,13 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
-from bayesfair.base.options import written
 from bayesfair.base.shown import visible
 from bayesfair.base.writing import drop_drafts
 from bayesfair.cli.audit import AUDIT_HELP, audit_command
 from bayesfair.cli.duels import AUDIT_COMPARISONS_HELP, audit_comparisons_command
 from bayesfair.cli.fit import FIT_HELP, fit_command
 from bayesfair.cli.interrupts import at_interrupt
+from bayesfair.cli.options import grouped
 from bayesfair.cli.simulate import simulate_command
 from bayesfair.cli.tools import complain, forget_reader, say
 from bayesfair.cli.warm_up import warm_up_command
@@ -54,24 +53,11 @@ def _root(
     pass
 
 
-def _telling(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that says which of its options were written, at their default values too."""
-
-    @functools.wraps(command)
-    def run(**values: Any) -> None:
-        context: typer.Context = values["context"]
-        sources = {name: context.get_parameter_source(name) for name in context.params}
-        with written({n for n, s in sources.items() if s is not None and s.name == "COMMANDLINE"}):
-            command(**values)
-
-    return run
-
-
-app.command(name="audit", help=AUDIT_HELP)(_telling(audit_command))
-app.command(name="simulate")(_telling(simulate_command))
-app.command(name="fit", help=FIT_HELP)(_telling(fit_command))
+app.command(name="audit", help=AUDIT_HELP)(grouped(audit_command))
+app.command(name="simulate")(grouped(simulate_command))
+app.command(name="fit", help=FIT_HELP)(grouped(fit_command))
 app.command(name="audit-comparisons", help=AUDIT_COMPARISONS_HELP)(
-    _telling(audit_comparisons_command)
+    grouped(audit_comparisons_command)
 )
 app.command(name="warm-up")(warm_up_command)
 

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
-from bayesfair.cli import options as opt
+from bayesfair.cli.options import SIMULATION_OPTIONS, SIMULATION_OUTPUT, Values
 from bayesfair.cli.tools import check_targets, write
 
 __all__ = ["simulate_command"]
 
 
-def simulate_command(  # noqa: PLR0917 - typer: options are arguments
+def simulate_command(
     context: typer.Context,
-    policy: opt.Policy,
-    arms: opt.TrueArms,
-    rounds: opt.SimulatedRounds = 10_000,
-    param: opt.Param = None,
-    runs: opt.Runs = 1,
-    batch: opt.Batch = 1,
-    delay: opt.Delay = 0,
-    seed: opt.Seed = 0,
-    out: opt.LogOut = None,
-    json_file: opt.JsonFile = None,
+    policy: Annotated[
+        str, typer.Argument(help="sd_ts, sd_ts_mixture, fair_sd_ts, thompson, uniform, ...")
+    ],
+    arms: Annotated[str, typer.Option("--arms", help="True mean rewards, such as a=.6,b=.5.")],
+    options: Annotated[Values, SIMULATION_OPTIONS],
+    output: Annotated[Values, SIMULATION_OUTPUT],
 ) -> None:
     """Run a decision rule on Bernoulli arms and log its exact selection probabilities.
 
@@ -33,11 +31,10 @@ def simulate_command(  # noqa: PLR0917 - typer: options are arguments
     """
     from bayesfair.report.simulation import formulas, next_step, report, write_runs
 
-    check_targets({"--json": json_file, "--out": out}, read=None)
-    numbers, text, logs = report(
-        policy, arms, rounds, param or [], runs=runs, batch=batch, delay=delay, seed=seed
-    )
+    out = output.out
+    check_targets({"--json": output.json_file, "--out": out}, read=None)
+    numbers, text, logs = report(policy, arms, **vars(options))
     if out is not None:
         write_runs(logs, out)
         text += f"\n\n{next_step(logs, out)}{formulas(logs, out)}"
-    write(numbers, text, json_file, context)
+    write(numbers, text, output.json_file, context)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import glob
 import json
 import os
@@ -15,7 +14,6 @@ from typing import Any
 
 import typer
 
-from bayesfair.base.numerals import number
 from bayesfair.base.shown import visible
 from bayesfair.base.writing import write_text
 from bayesfair.cli.wording import flags_of, in_shell_words
@@ -25,12 +23,8 @@ __all__ = [
     "Progress",
     "check_suffix",
     "check_targets",
-    "labels",
-    "meanings",
-    "numbers",
     "reading",
     "say",
-    "words",
     "write",
 ]
 
@@ -132,79 +126,6 @@ def check_suffix(target: str | Path | None, option: str, suffixes: tuple[str, ..
         raise OptionError(
             f"{option} {str(target)!r}: its name must end in {' or '.join(suffixes)}."
         )
-
-
-def labels(text: str | None, option: str) -> list[str] | None:
-    """Return labels or names of columns from one line of CSV: one may hold a comma in quotes.
-
-    Raises
-    ------
-    OptionError
-        Naming the option, where a label is empty.
-    """
-    if text is None:
-        return None
-    found = [label.strip() for label in _csv_line(text)]
-    if not found or not all(found):
-        raise OptionError(
-            f'{option} {text!r} must be labels separated by commas, as in a,b,"c, d".',
-            kind="bad_value",
-            value=text,
-        )
-    return found
-
-
-def _csv_line(text: str) -> list[str]:
-    return next(csv.reader([text], skipinitialspace=True), [])
-
-
-def numbers(text: str | None, option: str) -> tuple[float, ...] | None:
-    """Return numbers separated by commas."""
-    if text is None:
-        return None
-    found = [number(part.strip()) for part in text.split(",")]
-    if None in found:
-        raise OptionError(
-            f"{option} {text!r} must be numbers separated by commas.", kind="bad_value", value=text
-        )
-    return tuple(value for value in found if value is not None)
-
-
-def words(text: str | None, option: str) -> dict[str, float] | None:
-    """Return what words are worth, from ``yes=1,no=0``."""
-    if text is None:
-        return None
-    found = {}
-    for word, value, part in _pairs(text, option, "yes=1,no=0"):
-        worth = number(value)
-        if worth is None:
-            raise OptionError(
-                f"{option} {text!r} must look like yes=1,no=0; {part!r} does not.",
-                kind="bad_value",
-                value=part,
-            )
-        found[word] = worth
-    return found
-
-
-def meanings(text: str | None, option: str) -> dict[object, str] | None:
-    """Return what outcome words mean, from ``1=left,0=right,.5=tie``."""
-    if text is None:
-        return None
-    return {word: value for word, value, _ in _pairs(text, option, "1=left,0=right,.5=tie")}
-
-
-def _pairs(text: str, option: str, example: str) -> Iterator[tuple[str, str, str]]:
-    """Yield each word, what it stands for, and both as they were written."""
-    for part in _csv_line(text):
-        word, equal, value = part.rpartition("=")
-        if not equal or not word.strip() or not value.strip():
-            raise OptionError(
-                f"{option} {text!r} must look like {example}; {part!r} does not.",
-                kind="bad_value",
-                value=part,
-            )
-        yield word.strip(), value.strip(), part
 
 
 def say(text: str) -> None:

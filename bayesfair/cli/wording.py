@@ -12,10 +12,10 @@ import csv
 import io
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["Flag", "flags_of", "in_shell_words"]
+__all__ = ["Flag", "csv_line", "flags_of", "in_shell_words"]
 
 # functions that an option of a command stands for
 _FUNCTIONS = {"audit": {"read_history": "--no-scan"}}
@@ -118,9 +118,15 @@ def _listed(value: str) -> str:
     if value[0] == "{" or not parts:
         inside = value[1:-1].replace(": ", "=").replace("'", "").replace('"', "")
         parts = [part.strip() for part in inside.split(",")]
+    line = csv_line(part for part in parts if part.strip("."))
+    return _plain(line) if line else ""
+
+
+def csv_line(labels: Iterable[str]) -> str:
+    """Return labels as `--arms` takes them."""
     line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow([part for part in parts if part.strip(".")])
-    return _plain(line.getvalue()) if line.getvalue() else ""
+    csv.writer(line, lineterminator="").writerow(labels)
+    return line.getvalue()
 
 
 def _plain(word: str) -> str:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bayesfair.audit.text import number
 from bayesfair.base.checks import counted
-from bayesfair.base.shown import shortened
+from bayesfair.base.shown import number, shortened
 from bayesfair.plots import (
     LABELLED_ARMS,
     plot_cumulative_regret,

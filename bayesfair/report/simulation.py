@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from bayesfair import __version__
-from bayesfair.audit.text import number
 from bayesfair.base.checks import counted
 from bayesfair.base.options import Effect, given, refuse_without_effect
-from bayesfair.base.shown import shortened, table
+from bayesfair.base.shown import number, shortened, table
 from bayesfair.base.writing import replacing
 from bayesfair.comparisons import DuelLog
 from bayesfair.errors import OptionError
@@ -89,10 +88,10 @@ def _parameters(items: Sequence[str]) -> dict[str, str]:
 def report(
     policy: str,
     arms: str,
-    n_rounds: int,
-    params: Sequence[str],
     *,
+    rounds: int,
     seed: int,
+    param: Sequence[str] | None = None,
     runs: int = 1,
     batch: int = 1,
     delay: int = 0,
@@ -101,14 +100,14 @@ def report(
 
     For ``fair_sd_dts`` the arms are items, their values worths, and the logs are of duels.
     """
-    rule = policy_from_name(policy, _parameters(params))
+    rule = policy_from_name(policy, _parameters(param or []))
     if isinstance(rule, FairSDDTS):
         asked = given(report, {"batch": batch, "delay": delay})
         refuse_without_effect(asked, (), _OF_ARMS, "a rule that chooses pairs")
-        return _duel_report(rule, parse_arms(arms, worths=True), n_rounds, runs=runs, seed=seed)
+        return _duel_report(rule, parse_arms(arms, worths=True), rounds, runs=runs, seed=seed)
     truth = parse_arms(arms)
     logs: Mapping[str, History] = simulate(
-        rule, truth, n_rounds, seed=seed, n_runs=runs, batch=batch, delay=delay or None
+        rule, truth, rounds, seed=seed, n_runs=runs, batch=batch, delay=delay or None
     )
     rows: list[dict[str, Any]] = []
     for label, log in logs.items():
@@ -127,14 +126,14 @@ def report(
         "bayesfair": __version__,
         "policy": rule.describe(),
         "arms": truth,
-        "n_rounds": n_rounds,
+        "n_rounds": rounds,
         "batch": batch,
         "delay": delay,
         "seed": seed,
         "runs": rows,
     }
     lines = [
-        f"{rule.describe()}: {n_rounds} rounds, {len(truth)} arms, seed {seed}",
+        f"{rule.describe()}: {rounds} rounds, {len(truth)} arms, seed {seed}",
         "",
         *table(
             ["run", "reward/round", "standard regret", "fairness regret", *shortened(truth)],

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from bayesfair.audit.criterion import VERDICTS
 from bayesfair.audit.log.check_words import CHECK_NAMES, contradiction_lines
-from bayesfair.audit.text import divergence_words, number, show_worst
+from bayesfair.audit.text import divergence_words, show_worst
 from bayesfair.base.checks import counted
+from bayesfair.base.shown import number
 from bayesfair.report.labels import clean
 
 __all__ = [

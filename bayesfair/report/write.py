@@ -13,11 +13,11 @@ from bayesfair.audit.text import (
     arm_columns,
     hangs_words,
     log_words,
-    number,
     show_worst,
 )
 from bayesfair.base.arguments import PLAIN, takes
 from bayesfair.base.checks import counted
+from bayesfair.base.shown import number
 from bayesfair.base.writing import check_target, write_text
 from bayesfair.errors import OptionError
 from bayesfair.report import words

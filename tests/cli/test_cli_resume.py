@@ -77,7 +77,7 @@ def test_several_logs_go_on_too(capsys, days):
         (["--resume", "a.nc", "--arms", "ECMO,x"], ["conventional", "arm"]),
         (
             ["--resume", "a.nc", "--arms", "conventional,ECMO"],
-            ["--arms ECMO,conventional; give these"],
+            ["made with --arms ECMO,conventional; leave the option out"],
         ),
     ],
 )

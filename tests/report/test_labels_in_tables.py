@@ -9,8 +9,8 @@ import pytest
 
 import bayesfair as bf
 from bayesfair.base.shown import MOST_ROWS, cells, table
-from bayesfair.cli.fit import render_fit
 from bayesfair.ranking.summary import fit_summary
+from bayesfair.ranking.text import render_fit
 from bayesfair.report.simulation import report
 from bayesfair.report.write import report_page
 
@@ -74,7 +74,7 @@ def test_they_are_told_apart_in_fits_duels_and_simulations(kind):
     if "," in arms[0]:
         arms = tuple(label.replace(",", ";") for label in arms)
     given = ",".join(f"{label}=.{i + 5}" for i, label in enumerate(arms))
-    text = report("uniform", given, 5, [], runs=1, batch=1, delay=0, seed=1)[1]
+    text = report("uniform", given, rounds=5, runs=1, batch=1, delay=0, seed=1)[1]
     head = next(line for line in text.splitlines() if "fairness regret" in line)
     one, other = re.split(r"\s{2,}", head.strip())[-2:]
     assert one != other

@@ -8,14 +8,13 @@ from bayesfair.audit.duels.record import QUESTIONS
 from bayesfair.audit.log.check_words import contradiction_lines
 from bayesfair.audit.log.verdict_words import (
     interval_words,
-    number,
     question_words,
     regret_line,
     verdict_lines,
 )
 from bayesfair.audit.text import Columns, listing, notice_lines
 from bayesfair.base.checks import counted
-from bayesfair.base.shown import fitted, visible
+from bayesfair.base.shown import fitted, number, visible
 
 __all__ = ["render"]
 

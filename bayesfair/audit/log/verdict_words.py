@@ -11,13 +11,13 @@ from typing import Any
 
 from bayesfair.audit.criterion import QUESTIONS, VERDICTS
 from bayesfair.base.checks import counted
+from bayesfair.base.shown import number
 
 __all__ = [
     "VERDICT_WORDS",
     "interval_words",
     "judged_by",
     "lead",
-    "number",
     "one_line",
     "prior_title",
     "question_words",
@@ -34,22 +34,8 @@ VERDICT_WORDS = {
     "not_auditable": "NOT AUDITABLE",
 }
 
-_DUST = 1e-12  # rounding of double precision, nothing that was measured
 _NOT_SINCE = 0.9
 """Violations that end before this share of the log are said to have ended."""
-
-
-def number(value: Any, digits: int = 4) -> str:
-    """Return a number for reading; ``-`` where there is none."""
-    if value is None:
-        return "-"
-    if isinstance(value, (int, str)):
-        return str(value)
-    if abs(value) < _DUST:
-        return f"{0:.{digits}f}"
-    if value != 0 and abs(value) < 10.0**-digits:
-        return f"{value:.2g}"
-    return f"{value:.{digits}f}"
 
 
 def prior_title(criterion: dict[str, Any]) -> str:

@@ -1,0 +1,191 @@
+"""A fit to comparisons as plain text, from the same values as its JSON."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from typing import Any
+
+import numpy as np
+
+from bayesfair.base.shown import MOST_ROWS, cells, number, shortened, table
+from bayesfair.errors import BayesfairError
+from bayesfair.ranking.consistency import pl_consistency
+from bayesfair.ranking.influence import influence
+from bayesfair.ranking.table import rank_table
+
+__all__ = ["check_sentences", "render_fit"]
+
+#: Columns that a narrow terminal can spare, in this order.
+_SPARED = ("sd", "log-worth", "won", "n", "tier", "95 %")
+
+
+def check_sentences(tree: Any, comparisons: Any, seed: int) -> list[str]:
+    """Return, in plain words, how well the model fits and how few comparisons its top hangs on."""
+    sentences = []
+    try:
+        found = pl_consistency(tree, comparisons, seed=seed)
+    except BayesfairError as reason:
+        sentences.append(f"Check: whether one worth per item fits could not be judged: {reason}")
+    else:
+        p = float(found["p_value"])
+        verdict = (
+            "fits badly: the pairs contradict one worth per item" if p < 0.05 else "is not refuted"
+        )
+        sentences.append(
+            f"Check: one worth per item {verdict}. Inconsistency "
+            f"{float(found['inconsistency']):.3f}, {float(found['inconsistency_expected']):.3f} "
+            f"expected under the model (p = {p:.3g}); {int(found['cycles'])} triples in a circle, "
+            f"{float(found['cycles_expected']):.1f} expected."
+        )
+    try:
+        hangs = influence(tree, comparisons)
+    except BayesfairError as reason:
+        return [*sentences, f"Check: no influence on the top could be computed: {reason}"]
+    n, leader = float(hangs["flip_n"]), hangs.attrs["leader"]
+    if math.isnan(n):
+        return [
+            *sentences,
+            f"Check: no set of comparisons was found without which {leader!r} falls.",
+        ]
+    removed: dict[str, float] = {}  # the same duel on either side is one kind
+    for name, count in zip(hangs["comparison"].values, hangs["flip_removed"].values, strict=True):
+        if count:
+            removed[str(name)] = removed.get(str(name), 0.0) + float(count)
+    few = [f"{count:.12g} x {name}" for name, count in removed.items()]
+    more = f" and {len(few) - 4} more kinds" if len(few) > 4 else ""
+    return [
+        *sentences,
+        f"Check: without {n:.12g} of {tree.attrs['n_comparisons']:.12g} comparisons "
+        f"({100 * float(hangs['flip_share']):.2g} %) {hangs.attrs['flip_to']!r} would have the "
+        f"highest worth instead of {leader!r}: {'; '.join(few[:4])}{more}.",
+    ]
+
+
+def _narrowed(
+    header: list[str], rows: list[list[str]], width: int | None
+) -> tuple[list[str], list[list[str]], list[str]]:
+    """Leave out columns that can be spared until the table fits; return which."""
+    gone: list[str] = []
+    for name in _SPARED:
+        widest = [max(map(cells, column)) for column in zip(header, *rows, strict=True)]
+        if width is None or sum(widest) + 2 * len(widest) <= width:
+            break
+        if name in header:
+            at = header.index(name)
+            header = header[:at] + header[at + 1 :]
+            rows = [row[:at] + row[at + 1 :] for row in rows]
+            gone.append(name)
+    return header, rows, gone
+
+
+def render_fit(
+    tree: Any, comparisons: Any, numbers: dict[str, Any], *, width: int | None = None
+) -> str:
+    """Return the report of a fit as plain text, for lines of `width` characters if given."""
+    ranks = rank_table(tree)
+    links = comparisons.connectivity()
+    many = len(links.weak_components) > 1
+    posterior = "posterior" in tree.children
+    header = ["item", "rank", "tier", "n", "won", "worth", "95 %", "log-worth", "sd"]
+    header += ["P(rank 1)", "ranks 95 %"] if posterior else []
+    header += ["island"] if many else []
+    rows = []
+    most = len(numbers["items"]) if width is None else MOST_ROWS  # in a file all of them
+    shown = numbers["items"][:most]
+    labels = shortened(row["item"] for row in shown)
+    for i, row in enumerate(shown):
+        at = {name: ranks[name].values[i] for name in ranks.data_vars}
+        none = at["island"] < 0
+        line = [
+            labels[i],
+            "no data" if none else f"{at['rank_shared']:.0f}",
+            "-" if none else f"{at['tier']}",
+            number(row["n"], 1),
+            f"{at['n_wins']:.12g}",
+            number(row["worth"]["mean"]),
+            f"[{number(row['worth']['lower'])}, {number(row['worth']['upper'])}]",
+            f"{row['log_worth']['mean']:.3f}",
+            f"{row['log_worth']['sd']:.3f}",
+        ]
+        if posterior:
+            limits = (row["rank"]["lower"], row["rank"]["upper"])
+            line += [
+                "-" if none else f"{row['p_rank1']:.3f}",
+                "-" if none else f"{limits[0]}-{limits[1]}",
+            ]
+        if many:
+            line.append("-" if none else str(at["island"] + 1))
+        rows.append(line)
+    header, rows, gone = _narrowed(header, rows, width)
+    method = numbers["method"]
+    found = numbers["diagnostics"]
+    if method == "laplace":
+        method += f" (k-hat {number(found['khat'], 2)}, effective sample size {found['ess']:.0f})"
+    elif method == "nuts":
+        method += (
+            f" (R-hat {number(found['rhat_max'], 3)}, effective sample size "
+            f"{found['ess_min']:.0f}, {found['divergences']} divergences)"
+        )
+    ties = {"none": "", "model": ", ties modelled", "half": ", ties as half a win each",
+            "drop": f", {numbers['n_ties_left_out'] or 0:.12g} ties left out",
+            "average": ", ties averaged over their orders"}  # fmt: skip
+    partial = {"subset": ", unranked items were not on offer",
+               "top": ", unranked items rank below"}  # fmt: skip
+    lines = [
+        f"{numbers['model']} fit of {comparisons.source}",
+        f"  {numbers['n_comparisons']:.12g} {comparisons.kind} of {comparisons.n_items} items"
+        f"{ties.get(numbers['ties'], '')}{partial.get(comparisons.partial or '', '')}",
+        f"  method: {method}",
+        f"  prior: {numbers['prior']}",
+        "",
+        *table(header, rows, n=len(numbers["items"]), most=most),
+        "",
+        *_extras(tree, posterior),
+    ]
+    legend = [
+        "Rank 1 = best. rank: 1 + number of items told apart from it and better (probability >= "
+        f"{ranks.attrs['tier_probability']:g}).",
+        "A new tier begins where every item above is told apart from every item below.",
+        f"Intervals: {ranks.attrs['interval']}; won: came first alone.",
+    ]
+    if gone:
+        legend.append(
+            f"Left out for want of width: {', '.join(gone)} (a wider terminal, or --json)."
+        )
+    for text in legend:
+        lines += textwrap.wrap(text, 110 if width is None else width)
+    if numbers["notices"]:
+        lines += ["", "Notices"]
+        for notice in numbers["notices"]:
+            lines += textwrap.wrap(
+                notice, min(96, width or 96), initial_indent="  * ", subsequent_indent="    ",
+                break_long_words=False, break_on_hyphens=False,
+            )  # fmt: skip
+    return "\n".join(lines)
+
+
+def _extras(tree: Any, posterior: bool) -> list[str]:
+    """Describe the parameters besides worths: order effect, ties, covariates."""
+    group = tree["posterior" if posterior else "mode"].to_dataset()
+    lines = []
+    scale = (
+        "on the scale of log-worths, probit" if tree.attrs["model"] == "thurstone" else "log-odds"
+    )
+    names = {"order_effect": f"order effect ({scale})", "log_tie": "log tie parameter"}
+    for name, title in names.items():
+        if name not in group:
+            continue
+        value = group[name].values
+        if posterior:
+            low, high = np.quantile(value, [0.025, 0.975])
+            lines.append(f"{title}: {value.mean():.3f} [{low:.3f}, {high:.3f}]")
+        else:
+            error = float(group[f"{name}_standard_error"].values)
+            lines.append(f"{title}: {float(value):.3f} (standard error {error:.3f})")
+    if "coefficient" in group:
+        for covariate in group["covariate"].values:
+            value = group["coefficient"].sel(covariate=covariate).values
+            low, high = np.quantile(value, [0.025, 0.975])
+            lines.append(f"coefficient of {covariate}: {value.mean():.3f} [{low:.3f}, {high:.3f}]")
+    return [*lines, ""] if lines else []
