@@ -97,6 +97,11 @@ class History:
         audit says where one does. Missing values are none.
     unique_column : str
         Column of the source that held it.
+    user : (T,) array, optional
+        Who each decision was for: an audit says whether users keep the arm once drawn. Missing
+        values are nobody.
+    user_column : str
+        Column of the source that held it.
     unused_columns : tuple of str
         Columns of the source that nothing was read from: what the rule may have seen, and the audit
         does not.
@@ -108,8 +113,8 @@ class History:
 
     Notes
     -----
-    After construction `arm` holds 0-based positions (int32), `arms` the labels; `unique` holds
-    fingerprints (0 = missing). Rounds are 0-based.
+    After construction `arm` holds 0-based positions (int32), `arms` the labels; `unique` and
+    `user` hold fingerprints (0 = missing). Rounds are 0-based.
 
     Examples
     --------
@@ -142,6 +147,8 @@ class History:
     unused_columns: tuple[str, ...] = ()
     unique: NDArray[Any] | None = None
     unique_column: str = "unique"
+    user: NDArray[Any] | None = None
+    user_column: str = "user"
 
     def __post_init__(self, known_until: ArrayLike | None) -> None:
         """Validate once; see the class for what may be raised."""
@@ -214,8 +221,9 @@ class History:
             propensity, repairs = clipped_propensity(propensity, self.where)
             put(self, "repairs", self.repairs.merged(repairs))
         put(self, "propensity", frozen(propensity))
-        if self.unique is not None:
-            put(self, "unique", frozen(fingerprints("unique", self.unique, n_rounds)))
+        for name in ("unique", "user"):
+            if (values := getattr(self, name)) is not None:
+                put(self, name, frozen(fingerprints(name, values, n_rounds)))
         put(self, "known_at", frozen(self._resolve_known_at(known_until)))
         put(self, "prior_counts", frozen(prior_pairs(self.prior_counts, arms)))
         put(self, "notices", unique((*self.notices, *self.repairs.sentences())))
@@ -267,16 +275,9 @@ class History:
             if name != "known_until":
                 object.__setattr__(new, name, getattr(self, name))
         for name in (
-            "arm",
-            "reward",
-            "selection_probability",
-            "propensity",
-            "time",
-            "row",
-            "offered",
-            "known_at",
-            "unique",
-        ):
+            "arm", "reward", "selection_probability", "propensity", "time", "row", "offered",
+            "known_at", "unique", "user",
+        ):  # fmt: skip
             object.__setattr__(new, name, part(getattr(self, name)))
         if start and new.known_at is not None:
             object.__setattr__(new, "known_at", frozen(new.known_at - start))
@@ -287,8 +288,7 @@ class History:
         order = label_order(self.arms)
         if np.array_equal(order, np.arange(self.n_arms)):
             return self
-        new = self.rounds(0, self.n_rounds)
-        put = object.__setattr__
+        new, put = self.rounds(0, self.n_rounds), object.__setattr__
         put(new, "arms", tuple(self.arms[i] for i in order))
         put(new, "arm", frozen(np.argsort(order).astype(np.int32)[self.arm]))
         for name in ("selection_probability", "offered"):
@@ -304,11 +304,11 @@ class History:
         object.__setattr__(new, "notices", unique((*self.notices, *notices)))
         return new
 
-    def with_unique(self, prints: NDArray[np.uint64], column: str) -> History:
-        """Return a copy with the fingerprints of a column that is to hold no value twice."""
-        new = self.rounds(0, self.n_rounds)
-        object.__setattr__(new, "unique", frozen(prints))
-        object.__setattr__(new, "unique_column", column)
+    def with_prints(self, name: str, prints: NDArray[np.uint64], column: str) -> History:
+        """Return a copy with the fingerprints of a column: ``unique`` or ``user``."""
+        new, put = self.rounds(0, self.n_rounds), object.__setattr__
+        put(new, name, frozen(prints))
+        put(new, f"{name}_column", column)
         return new
 
     def where(self, t: int) -> str:

@@ -344,8 +344,8 @@ def test_json_of_the_checks_is_plain():
     assert json.loads(json.dumps(out["checks"], allow_nan=False)) == out["checks"]
     assert out["consistent"] is True
     assert set(out["checks"]) == {
-        "choices", "strength", "propensities", "sticky", "repeated_rows", "repeated_keys",
-        "context", "movement",
+        "choices", "strength", "propensities", "sticky", "sticky_users", "repeated_rows",
+        "repeated_keys", "context", "movement",
     }  # fmt: skip
     for check in out["checks"].values():
         if check["passed"] is None:

@@ -39,6 +39,7 @@ TRY = {
     "known_at": ({"known_at": "late"}, {}),
     "known_until": ({"known_until": "until"}, {}),
     "unique": ({"unique": "site"}, {}),
+    "user": ({"user": "site"}, {}),
     "prior": ({"prior": {"a": (1, 2)}}, {}),
     "missing": ({"missing": "drop"}, {"\na,1,0.6": "\na,,0.6", "\na,1,,": "\na,,,"}),
     "rewards": ({"rewards": {"1": 0.0}}, {}),

@@ -33,6 +33,7 @@ CHECK_NAMES = {
     "strength": "choices follow the probabilities",
     "propensities": "propensities not too small",
     "sticky": "choices do not hang on the one before",
+    "sticky_users": "users do not keep their arm",
     "repeated_rows": "no rows stand there twice",
     "repeated_keys": "no key comes twice",
     "context": "rewards unrelated to the probabilities",
@@ -59,8 +60,8 @@ def check_findings(summary: Summary) -> list[Notice]:
     checks = log_checks(summary)
     words = {
         "choices": _choices, "strength": _strength, "propensities": _propensities,
-        "sticky": _sticky, "repeated_rows": _repeated_rows, "repeated_keys": _repeated_keys,
-        "context": _context, "movement": _movement,
+        "sticky": _sticky, "sticky_users": _sticky_users, "repeated_rows": _repeated_rows,
+        "repeated_keys": _repeated_keys, "context": _context, "movement": _movement,
     }  # fmt: skip
     found = [
         Notice(words[name](summary, check), kind=name, value=check.statistic
@@ -141,6 +142,24 @@ def _sticky(summary: Summary, check: Check) -> str:
         f"A choice depends on the one before: {what} than the logged probabilities say "
         f"({_number(check)}). Usual causes: {cause}. Such rounds are no separate draws, and "
         f"intervals that take them for it are too {width}."
+    )
+
+
+def _sticky_users(summary: Summary, check: Check) -> str:
+    users = summary.guards.users
+    assert users is not None
+    seen = users.again
+    if seen.excess > 0:
+        often, width = "more", "narrow"
+        cause = "users keep the arm once drawn (sticky assignment), or rows stand there twice"
+    else:
+        often, width = "less", "wide"
+        cause = "each user is given the arms in turn, or in blocks that balance them"
+    return (
+        f"A user's choice depends on the one before: in {seen.n_same} of {seen.n_pairs} rounds of "
+        f"users who had come before (column {users.column!r}) their arm was chosen again, {often} "
+        f"often than the logged probabilities say ({_number(check)}). Usual causes: {cause}. Such "
+        f"rounds are no separate draws, and intervals that take them for it are too {width}."
     )
 
 

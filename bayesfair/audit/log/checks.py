@@ -35,7 +35,8 @@ __all__ = [
 
 LEVEL = 0.001
 CONTRADICTIONS = (
-    "choices", "strength", "propensities", "sticky", "repeated_rows", "repeated_keys",
+    "choices", "strength", "propensities", "sticky", "sticky_users", "repeated_rows",
+    "repeated_keys",
 )  # fmt: skip
 """Checks that no true log fails but by chance."""
 
@@ -120,6 +121,7 @@ def log_checks(summary: Summary) -> dict[str, Check]:
         "strength": _strength(summary),
         "propensities": _propensities(summary),
         "sticky": _sticky(summary),
+        "sticky_users": _sticky_users(summary),
         "repeated_rows": _repeated_rows(summary),
         "repeated_keys": _repeated_keys(summary),
         "context": _context(summary),
@@ -260,6 +262,27 @@ def _sticky(summary: Summary) -> Check:
         return _judged(z, 2 * p, method, n=rule.n_pairs)
     p, method = excess_probability(rule.same, rule.same_variance, 1 / guards.lowest)
     return _judged(z, p, method, n=rule.n_pairs)
+
+
+def _sticky_users(summary: Summary) -> Check:
+    """Test that a user's choice depends on the same user's last no further than logged."""
+    users = summary.guards.users
+    if users is None:
+        return _untested("No column of users was named (user=).")
+    if summary.selection == "none":
+        return _untested(_NO_P)
+    seen = users.again
+    if seen.variance <= 1e-9:
+        return _untested("No user came back while the arm of the time before was open to chance.")
+    z = _z(seen.excess, seen.variance)
+    if summary.selection == "chosen":
+        p, method = excess_probability(seen.excess, seen.variance, 1 / summary.guards.lowest)
+    elif seen.high - seen.low <= 1e-9:  # one chance each time: binomial
+        p, method = 2 * min(binomial_probability(seen.n_same, seen.n_pairs, seen.high)), "exact"
+    else:
+        p, method = excess_probability(abs(seen.excess), seen.variance, 1.0)
+        p *= 2
+    return _judged(z, p, method, n=seen.n_pairs)
 
 
 # -- rows that stand there twice -----------------------------------------------------------------

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.audit.log.repeats import Blocks, Keys, Ties, stamps_of
+from bayesfair.audit.log.users import Users
 from bayesfair.history import History
 from bayesfair.kernels.log.guards import (
     RewardMoments,
@@ -63,6 +64,8 @@ class Guards:
         First and last round.
     blocks, ties, keys : Blocks, Ties, Keys or None
         Of rows that may stand there more than once.
+    users : Users or None
+        Who came back, and whether with the same arm.
     """
 
     moments: RewardMoments
@@ -75,6 +78,7 @@ class Guards:
     blocks: Blocks
     ties: Ties
     keys: Keys | None = None
+    users: Users | None = None
 
     @classmethod
     def of(
@@ -107,9 +111,11 @@ class Guards:
             )
         rows = row_prints(arm, part.reward, p)
         zero = part.reward == 0
-        keys = None
+        keys = users = None
         if part.unique is not None:
             keys = Keys.of(part.unique_column, start, part.unique, arm)
+        if part.user is not None:
+            users = Users.of(part.user_column, start, part.user, arm, p, pi)
         return cls(
             reward_moments(arm, part.reward, p, k),
             rule,
@@ -121,6 +127,7 @@ class Guards:
             Blocks.of(start, rows, p),
             Ties.of(stamps_of(part.time), rows, p),
             keys,
+            users,
         )
 
     def merged(self, later: Guards) -> Guards:
@@ -132,11 +139,11 @@ class Guards:
         if self.last.best.size and later.first.best.size:
             moved += 0.5 * float(np.abs(np.nan_to_num(later.first.best)
                                         - np.nan_to_num(self.last.best)).sum())  # fmt: skip
-        keys = self.keys
-        if keys is None or later.keys is None:
-            keys = None
-        else:
-            keys = keys.merged(later.keys)
+        keys, users = self.keys, self.users
+        if keys is not None:
+            keys = None if later.keys is None else keys.merged(later.keys)
+        if users is not None:
+            users = None if later.users is None else users.merged(later.users)
         return replace(
             self,
             moments=joined_moments(self.moments, later.moments),
@@ -148,6 +155,7 @@ class Guards:
             blocks=self.blocks.merged(later.blocks),
             ties=self.ties.merged(later.ties),
             keys=keys,
+            users=users,
         )
 
 

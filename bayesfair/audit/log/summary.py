@@ -232,11 +232,17 @@ class Summary:
                 f"one part logged selection={self.selection!r}, the next {later.selection!r}; "
                 "audit them apart."
             )
-        if (self.guards.keys is None) != (later.guards.keys is None):
-            raise OptionError(
-                "one part was read with unique=, the other without: read both with the same "
-                "column, so that keys can be looked for in all of the log.",
-            )
+        for option, mine, other in (
+            ("unique", self.guards.keys, later.guards.keys),
+            ("user", self.guards.users, later.guards.users),
+        ):
+            if (mine is None) != (other is None):
+                raise OptionError(
+                    f"one part was read with {option}=, the other without: read both with the same "
+                    "column, so that its values can be followed through all of the log.",
+                    kind="not_the_same",
+                    column=option,
+                )
         cells = dict(self.cells)
         for key, cell in later.cells.items():
             known = cells.get(key)

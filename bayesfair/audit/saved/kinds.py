@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "BUFFERS", "Array", "Keyed", "Kind", "Malformed", "Many", "Mapped", "Maybe", "OneOf", "Plain",
-    "Record", "Sink", "Store", "f8", "i4", "i8", "u8",
+    "BUFFERS", "NUMBER", "TEXT", "TRUTH", "WHOLE", "Array", "Keyed", "Kind", "Malformed",
+    "Many", "Mapped", "Maybe", "OneOf", "Plain", "Record", "Sink", "Store", "f8", "i4", "i8", "u8",
 ]  # fmt: skip
 
 BUFFERS = ("float64", "int64", "int32", "uint64", "uint8")
@@ -128,6 +128,9 @@ class Plain:
         if type(text) is not self.type:
             raise Malformed(f"{text!r:.60} is no {self.type.__name__}")
         return text
+
+
+WHOLE, NUMBER, TEXT, TRUTH = Plain(int), Plain(float), Plain(str), Plain(bool)
 
 
 @dataclass(frozen=True)

@@ -19,15 +19,18 @@ from numpy.typing import NDArray
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.log.arm_groups import GroupPairs
 from bayesfair.audit.log.cells import ChosenCell, FullCell
-from bayesfair.audit.log.guards import Edge, Guards
 from bayesfair.audit.log.intervals import Estimate
-from bayesfair.audit.log.repeats import Blocks, Keys, Tie, Ties
 from bayesfair.audit.log.series import Series
 from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.summary import ChosenChecks, Moments, Summary, Sums, Worst
 from bayesfair.audit.log.violations import JudgedRounds, Violations
 from bayesfair.audit.result import Audit, Settings
+from bayesfair.audit.saved.guards_schema import GUARDS
 from bayesfair.audit.saved.kinds import (
+    NUMBER,
+    TEXT,
+    TRUTH,
+    WHOLE,
     Keyed,
     Malformed,
     Many,
@@ -41,14 +44,12 @@ from bayesfair.audit.saved.kinds import (
     f8,
     i4,
     i8,
-    u8,
 )
 from bayesfair.audit.saved.unfinished import Unfinished
 from bayesfair.audit.truth.objective import Objective
 from bayesfair.base.notices import Notice
 from bayesfair.history.probabilities import Repairs, Resolution
 from bayesfair.kernels.log.conjugate import BeliefTable
-from bayesfair.kernels.log.guards import RewardMoments, RuleSums
 from bayesfair.kernels.log.propensities import Histogram
 from bayesfair.kernels.log.stream import StreamState
 
@@ -64,7 +65,6 @@ IN_POSTERIOR = {
 
 # -- sorts of fields ------------------------------------------------------------------------------
 
-WHOLE, NUMBER, TEXT, TRUTH = Plain(int), Plain(float), Plain(str), Plain(bool)
 LABELS = Many(TEXT, "arm")
 JSON = Mapped(Plain(dict), dict, dict)
 NOTICES = Many(Mapped(JSON, lambda found: Notice.of(found).to_dict(), Notice.of))
@@ -204,74 +204,6 @@ CELL = OneOf((
         "sums": Maybe(f8("power", "arm", "bin")),
     }),
 ))  # fmt: skip
-
-EDGE = Record(Edge, {
-    "arm": WHOLE,
-    "p": NUMBER,
-    "pi": f8("pi"),
-    "best": f8("best"),
-})  # fmt: skip
-
-BLOCKS = Record(Blocks, {
-    "limit": WHOLE,
-    "place": i8("window"),
-    "prints": u8("window"),
-    "surprise": f8("window"),
-    "head": u8("head"),
-    "tail": u8("tail"),
-    "head_surprise": f8("head"),
-    "tail_surprise": f8("tail"),
-    "end": WHOLE,
-})  # fmt: skip
-
-TIES = Record(Ties, {
-    "open": Many(Record(Tie, {
-        "time": WHOLE,
-        "n": WHOLE,
-        "print_": WHOLE,
-        "alike": TRUTH,
-        "first": NUMBER,
-        "chance": NUMBER,
-    })),
-    "n_stamps": WHOLE,
-    "n_alike": WHOLE,
-    "n_rows": WHOLE,
-    "expected": NUMBER,
-    "variance": NUMBER,
-})  # fmt: skip
-
-KEYS = Record(Keys, {
-    "column": TEXT,
-    "prints": u8("key"),
-    "first_arm": i4("key"),
-    "last_arm": i4("key"),
-    "n_repeated": WHOLE,
-    "n_same": WHOLE,
-    "row": WHOLE,
-    "first_row": i8("key"),
-})  # fmt: skip
-
-GUARDS = Record(Guards, {
-    "moments": Record(RewardMoments, dict.fromkeys(RewardMoments._fields, f8("arm"))),
-    "rule": Record(RuleSums, {
-        "slope": NUMBER,
-        "slope_variance": NUMBER,
-        "slope_step": NUMBER,
-        "same": NUMBER,
-        "same_variance": NUMBER,
-        "n_pairs": WHOLE,
-        "moved": NUMBER,
-        "n_steps": WHOLE,
-    }),
-    "lowest": NUMBER,
-    "best_moved": NUMBER,
-    "n_zero": i8("arm"),
-    "first": EDGE,
-    "last": EDGE,
-    "blocks": BLOCKS,
-    "ties": TIES,
-    "keys": Maybe(KEYS),
-})  # fmt: skip
 
 SUMMARY = Record(Summary, {
     "criterion": CRITERION,

@@ -131,6 +131,7 @@ class Followed:
             "offered": part.offered,
             "known_at": None if known is None else np.asarray(known) + self.n_rounds,
             "unique": part.unique,
+            "user": part.user,
             "row": part.row,
         }
         for name, values in columns.items():

@@ -218,8 +218,9 @@ class Builder:
             )
         except ProbabilityError as error:
             raise ProbabilityError(f"{error}{self._columns_of(str(error))}") from None
-        if rounds.unique is not None:
-            history = history.with_unique(rounds.unique, str(self.layout.unique))
+        for name in ("unique", "user"):
+            if (prints := getattr(rounds, name)) is not None:
+                history = history.with_prints(name, prints, getattr(self.layout, name))
         self._agreement(history)
         tally.look_at(rounds, history, self.layout.pattern)
         return history

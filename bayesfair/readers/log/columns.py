@@ -33,7 +33,7 @@ class Layout:
     ----------
     arm, reward : str
         The choice and what it paid.
-    propensity, order, by, known_at, known_until, unique : str or None
+    propensity, order, by, known_at, known_until, unique, user : str or None
         None = the source has none, or it is not to be used.
     probabilities, offered : dict of str to str
         Label -> column, for patterns such as `p_{arm}`; empty = none.
@@ -63,6 +63,7 @@ class Layout:
     known_at: str | None = None
     known_until: str | None = None
     unique: str | None = None
+    user: str | None = None
     probabilities: dict[str, str] = field(default_factory=dict)
     offered: dict[str, str] = field(default_factory=dict)
     offered_list: str | None = None
@@ -79,7 +80,7 @@ class Layout:
         """Every column to be read, each once."""
         single = (
             self.arm, self.reward, self.propensity, self.order, self.by, self.known_at,
-            self.known_until, self.unique, self.offered_list, self.spare, self.nested,
+            self.known_until, self.unique, self.user, self.offered_list, self.spare, self.nested,
         )  # fmt: skip
         used = [c for c in single if c is not None]
         parts = () if self.nested else self.probabilities.values()
@@ -115,6 +116,7 @@ def resolve_layout(
     known_at: Option = None,
     known_until: str | None = None,
     unique: str | None = None,
+    user: str | None = None,
     arms: Sequence[str] | None = None,
 ) -> Layout:
     """Match options against a header; see the module for the rule.
@@ -201,6 +203,7 @@ def resolve_layout(
         known_at=optional(known_at, "known_at", None if known_until else KNOWN_AT),
         known_until=optional(known_until, "known_until"),
         unique=optional(unique, "unique"),
+        user=optional(user, "user"),
         probabilities=full,
         offered=marks,
         offered_list=listing,

@@ -35,7 +35,7 @@ __all__ = ["discovery_notice", "group_priors", "known_arms", "read_history"]
 
 @takes(
     **each(PLAIN, "arm", "reward", "propensity", "order", "by", "known_at", "known_until",
-           "unique", "decimal"),
+           "unique", "user", "decimal"),
     probabilities=TEXT_OR_FALSE,
     offered=TEXT,
     rewards=MAPPING,
@@ -55,6 +55,7 @@ def read_history(
     known_at: Option = None,
     known_until: str | None = None,
     unique: str | None = None,
+    user: str | None = None,
     prior: Any = None,
     missing: str | float = "error",
     rewards: Mapping[Any, float] | None = None,
@@ -112,6 +113,9 @@ def read_history(
     unique : str, optional
         Column that holds no value twice, such as the number of a request: an audit says where one
         comes back (within its group, with `by`). A scan keeps 24 bytes for each value.
+    user : str, optional
+        Column of whom each decision was for: an audit says whether users keep the arm once drawn,
+        beyond what the probabilities say, however they interleave. A scan keeps 12 bytes for each.
     prior : mapping or array, optional
         Label -> (successes, failures) before the log begins; with `by`, group -> such a mapping.
     missing : "error", "unobserved", "drop" or number
@@ -170,7 +174,7 @@ def read_history(
     layout = layout_of(
         opened, decimal=decimal, mapping=rewards, arm=arm, reward=reward, propensity=propensity,
         probabilities=probabilities, order=order, by=by, offered=offered, known_at=known_at,
-        known_until=known_until, unique=unique, arms=given,
+        known_until=known_until, unique=unique, user=user, arms=given,
     )  # fmt: skip
     refuse_unused(read_history, values, opened, layout)
     fixed = given if given is not None else layout.arms_from_columns

@@ -39,8 +39,8 @@ class Rounds:
         Row of the source.
     pi, offered : (n, k) arrays or None
     propensity, order, group, known_at, known_until : (n,) arrays or None
-    unique : (n,) array of uint64 or None
-        Fingerprints of the keys; 0 = missing.
+    unique, user : (n,) arrays of uint64 or None
+        Fingerprints of the keys, and of whom each decision was for; 0 = missing.
     spare : (n,) array or None
         A propensity that is not used, only compared.
     watched : (n, columns) array or None
@@ -59,6 +59,7 @@ class Rounds:
     known_until: NDArray[np.float64] | None = None
     spare: NDArray[np.float64] | None = None
     unique: NDArray[np.uint64] | None = None
+    user: NDArray[np.uint64] | None = None
     watched: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
@@ -196,6 +197,7 @@ class Converter:
             known_until=optional(layout.known_until),
             spare=spare,
             unique=None if layout.unique is None else fingerprints(*column(layout.unique)),
+            user=None if layout.user is None else fingerprints(*column(layout.user)),
             watched=self._watched(table),
         )
 

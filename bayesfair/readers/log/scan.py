@@ -260,7 +260,7 @@ class _Progress:
 
 @takes(
     **each(PLAIN, "arm", "reward", "propensity", "order", "by", "known_at", "known_until",
-           "unique", "decimal"),
+           "unique", "user", "decimal"),
     probabilities=TEXT_OR_FALSE,
     offered=TEXT,
     rewards=MAPPING,
@@ -280,6 +280,7 @@ def scan_history(
     known_at: Option = None,
     known_until: str | None = None,
     unique: str | None = None,
+    user: str | None = None,
     prior: Any = None,
     missing: str | float = "error",
     rewards: Mapping[Any, float] | None = None,
@@ -304,7 +305,7 @@ def scan_history(
         Rounds per part; default 250000, fewer where there are more than 30 arms.
     source, arm, reward, propensity, probabilities, order, by, arms, offered, offered_delimiter
         See `read_history`.
-    known_at, known_until, unique, prior, missing, rewards, delimiter, decimal
+    known_at, known_until, unique, user, prior, missing, rewards, delimiter, decimal
         See `read_history`; `known_until` is refused.
     probability_tolerance
         See `read_history`.
@@ -337,7 +338,7 @@ def scan_history(
     layout = layout_of(
         opened, decimal=decimal, mapping=rewards, arm=arm, reward=reward, propensity=propensity,
         probabilities=probabilities, order=order, by=by, offered=offered, known_at=known_at,
-        unique=unique, arms=given,
+        unique=unique, user=user, arms=given,
     )  # fmt: skip
     refuse_unused(scan_history, values, opened, layout)
     if layout.known_at and action == "drop":
