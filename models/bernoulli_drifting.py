@@ -26,8 +26,10 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from bayesfair.families.sufficient import binned_counts, earlier_counts, time_bins
+from bayesfair.families import FAMILIES
+from bayesfair.families.logs import coded_of, earlier_counts
 from bayesfair.history import History
+from bayesfair.history.cells import binned_counts, time_bins
 
 READS = ("theta",)
 FAMILY = "bernoulli"
@@ -42,9 +44,11 @@ def build(
 ) -> pm.Model:
     """Return the unsampled model; ``drift`` is the prior scale of ``tau``, in log-odds per bin."""
     starts = time_bins(history.n_rounds, n_bins, bin_start)
-    pulls, successes = binned_counts(history, starts)
+    coded_of(history, FAMILIES[FAMILY], np.empty(0))  # checks that they are 0 or 1
+    pulls, total = binned_counts(history, starts)
+    successes = total.astype(np.int64)
     # outcomes from before the log count as part of its first bin
-    earlier = earlier_counts(history, FAMILY, whole=True).astype(np.int64)
+    earlier = earlier_counts(history, FAMILIES[FAMILY], whole=True).astype(np.int64)
     pulls[0] += earlier.sum(axis=1)
     successes[0] += earlier[:, 0]
     coords = {"bin": np.arange(len(starts)), "arm": history.arms, "step": np.arange(1, len(starts))}

@@ -32,7 +32,8 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from bayesfair.families.sufficient import earlier_counts, success_counts
+from bayesfair.families import FAMILIES
+from bayesfair.families.logs import earlier_counts, known_of
 from bayesfair.history import History
 
 READS = ("theta",)
@@ -45,9 +46,10 @@ PRIOR = (
 
 def build(history: History, *, center_scale: float = 1.0, spread: float = 1.0) -> pm.Model:
     """Return the unsampled model; scales of the priors on ``mu`` and ``tau``, in log-odds."""
-    pulls, successes = success_counts(history)
-    earlier = earlier_counts(history, FAMILY, whole=True).astype(np.int64)
-    pulls, successes = pulls + earlier.sum(axis=1), successes + earlier[:, 0]
+    known, _ = known_of(history, FAMILIES[FAMILY])
+    earlier = earlier_counts(history, FAMILIES[FAMILY], whole=True).astype(np.int64)
+    pulls = known.pulls + earlier.sum(axis=1)
+    successes = known.total.astype(np.int64) + earlier[:, 0]
     rate = (successes + 0.5) / (pulls + 1.0)
     with pm.Model(coords={"arm": history.arms}) as model:
         n = pm.Data("pulls", pulls, dims="arm")

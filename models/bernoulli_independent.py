@@ -19,10 +19,12 @@ Analysis, 3rd ed., section 2.4.
 
 from typing import Any
 
+import numpy as np
 import pymc as pm
 
+from bayesfair.families import FAMILIES
+from bayesfair.families.logs import earlier_counts, known_of
 from bayesfair.families.priors import prior_table
-from bayesfair.families.sufficient import earlier_counts, success_counts
 from bayesfair.history import History
 
 READS = ("theta",)
@@ -31,14 +33,16 @@ FAMILY = "bernoulli"
 
 def build(history: History, *, prior: Any = None) -> pm.Model:
     """Return the unsampled model; ``prior``: (alpha, beta) for all arms, per arm, or by label."""
-    pulls, successes = success_counts(history)
+    family = FAMILIES[FAMILY]
+    known, _ = known_of(history, family)
     # outcomes from before the log need not be whole numbers: they enter through the prior
-    table = prior_table(prior, FAMILY, history.arms) + earlier_counts(history, FAMILY, whole=False)
+    table = prior_table(prior, family, history.arms) + earlier_counts(history, family, whole=False)
     with pm.Model(coords={"arm": history.arms}) as model:
         alpha = pm.Data("alpha", table[:, 0], dims="arm")
         beta = pm.Data("beta", table[:, 1], dims="arm")
-        n = pm.Data("pulls", pulls, dims="arm")
+        n = pm.Data("pulls", known.pulls, dims="arm")
         theta = pm.Beta("theta", alpha=alpha, beta=beta, dims="arm")
-        observed = pm.Data("observed_successes", successes, dims="arm")
+        won = known.total.astype(np.int64)
+        observed = pm.Data("observed_successes", won, dims="arm")
         pm.Binomial("successes", n=n, p=theta, observed=observed, dims="arm")
     return model

@@ -18,11 +18,13 @@ References: Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., section 3.4.
 
 from typing import Any
 
+import numpy as np
 import pymc as pm
 
 from bayesfair.errors import DataError
+from bayesfair.families import FAMILIES
+from bayesfair.families.logs import known_of
 from bayesfair.families.priors import prior_table
-from bayesfair.families.sufficient import level_counts
 from bayesfair.history import History
 
 READS = ("probability",)
@@ -31,13 +33,14 @@ FAMILY = "finite"
 
 def build(history: History, *, prior: Any = None, support: Any = None) -> pm.Model:
     """Return the unsampled model; ``prior``: concentration(s), ``support``: all reward levels."""
-    levels, counts = level_counts(history, support)
+    known, levels = known_of(history, FAMILIES[FAMILY], support)
+    counts = known.added.astype(np.int64)
     if len(levels) == 1:
         raise DataError(
             f"every observed reward is {levels[0]:g}: with one level nothing is left to estimate. "
             "Give support= with all levels a reward can take."
         )
-    table = prior_table(prior, FAMILY, history.arms, len(levels))
+    table = prior_table(prior, FAMILIES[FAMILY], history.arms, len(levels))
     with pm.Model(coords={"arm": history.arms, "level": levels}) as model:
         a = pm.Data("concentration", table, dims=("arm", "level"))
         n = pm.Data("pulls", counts.sum(axis=1), dims="arm")

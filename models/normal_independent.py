@@ -35,8 +35,8 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from bayesfair.families.priors import history_prior
-from bayesfair.families.sufficient import moments
+from bayesfair.families import FAMILIES
+from bayesfair.families.logs import known_of, prior_of
 from bayesfair.history import History
 
 READS = ("mean", "sd")
@@ -45,8 +45,10 @@ FAMILY = "normal"
 
 def build(history: History, *, prior: Any = None) -> pm.Model:
     """Return the unsampled model; ``prior``: (mean, kappa, shape, scale), common or per arm."""
-    pulls, average, squares = moments(history)
-    table, _ = history_prior(prior, FAMILY, history)
+    known, _ = known_of(history, FAMILIES[FAMILY])
+    pulls, squares = known.pulls, known.spread
+    average = known.total / np.maximum(pulls, 1)
+    table, _ = prior_of(history, FAMILIES[FAMILY], prior)
     weight = table[:, 1] + pulls
     centre = (table[:, 1] * table[:, 0] + pulls * average) / weight
     with pm.Model(coords={"arm": history.arms}) as model:

@@ -16,10 +16,12 @@ References: Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., section 2.6.
 
 from typing import Any
 
+import numpy as np
 import pymc as pm
 
+from bayesfair.families import FAMILIES
+from bayesfair.families.logs import known_of
 from bayesfair.families.priors import prior_table
-from bayesfair.families.sufficient import count_totals
 from bayesfair.history import History
 
 READS = ("rate",)
@@ -28,13 +30,13 @@ FAMILY = "poisson"
 
 def build(history: History, *, prior: Any = None) -> pm.Model:
     """Return the unsampled model; ``prior``: (shape, rate) for all arms, per arm, or by label."""
-    pulls, total = count_totals(history)
-    table = prior_table(prior, FAMILY, history.arms)
+    known, _ = known_of(history, FAMILIES[FAMILY])
+    table = prior_table(prior, FAMILIES[FAMILY], history.arms)
     with pm.Model(coords={"arm": history.arms}) as model:
         shape = pm.Data("shape", table[:, 0], dims="arm")
         inverse_scale = pm.Data("inverse_scale", table[:, 1], dims="arm")
-        n = pm.Data("pulls", pulls, dims="arm")
+        n = pm.Data("pulls", known.pulls, dims="arm")
         rate = pm.Gamma("rate", alpha=shape, beta=inverse_scale, dims="arm")
-        observed = pm.Data("observed_total", total, dims="arm")
+        observed = pm.Data("observed_total", known.total.astype(np.int64), dims="arm")
         pm.Poisson("total", mu=n * rate, observed=observed, dims="arm")
     return model

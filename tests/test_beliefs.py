@@ -13,6 +13,8 @@ from scipy.integrate import quad
 
 from bayesfair.errors import DataError, OptionError
 from bayesfair.fairness import best_arm_probability, best_mean_probability, smallest_eps2
+from bayesfair.families import FAMILIES as LAWS
+from bayesfair.families.logs import coded_of
 from bayesfair.history import History
 from bayesfair.kernels.log.conjugate import run_parameters
 from bayesfair.rewards import Bernoulli, Finite
@@ -102,13 +104,13 @@ def test_parts_continue_each_other(family):
     """A log in three parts, delays crossing the cuts, gives the numbers of the whole."""
     history = log(family, delayed=True)
     whole = module.beliefs(history, family=family)
-    state, _ = module.belief_start(ARMS, family, None, history)
+    state, _ = module.belief_start(ARMS, LAWS[family], None, history)
     rows = []
     for start, stop in ((0, 23), (23, 24), (24, 60)):
         part = history.rounds(start, stop)
-        rows += [p for *_, p, _ in module.iter_beliefs(part, family, state)]
-        coded = module.coded_rewards(part, family, state.support)
-        state = run_parameters(family, state, part.arm, coded, part.known_at)
+        rows += [p for *_, p, _ in module.iter_beliefs(part, LAWS[family], state)]
+        coded = coded_of(part, LAWS[family], state.support)
+        state = run_parameters(LAWS[family].rule, state, part.arm, coded, part.known_at)
     np.testing.assert_allclose(np.concatenate(rows), whole.parameters, rtol=1e-12)
 
 
@@ -117,8 +119,8 @@ def test_chunks_equal_the_whole(family, monkeypatch):
     history = log(family, delayed=True)
     whole = module.beliefs(history, family=family)
     monkeypatch.setattr(module, "_CHUNK_VALUES", 7 * 9)  # seven rounds at most
-    state, _ = module.belief_start(ARMS, family, None, history)
-    chunks = list(module.iter_beliefs(history, family, state))
+    state, _ = module.belief_start(ARMS, LAWS[family], None, history)
+    chunks = list(module.iter_beliefs(history, LAWS[family], state))
     assert len(chunks) > 5
     assert [c[0] for c in chunks[1:]] == [c[1] for c in chunks[:-1]]
     best = np.concatenate([c[2].best_arm_probability() for c in chunks])

@@ -37,7 +37,7 @@ from bayesfair.base.labels import by_label
 from bayesfair.base.notices import Notice
 from bayesfair.base.options import given
 from bayesfair.errors import DataError, OptionError
-from bayesfair.families.sufficient import check_support
+from bayesfair.families.finite import check_support
 from bayesfair.history import History
 from bayesfair.inference.contract import family_of_models
 from bayesfair.rewards import Rewards

@@ -26,11 +26,12 @@ from bayesfair.audit.truth.objective import (
 )
 from bayesfair.base.checks import as_generator
 from bayesfair.base.notices import Notice, unique
-from bayesfair.families.priors import describe_prior, history_prior
-from bayesfair.inference.conjugate import draw_posterior
+from bayesfair.families import FAMILIES
+from bayesfair.families.logs import prior_notices, prior_of
+from bayesfair.families.priors import describe_prior
 from bayesfair.inference.contract import label_of
 from bayesfair.kernels.log.stream_state import ROUNDING
-from bayesfair.rewards import Bernoulli, Rewards
+from bayesfair.rewards import Rewards
 
 if TYPE_CHECKING:
     from bayesfair.audit.saved.checkpoint import Checkpoint
@@ -149,10 +150,9 @@ def _prior_findings(summary: Summary, question: Question, data: Any) -> list[Not
         return prior_findings(summary, question.criterion)
     if not question.objective or question.truth is not None or question.model is not None:
         return []
-    from bayesfair.inference.conjugate import closed_form_notices
-
     start = summary.start
-    return closed_form_notices(data, start.family, prior=start.prior, support=question.support)
+    family = FAMILIES[start.family]
+    return prior_notices(data, family, prior=start.prior, support=question.support)
 
 
 def _model_options(question: Question) -> dict[str, Any]:
@@ -174,8 +174,8 @@ def _prior_words(summary: Summary, question: Question, data: Any) -> str:
         prior, _, learned = summary.end.prior_and_posterior()
     else:  # that of the conjugate posterior
         n_levels = start.prior.shape[1]
-        prior, learned = history_prior(question.prior, start.family, data, n_levels)
-    return describe_prior(prior, start.family, summary.arms, learned)
+        prior, learned = prior_of(data, FAMILIES[start.family], question.prior, n_levels)
+    return describe_prior(prior, FAMILIES[start.family], summary.arms, learned)
 
 
 def _objective(
@@ -208,10 +208,6 @@ def _objective(
             "the model of the beliefs; model= chooses another.",
             kind="posterior", column="model",
         ))  # fmt: skip
-    elif summary.start.family == "bernoulli":
-        table = summary.end.posterior
-        drawn = draw_posterior("bernoulli", table, (question.draws,), rng, summary.arms)
-        rewards = Bernoulli(drawn["theta"], arms=summary.arms)
     else:
         from bayesfair.audit.log.general import posterior_rewards
 

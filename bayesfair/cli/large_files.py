@@ -82,7 +82,7 @@ def in_parts_if_large[Result](
             return run(data)
         reason = "family and levels follow from all rewards (--family, --support)"
     except BayesfairError as error:
-        if error.kind != "needs_whole" and not (by_values and error.kind == "not_binary"):
+        if error.kind != "needs_whole" and not (by_values and error.kind == "not_in_family"):
             raise
         reason = str(error)
     complain(f"{Path(source).name} is large, and read whole after all: {reason}")

@@ -50,7 +50,7 @@ def fit(
         (alpha, beta) = (1/2, 1/2); concentration 1/2; (shape, rate) = (1/2, 1/2);
         (mean, kappa, shape, scale), by default (m, 1, 1, s^2) with location m and robust standard
         deviation s of the first 20 known rewards, see
-        `bayesfair.families.priors.LearnedPrior` (in a mapping
+        `bayesfair.families.learned.LearnedPrior` (in a mapping
         the arms left out have (0, 1, 1, 1), in reward units).
     prior_sd : float
         Prior standard deviation of each log-worth; comparisons only.

@@ -11,17 +11,18 @@ from bayesfair.base.checks import as_generator, check_choice, check_in_range, li
 from bayesfair.base.labels import by_label, label_order
 from bayesfair.base.notices import notices_to_json
 from bayesfair.errors import ConvergenceError, OptionError
-from bayesfair.families.priors import describe_prior, history_prior
-from bayesfair.families.sufficient import choose_family, reward_cells
+from bayesfair.families import FAMILIES, Family
+from bayesfair.families.logs import choose_family, prior_notices, prior_of
+from bayesfair.families.priors import describe_prior
 from bayesfair.history import History
-from bayesfair.inference.conjugate import closed_form_notices, fit_conjugate
+from bayesfair.history.cells import reward_cells
+from bayesfair.inference.conjugate import fit_conjugate
 from bayesfair.inference.contract import (
-    ARM_MODELS,
-    CLOSED_FORM,
-    FAMILY_READS,
     Contract,
     check_reads,
+    closed_form,
     contract_of,
+    family_of_models,
 )
 from bayesfair.inference.posterior import bin_starts
 from bayesfair.inference.tree import N_CHAINS, in_order_of, make_tree, seed_label
@@ -45,25 +46,18 @@ def total_draws(draws: Any) -> int:
 
 def resolve_model(
     history: History, model: Any, family: str
-) -> tuple[Any, str | None, tuple[str, ...]]:
+) -> tuple[Any, Family | None, tuple[str, ...]]:
     """Return (model, its reward family if known without importing it, notices)."""
-    check_choice(family, "family", ("auto", *CLOSED_FORM))
+    check_choice(family, "family", ("auto", *FAMILIES))
     notices: tuple[str, ...] = ()
     if isinstance(model, str):
-        check_choice(model, "model", tuple(ARM_MODELS))
-        if family not in ("auto", ARM_MODELS[model]):
-            raise OptionError(
-                f"model={model!r} has rewards of family {ARM_MODELS[model]!r}, not {family!r}; "
-                "leave family out or choose another model."
-            )
-        return model, ARM_MODELS[model], notices
+        return model, FAMILIES[family_of_models(family, model)], notices
     if model is not None:
-        return model, None if family == "auto" else family, notices
+        return model, FAMILIES.get(family), notices
     if family == "auto":
         family, why = choose_family(history)
-        if family != "bernoulli":
-            notices = (why,)
-    return CLOSED_FORM[family], family, notices
+        notices = () if FAMILIES[family].binary else (why,)
+    return FAMILIES[family].model, FAMILIES[family], notices
 
 
 def fit_history(
@@ -87,25 +81,26 @@ def fit_history(
     rng = as_generator(seed)
     n_draws = total_draws(draws)
     model, known, notices = resolve_model(history, model, family)
-    closed = isinstance(model, str) and model in CLOSED_FORM.values()
-    if method == "conjugate" and not closed:
+    closed = closed_form(model)
+    if method == "conjugate" and closed is None:
+        forms = listed([family.model for family in FAMILIES.values()])
         raise OptionError(
-            f"method='conjugate' needs a model with a closed form: {listed(CLOSED_FORM.values())}; "
+            f"method='conjugate' needs a model with a closed form: {forms}; "
             f"for model={model!r} use method='nuts'."
         )
     if prior is not None:
         named = isinstance(prior, Mapping)
         options["prior"] = by_label(prior, "arm", "prior") if named else prior
-    if closed and method != "nuts":
-        assert known is not None
-        name, reads, chosen = str(model), FAMILY_READS[known], known
-        tree = fit_conjugate(history, known, draws=n_draws, rng=rng, **options)
+    if closed is not None and method != "nuts":
+        name, reads, chosen = str(model), closed.reads, closed.name
+        tree = fit_conjugate(history, closed, draws=n_draws, rng=rng, **options)
         extra: dict[str, Any] = {"method": "conjugate"}
     else:
         contract = contract_of(model)
-        if known is not None and contract.family != known:
+        if known is not None and contract.family != known.name:
             raise OptionError(
-                f"model {contract.name!r} has rewards of family {contract.family!r}, not {known!r}."
+                f"model {contract.name!r} has rewards of family {contract.family!r}, not "
+                f"{known.name!r}."
             )
         name, reads, chosen = contract.name, contract.reads, contract.family
         log, taken = history, contract.checked(options)
@@ -123,9 +118,9 @@ def fit_history(
             "ess_min": found["ess_min"],
             "divergences": found["divergences"],
         }
-    if closed:
-        given = {name: options.get(name) for name in ("prior", "support")}
-        notices = (*notices, *closed_form_notices(history, chosen, **given))
+    if closed is not None:
+        prior, support = options.get("prior"), options.get("support")
+        notices = (*notices, *prior_notices(history, closed, prior=prior, support=support))
     tree.attrs.update(
         make_tree(
             {},
@@ -189,10 +184,11 @@ def _fit_nuts(
     ]
     groups.update(_data_groups(model))
     prior = contract.describe(options)
-    if contract.name in CLOSED_FORM.values():
+    family = closed_form(contract.name)
+    if family is not None:
         levels = groups["posterior"].sizes.get("level")
-        table, learned = history_prior(options.get("prior"), contract.family, history, levels)
-        prior = describe_prior(table, contract.family, history.arms, learned)
+        table, learned = prior_of(history, family, options.get("prior"), levels)
+        prior = describe_prior(table, family, history.arms, learned)
     return make_tree(groups, {"prior": prior}), found
 
 

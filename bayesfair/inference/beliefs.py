@@ -10,27 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.base.arguments import HISTORY, PLAIN, takes
-from bayesfair.base.checks import check_choice, did_you_mean, listed
+from bayesfair.base.checks import did_you_mean, listed
 from bayesfair.base.notices import Notice, unique
-from bayesfair.errors import DataError, OptionError
-from bayesfair.families.prior_conflict import prior_conflicts
-from bayesfair.families.priors import DEFAULT_PRIOR, LearnedPrior, describe_prior, prior_table
-from bayesfair.families.sufficient import check_support, choose_family, earlier_counts, seen_levels
+from bayesfair.errors import OptionError
+from bayesfair.families import FAMILIES, Family, family_named
+from bayesfair.families.conflict import prior_conflicts
+from bayesfair.families.learned import LearnedPrior
+from bayesfair.families.logs import choose_family, coded_of, earlier_counts
+from bayesfair.families.priors import describe_prior, prior_table
 from bayesfair.history import History
-from bayesfair.kernels.laws.best_mean import beta_best_mean, gamma_best_mean
-from bayesfair.kernels.laws.continuous_arms import location_scale_best_arm
-from bayesfair.kernels.laws.count_laws import count_best_arm
-from bayesfair.kernels.laws.finite_arms import finite_best_arm
 from bayesfair.kernels.log.conjugate import BeliefTable, iter_parameters, run_parameters
 from bayesfair.rewards import Rewards
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "Beliefs", "belief_start", "beliefs", "best_of_laws", "coded_rewards", "iter_beliefs",
-    "marginal",
-]  # fmt: skip
+__all__ = ["Beliefs", "belief_start", "beliefs", "iter_beliefs"]
 
 _CHUNK_VALUES = 2_000_000
 
@@ -85,136 +80,46 @@ class Beliefs:
                 kind="no_closed_form",
                 column="model",
             )
-        if self.family == "normal":
-            mean, kappa, a, b = np.moveaxis(table, -1, 0)
-            # the mean itself is Student t, narrower than the next reward
-            scale = np.sqrt(b / (a * kappa))
-            rows = location_scale_best_arm(2 * a, mean, scale)
-        else:
-            rows = np.empty(table.shape[:-1])
-            for t, row in enumerate(table):
-                again = t > 0 and np.array_equal(row, table[t - 1])
-                rows[t] = rows[t - 1] if again else self._best_mean(row)
+        support = getattr(self.rewards, "support", np.empty(0))
+        rows = FAMILIES[self.family].best_means(table, support)
         return xr.DataArray(
             rows, dims=("round", "arm"), coords=self.best_arm_probability.coords,
             name="best_mean_probability",
         )  # fmt: skip
-
-    def _best_mean(self, row: NDArray[np.float64]) -> NDArray[np.float64]:
-        if self.family == "bernoulli":
-            return beta_best_mean(row[:, 0], row[:, 1])
-        if self.family == "poisson":
-            return gamma_best_mean(row[:, 0], row[:, 1])
-        from bayesfair.kernels.laws.dirichlet_mean import dirichlet_best_mean
-
-        # the third conjugate family is Finite, which has a support; other rewards have none
-        return dirichlet_best_mean(row, self.rewards.support)  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
         n = self.best_arm_probability.sizes["round"]
         return f"Beliefs({self.family}, {n} rounds, prior {self.prior})"
 
 
-def coded_rewards(history: History, family: str, support: NDArray[np.float64]) -> Any:
-    """Return the rewards as the beliefs' update takes them, after checking that they fit.
-
-    Raises
-    ------
-    DataError
-        Naming the first reward that the family cannot hold.
-    """
-    reward = history.reward
-    seen = ~np.isnan(reward)
-    if family == "finite":
-        place = np.searchsorted(support, np.where(seen, reward, support[0]))
-        place = np.minimum(place, len(support) - 1)
-        bad = seen & (support[place] != reward)
-        allowed = f"one of the levels {listed([f'{v:g}' for v in support])}"
-        coded: Any = np.where(seen, place.astype(np.float64), np.nan)
-    elif family == "bernoulli":
-        bad, allowed, coded = seen & (reward != 0) & (reward != 1), "0 or 1", reward
-    elif family == "poisson":
-        bad = seen & ((reward < 0) | (reward != np.rint(reward)))
-        allowed, coded = "whole numbers from 0 up", reward
-    else:
-        bad, allowed, coded = np.zeros(len(reward), dtype=bool), "any number", reward
-    if bad.any():
-        t = int(np.flatnonzero(bad)[0])
-        raise DataError(
-            f"reward of {history.where(t)} is {reward[t]:g}; family={family!r} needs {allowed} "
-            f"({int(bad.sum())} such rounds). "
-            + (
-                "List all values that a reward can take: support=."
-                if family == "finite"
-                else "Ratings: 'finite'; counts: 'poisson'; measurements: 'normal'."
-            )
-        )
-    return coded
-
-
 def belief_start(
-    arms: tuple[str, ...], family: str, prior: Any, first: History | None, support: Any = None
+    arms: tuple[str, ...], family: Family, prior: Any, first: History | None, support: Any = None
 ) -> tuple[BeliefTable, NDArray[np.float64]]:
     """Return the beliefs before the first round, and the table of the prior.
 
     Of measurements without a `prior` both are in the unit that the first rewards will tell.
     """
-    if support is not None:
-        if family not in ("auto", "finite"):
-            raise OptionError(
-                f"support= lists the values of family='finite'; family={family!r} has its own."
-            )
-        family = "finite"
-    check_choice(family, "family", tuple(DEFAULT_PRIOR))
-    levels = np.empty(0)
-    if family == "finite":
-        given = check_support(support) if support is not None else None
-        levels = seen_levels(levels if first is None else first.reward) if given is None else given
-    table = prior_table(prior, family, arms, len(levels) or None)
-    if first is not None and family == "bernoulli":
-        table = table + earlier_counts(first, family, whole=False)
-    elif first is not None:
-        earlier_counts(first, family, whole=False)
     nothing = np.empty(0)
+    levels = family.levels(support, nothing if first is None else first.reward)
+    table = begin = prior_table(prior, family, arms, len(levels) or None)
+    if first is not None:
+        earlier = earlier_counts(first, family, whole=False)
+        begin = table + earlier if family.binary else table
     start = BeliefTable(
-        table,
+        begin,
         nothing.astype(np.int64),
         nothing.astype(np.int32),
         nothing,
         levels,
-        from_data=family == "normal" and prior is None,
+        from_data=family.learns_prior and prior is None,
         n_same=np.zeros(len(arms), np.int64),
     )
     return start, table
 
 
-def marginal(
-    family: str, parameters: NDArray[np.float64], support: NDArray[np.float64], arms: Any
-) -> Rewards:
-    """Return the posterior predictive reward laws at conjugate parameters ``(..., k, p)``.
-
-    Beta-Bernoulli, Dirichlet-finite, Gamma-Poisson (negative binomial), and normal with unknown
-    mean and variance (Student t with 2a degrees of freedom).
-    """
-    from bayesfair import rewards
-
-    if family == "bernoulli":
-        total = parameters.sum(axis=-1)
-        return rewards.Bernoulli(parameters[..., 0] / total, parameters[..., 1] / total, arms=arms)
-    if family == "finite":
-        pmf = parameters / parameters.sum(axis=-1, keepdims=True)
-        return rewards.Finite(support=support, pmf=pmf, arms=arms)
-    if family == "poisson":
-        shape, rate = parameters[..., 0], parameters[..., 1]
-        return rewards.NegativeBinomial(shape, rate / (rate + 1), arms=arms)
-    mean, kappa, a, b = np.moveaxis(parameters, -1, 0)
-    scale = np.sqrt(b * (kappa + 1) / (a * kappa))
-    return rewards.StudentT(2 * a, mean, scale, arms=arms)
-
-
 def iter_beliefs(
     history: History,
-    family: str,
+    family: Family,
     start: BeliefTable,
     *,
     laws: NDArray[np.int64] | None = None,
@@ -226,7 +131,7 @@ def iter_beliefs(
     ----------
     history : History
         The rounds.
-    family : str
+    family : Family
         Reward family.
     start : BeliefTable
         Before them, by arm, or by law.
@@ -239,31 +144,11 @@ def iter_beliefs(
     arm = history.arm if laws is None else laws[history.arm].astype(np.int32)
     labels = history.arms if laws is None else ()
     size = max(1, min(16_384, _CHUNK_VALUES // max(1, k * (max(p, k) if pairs else p))))
-    coded = coded_rewards(history, family, start.support)
+    coded = coded_of(history, family, start.support)
     for a, b, parameters, changed in iter_parameters(
-        family, start, arm, coded, history.known_at, size
+        family.rule, start, arm, coded, history.known_at, size
     ):
-        yield a, b, marginal(family, parameters, start.support, labels), parameters, changed
-
-
-def best_of_laws(rewards: Rewards, n_arms: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return P* of an arm of each law, where several arms have one; 0 arms: NaN.
-
-    Parameters
-    ----------
-    rewards : Finite, NegativeBinomial or StudentT
-        The laws, batch ``(n,)``.
-    n_arms : (1 or n, L) array of int
-        How many arms have each.
-    """
-    from bayesfair import rewards as families
-
-    if isinstance(rewards, families.Finite):
-        return finite_best_arm(rewards.pmf, n_arms)
-    if isinstance(rewards, families.NegativeBinomial):
-        return count_best_arm(rewards.mean, rewards.n, n_arms)
-    assert isinstance(rewards, families.StudentT)
-    return location_scale_best_arm(rewards.df, rewards.loc, rewards.scale, n_arms)
+        yield a, b, family.predictive(parameters, start.support, labels), parameters, changed
 
 
 @takes(history=HISTORY, family=PLAIN)
@@ -288,7 +173,7 @@ def beliefs(
     prior : optional
         Conjugate parameters for all arms, per arm, or by label; with `model`, its own option. That
         of measurements is learned from the first 20 known rewards by default
-        (`bayesfair.families.priors.LearnedPrior`), in each round from those known by then.
+        (`bayesfair.families.learned.LearnedPrior`), in each round from those known by then.
     support : (L,) array, optional
         Levels of a finite reward, numbers; default those seen (which looks ahead, and is a notice).
         With it, ``"auto"`` is ``"finite"``.
@@ -351,30 +236,29 @@ def beliefs(
         if family == "auto":
             family, note = choose_family(history)
             notices.append(note)
-        start, prior_rows = belief_start(history.arms, family, prior, history, support)
-        if family == "finite" and support is None:
+        of = family_named(family)
+        start, prior_rows = belief_start(history.arms, of, prior, history, support)
+        if of.has_levels and support is None:
             notices.append(Notice(
                 f"The levels {listed([f'{v:g}' for v in start.support])} are those seen in the "
                 "log, which looks ahead; give support= to fix them.",
                 kind="levels_seen", column="support",
             ))  # fmt: skip
-        chunks = list(_whole(history, family, start))
+        log = history.arm, coded_of(history, of, start.support), history.known_at
+        chunks = [chunk for _, _, chunk, _ in iter_parameters(of.rule, start, *log, 65_536)]
         table = np.concatenate(chunks) if chunks else np.empty((0, *start.parameters.shape))
-        rewards = marginal(family, table, start.support, history.arms)
+        rewards = of.predictive(table, start.support, history.arms)
         best = rewards.best_arm_probability(offered=history.offered)
-        end = run_parameters(
-            family, start, history.arm, coded_rewards(history, family, start.support),
-            history.known_at, everything=True,
-        )  # fmt: skip
+        end = run_parameters(of.rule, start, *log, everything=True)
         learned = LearnedPrior(end.early_reward) if start.from_data else None
         if learned is not None:
             prior_rows = learned.table(history.n_arms)
             notices.append(learned.notice((0, end.n_learning - 1)))
         notices += prior_conflicts(
-            prior_rows, end.parameters, family, history.arms, start.support,
+            prior_rows, end.parameters, of, history.arms, start.support,
             learned=learned is not None,
         )  # fmt: skip
-        name, words = family, describe_prior(prior_rows, family, history.arms, learned)
+        name, words = family, describe_prior(prior_rows, of, history.arms, learned)
         details = None
     labelled = xr.DataArray(
         best,
@@ -383,11 +267,3 @@ def beliefs(
         name="best_arm_probability",
     )
     return Beliefs(rewards, labelled, name, words, table, unique(notices), details)
-
-
-def _whole(history: History, family: str, start: BeliefTable) -> Iterator[NDArray[np.float64]]:
-    coded = coded_rewards(history, family, start.support)
-    for _, _, parameters, _ in iter_parameters(
-        family, start, history.arm, coded, history.known_at, 65_536
-    ):
-        yield parameters

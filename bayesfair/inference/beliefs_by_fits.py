@@ -12,13 +12,14 @@ from bayesfair.base.arguments import HISTORY, takes
 from bayesfair.base.checks import as_generator, check_in_range
 from bayesfair.base.notices import Notice
 from bayesfair.errors import ConvergenceError, OptionError
-from bayesfair.families.sufficient import bin_of_rounds
+from bayesfair.families import FAMILIES
+from bayesfair.families.logs import coded_of
 from bayesfair.history import History
+from bayesfair.history.cells import bin_of_rounds
 from bayesfair.inference.arms import options_in_label_order, total_draws
 from bayesfair.inference.contract import contract_of
-from bayesfair.inference.likelihood import cell_log_likelihood
 from bayesfair.inference.predictive import PredictiveLaw
-from bayesfair.inference.refit import Draws, Refitter, check_family
+from bayesfair.inference.refit import Draws, Refitter
 from bayesfair.inference.reweight import Pool
 from bayesfair.inference.tree import seed_label
 from bayesfair.rewards.base import Rewards
@@ -159,7 +160,9 @@ def sequential_beliefs(
         history, options = history.in_label_order(), options_in_label_order(options, arms)
     at = [history.arms.index(arm) for arm in arms]
     check_in_range(min_ess, "min_ess", 1, draws)
-    check_family(history, contract)
+    family = FAMILIES[contract.family]
+    support = options.get("support") if family.has_levels else None
+    coded_of(history, family, family.levels(support, history.reward))  # refuses what cannot be
     refitter = Refitter(
         history, contract, options,
         draws=total_draws(draws), seed=int(rng.integers(2**31)), cores=cores,
@@ -330,10 +333,9 @@ def _cells(
 
 
 def _log_likelihood(draws: Draws, cells: dict[str, NDArray[Any]]) -> FloatArray:
-    return cell_log_likelihood(
-        draws.family, draws.reads, arm=cells["arm"], reward=cells["reward"],
-        time_bin=cells["bin"], level=draws.level,
-    )  # fmt: skip
+    return draws.family.log_likelihood(
+        draws.reads, cells["arm"], cells["reward"], cells["bin"], draws.level
+    )
 
 
 def _worst_first(inside: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -12,14 +12,15 @@ from typing import Any
 from bayesfair.base.checks import check_choice, did_you_mean, listed
 from bayesfair.base.labels import text_of
 from bayesfair.errors import OptionError
+from bayesfair.families import FAMILIES, Family, family_named
 
 __all__ = [
     "ARM_MODELS",
-    "CLOSED_FORM",
-    "FAMILY_READS",
     "Contract",
     "check_reads",
+    "closed_form",
     "contract_of",
+    "family_of_model",
     "family_of_models",
     "label_of",
     "share_options",
@@ -35,26 +36,27 @@ ARM_MODELS: dict[str, str] = {
     "normal_independent": "normal",
 }
 
-#: The model of each family whose posterior has a closed form.
-CLOSED_FORM: dict[str, str] = {
-    "bernoulli": "bernoulli_independent",
-    "finite": "finite_independent",
-    "poisson": "poisson_independent",
-    "normal": "normal_independent",
-}
-
-#: The variables that give the reward distribution of each arm, per family.
-FAMILY_READS: dict[str, tuple[str, ...]] = {
-    "bernoulli": ("theta",),
-    "finite": ("probability",),
-    "poisson": ("rate",),
-    "normal": ("mean", "sd"),
-}
-
 _HOW = (
     'Declare beside build: READS = ("theta",) for 0/1 rewards, ("probability",) for finite ones, '
     '("rate",) for counts, ("mean", "sd") for normal rewards.'
 )
+
+
+def closed_form(model: Any) -> Family | None:
+    """Return the family whose posterior in closed form a model's name stands for, if it does."""
+    return next((family for family in FAMILIES.values() if family.model == model), None)
+
+
+def family_of_model(model: str) -> Family:
+    """Return the reward family of a model that is named, without importing it.
+
+    Raises
+    ------
+    OptionError
+        Naming the known ones.
+    """
+    own = {family.model: family.name for family in FAMILIES.values()}
+    return FAMILIES[(own | ARM_MODELS)[check_choice(model, "model", (*ARM_MODELS, *own))]]
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,15 @@ def contract_of(model: Any) -> Contract:
         If the name is unknown, the object is no build function, or it declares no `READS`.
     """
     if isinstance(model, str):
+        own = closed_form(model)
+        if own is not None and model not in ARM_MODELS:
+            raise OptionError(
+                f"model {model!r} is the closed form of family {own.name!r}, of which no PyMC "
+                "model is shipped: give model= your build function.",
+                kind="no_model",
+                column="model",
+                value=model,
+            )
         name = check_choice(model, "model", tuple(ARM_MODELS))
         source: Any = importlib.import_module(f"bayesfair.models.{name}")
         build = source.build
@@ -147,15 +158,15 @@ def contract_of(model: Any) -> Contract:
     reads = (reads,) if isinstance(reads, str) else tuple(str(read) for read in reads)
     family = _declared(source, build, "FAMILY")
     if family is None:
-        matching = [f for f, needed in FAMILY_READS.items() if set(needed) <= set(reads)]
+        matching = [f.name for f in FAMILIES.values() if set(f.reads) <= set(reads)]
         if not matching:
             raise OptionError(
                 f"model {name!r} declares READS {listed(reads)}, which are no reward parameters. "
                 f"{_HOW}"
             )
         family = matching[0]
-    family = check_choice(family, f"FAMILY of model {name!r}", tuple(FAMILY_READS))
-    lacking = [read for read in FAMILY_READS[family] if read not in reads]
+    needed = family_named(family, f"FAMILY of model {name!r}").reads
+    lacking = [read for read in needed if read not in reads]
     if lacking:
         raise OptionError(
             f"model {name!r} has rewards of family {family!r} but does not declare "
@@ -185,8 +196,7 @@ def family_of_models(family: str, *models: Any) -> str:
         if model is None:
             continue
         if isinstance(model, str):  # known without importing it
-            name = check_choice(model, "model", tuple(ARM_MODELS))
-            own = ARM_MODELS[name]
+            name, own = model, family_of_model(model).name
         else:
             contract = contract_of(model)
             name, own = contract.name, contract.family
@@ -280,10 +290,11 @@ def check_reads(contract: Contract, model: Any, arms: tuple[str, ...]) -> None:
                 f"model {contract.name!r} declares READS {listed(contract.reads)} but has no "
                 f"variable {read!r}. Found: {listed(variables)}.{did_you_mean(read, variables)}"
             )
-    for read in FAMILY_READS[contract.family]:
+    family = FAMILIES[contract.family]
+    for read in family.reads:
         dims = tuple(model.named_vars_to_dims.get(read) or ())
         allowed = [("arm",), ("bin", "arm")]
-        if contract.family == "finite":
+        if family.has_levels:
             allowed = [(*shape, "level") for shape in allowed]
         if dims not in allowed:
             raise OptionError(

@@ -13,10 +13,10 @@ from bayesfair.base.arguments import takes
 from bayesfair.base.checks import check_choice, listed
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError
-from bayesfair.families.sufficient import reward_cells
+from bayesfair.families import FAMILIES
 from bayesfair.history import History
+from bayesfair.history.cells import reward_cells
 from bayesfair.inference.comparison_cells import cell_columns, whole_counts
-from bayesfair.inference.likelihood import cell_log_likelihood
 from bayesfair.inference.posterior import bin_starts
 from bayesfair.inference.read_fits import reads_fits
 from bayesfair.inference.reweight import psis_weights
@@ -67,10 +67,8 @@ def log_likelihood_of_cells(tree: xr.DataTree, cells: Mapping[str, NDArray[Any]]
     if "bin" not in posterior.sizes:
         reads = {name: value[:, None] for name, value in reads.items()}
     level = np.asarray(posterior["level"].values, float) if "level" in posterior.coords else None
-    return cell_log_likelihood(
-        str(tree.attrs["family"]), reads, arm=cells["arm"], reward=cells["reward"],
-        time_bin=cells["bin"], level=level,
-    )  # fmt: skip
+    family = FAMILIES[str(tree.attrs["family"])]
+    return family.log_likelihood(reads, cells["arm"], cells["reward"], cells["bin"], level)
 
 
 def _relative_efficiency(tree: xr.DataTree) -> float:
@@ -279,7 +277,8 @@ def compare(
         )
     check_choice(method, "method", ("stacking", "bb-pseudo-bma", "pseudo-bma"))
     trees = {name: fit for name, fit in fits.items() if _is_fit(fit)}
-    continuous = {name: tree.attrs.get("family") == "normal" for name, tree in trees.items()}
+    densities = [family.name for family in FAMILIES.values() if family.continuous]
+    continuous = {name: tree.attrs.get("family") in densities for name, tree in trees.items()}
     if len(set(continuous.values())) > 1:
         density = [name for name, is_density in continuous.items() if is_density]
         raise OptionError(

@@ -7,37 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair import rewards
 from bayesfair.base.arguments import FIT, takes
 from bayesfair.errors import OptionError
+from bayesfair.families import FAMILIES
 from bayesfair.inference.read_fits import reads_fits
 from bayesfair.inference.tree import flat_reads
-from bayesfair.rewards import base
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["bin_starts", "rewards_from_posterior", "rewards_of"]
-
-
-def rewards_of(
-    family: str,
-    reads: dict[str, NDArray[np.float64]],
-    arms: tuple[str, ...],
-    level: NDArray[np.float64] | None = None,
-) -> base.Rewards:
-    """Return the reward family at the given parameters, each ``(..., k)`` (``(..., k, L)``)."""
-    if family == "bernoulli":
-        return rewards.Bernoulli(np.clip(reads["theta"], 0.0, 1.0), arms=arms)
-    if family == "finite":
-        # samplers leave a rounding error in the sum
-        mass = np.maximum(reads["probability"], 0.0)
-        mass = mass / mass.sum(axis=-1, keepdims=True)
-        assert level is not None
-        return rewards.Finite(level, mass, arms=arms)
-    if family == "poisson":
-        return rewards.Poisson(reads["rate"], arms=arms)
-    return rewards.Normal(reads["mean"], reads["sd"], arms=arms)
+__all__ = ["bin_starts", "rewards_from_posterior"]
 
 
 @takes(tree=FIT)
@@ -79,7 +58,7 @@ def rewards_from_posterior(tree: xr.DataTree) -> Any:
         )
     arms = tuple(str(arm) for arm in posterior["arm"].values)
     level = np.asarray(posterior["level"].values, float) if "level" in posterior.coords else None
-    return rewards_of(str(tree.attrs["family"]), reads, arms, level)
+    return FAMILIES[str(tree.attrs["family"])].truth(reads, arms, level)
 
 
 def bin_starts(tree: xr.DataTree) -> NDArray[np.int64] | None:

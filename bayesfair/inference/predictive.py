@@ -7,19 +7,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
-from bayesfair import rewards
 from bayesfair.base.notices import Notice
+from bayesfair.families import Family
 from bayesfair.inference.refit import Draws
 from bayesfair.rewards.base import Rewards
 
 __all__ = ["PredictiveLaw"]
 
 FloatArray = NDArray[np.float64]
-
-_MAX_COUNT = 400  # counts up to here have a level of their own
-_N_CELLS = 128  # equally likely cells of a continuous reward
 
 
 class PredictiveLaw:
@@ -31,7 +27,7 @@ class PredictiveLaw:
     """
 
     def __init__(
-        self, family: str, arms: tuple[str, ...], level: FloatArray, edge: FloatArray,
+        self, family: Family, arms: tuple[str, ...], level: FloatArray, edge: FloatArray,
         n_rounds: int,
     ) -> None:  # fmt: skip
         self.family, self.arms, self.level, self.edge = family, arms, level, edge
@@ -41,37 +37,17 @@ class PredictiveLaw:
     @classmethod
     def of(cls, ends: Sequence[Draws], n_rounds: int, reward: FloatArray) -> PredictiveLaw:
         """Return an empty table whose levels suit the draws of the given fits."""
-        family, arms = ends[0].family, ends[0].arms
-        if family == "bernoulli":
-            level = np.array([1.0])
-            return cls(family, arms, level, level, n_rounds)
-        if family == "finite":
-            assert ends[0].level is not None
-            return cls(family, arms, ends[0].level, ends[0].level, n_rounds)
-        if family == "poisson":
-            rate = max(float(np.quantile(draws.reads["rate"], 0.999)) for draws in ends)
-            top = int(max(rate + 8 * np.sqrt(rate) + 10, np.nanmax(reward, initial=0)))
-            step = -(-(top + 1) // _MAX_COUNT)
-            edge = np.arange(0, top + step, step, dtype=float)  # first count of each cell
-            return cls(family, arms, edge + (step - 1) / 2, edge, n_rounds)
-        share = (np.arange(_N_CELLS) + 0.5) / _N_CELLS
-        points = []
-        for draws in ends:
-            sd = draws.reads["sd"].ravel()
-            mean = draws.reads["mean"].ravel()
-            # a quantile of the predictive per draw, shuffled over draws by a fixed stride
-            uniform = (np.arange(len(sd)) * 0.6180339887498949 + 0.5 / len(sd)) % 1
-            points.append(np.quantile(mean + sd * special.ndtri(uniform), share))
-        level = np.unique(np.concatenate(points))
-        return cls(family, arms, level, (level[1:] + level[:-1]) / 2, n_rounds)
+        family = ends[0].family
+        cells = family.cells([draws.reads for draws in ends], ends[0].level, reward)
+        return cls(family, ends[0].arms, *cells, n_rounds)
 
     @property
     def notices(self) -> tuple[str, ...]:
         """What to say of the form of the laws."""
-        if self.family == "normal" or (self.family == "poisson" and self.level[0] > 0):
+        if not np.array_equal(self.level, self.edge):
             return (
                 Notice(
-                    f"predictive laws of {self.family} rewards are kept as probabilities of "
+                    f"predictive laws of {self.family.name} rewards are kept as probabilities of "
                     f"{len(self.level)} cells; divergences between arms are those of the cells.",
                     kind="cells",
                     n=len(self.level),
@@ -98,26 +74,9 @@ class PredictiveLaw:
         if key not in self._recent:
             if len(self._recent) >= 2:
                 del self._recent[next(iter(self._recent))]
-            self._recent[key] = self._compute(draws.at_bin(time_bin))
+            self._recent[key] = self.family.mass(draws.at_bin(time_bin), self.edge)
         return self._recent[key]
-
-    def _compute(self, reads: dict[str, FloatArray]) -> FloatArray:
-        if self.family == "bernoulli":
-            return reads["theta"][..., None]
-        if self.family == "finite":
-            return reads["probability"]
-        if self.family == "poisson":
-            # P(count < edge) = Q(edge, rate); the last cell holds the tail
-            rate = reads["rate"][..., None]
-            below = np.where(self.edge > 0, special.gammaincc(np.maximum(self.edge, 1), rate), 0.0)
-            return np.diff(below, axis=-1, append=1.0)
-        z = (self.edge - reads["mean"][..., None]) / reads["sd"][..., None]
-        return np.diff(special.ndtr(z), axis=-1, prepend=0.0, append=1.0)
 
     def rewards(self) -> Rewards:
         """Return the laws, batch ``(T,)``."""
-        if self.family == "bernoulli":
-            return rewards.Bernoulli(np.clip(self.table[..., 0], 0.0, 1.0), arms=self.arms)
-        mass = np.maximum(self.table, 0.0)
-        mass /= mass.sum(axis=-1, keepdims=True)
-        return rewards.Finite(self.level, mass, arms=self.arms)
+        return self.family.of_mass(self.table, self.level, self.arms)

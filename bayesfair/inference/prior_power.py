@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from bayesfair.base.arguments import MAPPING, NUMBER, takes
 from bayesfair.base.json_text import from_json
 from bayesfair.errors import OptionError
+from bayesfair.families import FAMILIES
 from bayesfair.history import History
-from bayesfair.inference.contract import ARM_MODELS, CLOSED_FORM, contract_of
+from bayesfair.inference.contract import ARM_MODELS, closed_form, contract_of
 from bayesfair.inference.elpd import cells_of_fit, log_likelihood_of_cells
 from bayesfair.inference.posterior import rewards_from_posterior
 from bayesfair.inference.read_fits import reads_fits
@@ -215,7 +216,7 @@ def _log_prior(tree: xr.DataTree, history: History | None, model: Any) -> Any:
         tree.attrs["model_options"], "the attribute 'model_options' of the fit",
         remedy="Fit again.",
     )  # fmt: skip
-    if name in CLOSED_FORM.values():
+    if closed_form(name) is not None:
         return _conjugate_log_prior(tree, posterior)
     if model is None and name not in ARM_MODELS:
         raise OptionError(
@@ -248,34 +249,11 @@ def _log_prior(tree: xr.DataTree, history: History | None, model: Any) -> Any:
 
 def _conjugate_log_prior(tree: xr.DataTree, posterior: xr.Dataset) -> FloatArray:
     """Return the log prior density of a closed-form model, up to a constant."""
-    from scipy import stats
-
     data = tree["constant_data"].to_dataset()
-    family = str(tree.attrs["family"])
+    family = FAMILIES[str(tree.attrs["family"])]
     if "prior" in data:
-        columns = list(data["prior"].values.T)
+        prior = data["prior"].values
     else:  # fitted by NUTS: the containers of the PyMC model
-        names = {
-            "bernoulli": ("alpha", "beta"),
-            "finite": ("concentration",),
-            "poisson": ("shape", "inverse_scale"),
-            "normal": ("prior_mean", "prior_kappa", "prior_shape", "prior_scale"),
-        }[family]
-        columns = [data[n].values for n in names]
-        columns = list(columns[0].T) if family == "finite" else columns
-    if family == "finite":
-        mass = np.maximum(posterior["probability"].values, 1e-300)
-        return np.asarray(((np.asarray(columns).T - 1) * np.log(mass)).sum(axis=(-2, -1)))
-    if family == "bernoulli":
-        density = stats.beta.logpdf(
-            np.clip(posterior["theta"].values, 1e-300, 1 - 2.0**-53), columns[0], columns[1]
-        )
-    elif family == "poisson":
-        density = stats.gamma.logpdf(
-            np.maximum(posterior["rate"].values, 1e-300), columns[0], scale=1 / columns[1]
-        )
-    else:
-        mean, sd = posterior["mean"].values, posterior["sd"].values
-        density = stats.norm.logpdf(mean, columns[0], sd / np.sqrt(columns[1]))
-        density = density + stats.invgamma.logpdf(sd**2, columns[2], scale=columns[3])
-    return np.asarray(density.sum(axis=-1))
+        columns = [data[name].values for name in family.containers]
+        prior = columns[0] if family.has_levels else np.stack(columns, axis=-1)
+    return family.log_prior({name: posterior[name].values for name in family.reads}, prior)

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.errors import ConvergenceError, OptionError
-from bayesfair.families.priors import LearnedPrior, history_prior
-from bayesfair.families.sufficient import choose_family, level_counts, time_bins
+from bayesfair.families import FAMILIES, Family
+from bayesfair.families.finite import seen_levels
+from bayesfair.families.learned import LearnedPrior
+from bayesfair.families.logs import prior_of
 from bayesfair.history import History
-from bayesfair.inference.contract import CLOSED_FORM, FAMILY_READS, Contract, check_reads
-from bayesfair.inference.posterior import rewards_of
+from bayesfair.history.cells import time_bins
+from bayesfair.inference.contract import Contract, check_reads
 
 __all__ = ["Draws", "Refitter", "known_before", "same_graph"]
 
@@ -73,7 +75,7 @@ class Draws:
         Smallest bulk effective sample size of these variables over N.
     """
 
-    family: str
+    family: Family
     arms: tuple[str, ...]
     reads: dict[str, FloatArray]
     efficiency: float
@@ -93,7 +95,7 @@ class Draws:
         """Return the mean reward of each arm per draw, ``(N, k)``."""
         key = ("mean", time_bin)
         if key not in self.cache:
-            rewards = rewards_of(self.family, self.at_bin(time_bin), self.arms, self.level)
+            rewards = self.family.truth(self.at_bin(time_bin), self.arms, self.level)
             # every family of a fit has a mean; other rewards need none
             self.cache[key] = np.asarray(rewards.mean)  # type: ignore[attr-defined]
         return self.cache[key]
@@ -102,7 +104,7 @@ class Draws:
         """Return P* of each draw, ``(N, k)``; NaN for arms that are not on offer."""
         key = (time_bin, None if offered is None else offered.tobytes())
         if key not in self.cache:
-            rewards = rewards_of(self.family, self.at_bin(time_bin), self.arms, self.level)
+            rewards = self.family.truth(self.at_bin(time_bin), self.arms, self.level)
             self.cache[key] = rewards.best_arm_probability(offered=offered)
         return self.cache[key]
 
@@ -137,11 +139,12 @@ class Refitter:
             n_bins = self.options.pop("n_bins", known.get("n_bins", 10))
             self.bin_start = time_bins(self.history.n_rounds, n_bins, self.options.get("bin_start"))
             self.options["bin_start"] = self.bin_start
-        shipped = self.contract.build.__module__ == f"bayesfair.models.{CLOSED_FORM['normal']}"
-        if shipped and self.options.get("prior") is None:
-            self.options["prior"], self.learned = history_prior(None, "normal", self.history)
+        family = FAMILIES[self.contract.family]
+        shipped = self.contract.build.__module__ == f"bayesfair.models.{family.model}"
+        if shipped and family.learns_prior and self.options.get("prior") is None:
+            self.options["prior"], self.learned = prior_of(self.history, family, None)
         if "support" in known and self.options.get("support") is None:
-            self.options["support"] = level_counts(self.history)[0]
+            self.options["support"] = seen_levels(self.history.reward)
 
     def fit(self, m: int, t: int, order: NDArray[np.int64]) -> Draws:
         """Return draws of the posterior after the first m observations, before round t.
@@ -178,38 +181,25 @@ class Refitter:
 
     def _read(self, tree: Any, found: dict[str, Any]) -> Draws:
         posterior = tree["posterior"].to_dataset()
-        family = self.contract.family
+        family = FAMILIES[self.contract.family]
         reads, level = {}, None
-        for name in FAMILY_READS[family]:
+        for name in family.reads:
             value = posterior[name]
             binned = "bin" in value.dims
-            dims = ["bin"] * binned + ["arm"] + ["level"] * (family == "finite")
+            dims = ["bin"] * binned + ["arm"] + ["level"] * family.has_levels
             array = np.asarray(value.transpose("chain", "draw", *dims).values, dtype=np.float64)
             flat = array.reshape(-1, *array.shape[2:])
             reads[name] = flat if binned else flat[:, None]
-        n_bins = reads[FAMILY_READS[family][0]].shape[1]
+        n_bins = reads[family.reads[0]].shape[1]
         if n_bins > 1 and self.bin_start is None:
             raise OptionError(
                 f"model {self.contract.name!r} has a dim 'bin' but no option bin_start; beliefs "
                 "before each round need bins that do not depend on how many rounds are known."
             )
-        if family == "finite":
+        if family.has_levels:
             level = np.asarray(posterior["level"].values, dtype=np.float64)
-        names = tuple(FAMILY_READS[family])
-        ess = [v[2] for v in found["values"] if v[0].split("[")[0] in names]
-        size = len(reads[names[0]])
+        ess = [v[2] for v in found["values"] if v[0].split("[")[0] in family.reads]
+        size = len(reads[family.reads[0]])
         return Draws(
             family, self.history.arms, reads, min(1.0, min(ess, default=size) / size), level
         )
-
-
-def check_family(history: History, contract: Contract) -> None:
-    """Raise DataError if a reward is impossible under the model's family."""
-    from bayesfair.families import sufficient
-
-    if contract.family == "bernoulli":
-        sufficient.success_counts(history)
-    elif contract.family == "poisson":
-        sufficient.count_totals(history)
-    elif contract.family == "finite" and choose_family(history)[0] == "normal":
-        level_counts(history)

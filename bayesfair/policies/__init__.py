@@ -4,7 +4,7 @@ A policy is a frozen set of parameters with pure functions on an explicit state:
 `selection_probability` (exact given the known history) and `update`.
 """
 
-from bayesfair.policies.base import FAMILIES, Policy, State
+from bayesfair.policies.base import Policy, State
 from bayesfair.policies.calibrated import SDTS, CalibratedOracle, FairSDTS, SDTSMixture
 from bayesfair.policies.classic import (
     UCB1,
@@ -20,7 +20,6 @@ from bayesfair.policies.fair_rivals import ChainedConfidence, FairnessOfExposure
 from bayesfair.policies.registry import POLICIES, policy_from_name
 
 __all__ = [
-    "FAMILIES",
     "POLICIES",
     "SDTS",
     "UCB1",

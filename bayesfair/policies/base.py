@@ -11,14 +11,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.base.checks import check_choice
 from bayesfair.base.labels import labels_of
 from bayesfair.errors import DataError, OptionError
-from bayesfair.families.priors import LearnedPrior, prior_table
+from bayesfair.families import FAMILIES, Known, family_named
+from bayesfair.families.learned import LearnedPrior
+from bayesfair.families.priors import prior_table
 
-__all__ = ["FAMILIES", "Policy", "State"]
-
-FAMILIES = ("bernoulli", "finite", "poisson", "normal")
+__all__ = ["Policy", "State"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,16 +32,17 @@ class State:
         Sum of known rewards per arm, in reward units.
     spread : (k,) array
         Sum of squared deviations of known rewards from their mean, per arm.
-    levels : (k, L) array or None
-        Known rewards per level (family ``"finite"`` only).
+    added : (k, p) array
+        What the known rewards add to the parameters of the prior; of ``"finite"`` rewards how many
+        there are per level.
     family : str
-        ``"bernoulli"``, ``"finite"``, ``"poisson"`` or ``"normal"``.
-    prior : array
-        Prior parameters per arm; ``"bernoulli"``: (k, 2), the two Beta parameters.
+        Name of the reward family, such as ``"bernoulli"``.
+    prior : (k, p) array
+        Prior parameters per arm.
     learned : LearnedPrior or None
         What `prior` was learned from so far: measurements without a given prior.
-    support : (L,) array or None
-        Values of the levels.
+    support : (L,) array
+        Values of the levels of ``"finite"`` rewards; empty for other families.
     exploration : float
         An arm with at most this many known rewards is still to be explored; -1 = none ever is.
     memory : (m, k) array or None
@@ -56,10 +56,10 @@ class State:
     pulls: NDArray[np.float64]
     total: NDArray[np.float64]
     spread: NDArray[np.float64]
-    levels: NDArray[np.float64] | None
+    added: NDArray[np.float64]
     family: str
     prior: NDArray[np.float64]
-    support: NDArray[np.float64] | None = None
+    support: NDArray[np.float64]
     exploration: float = -1.0
     memory: NDArray[np.float64] | None = None
     learned: LearnedPrior | None = None
@@ -76,9 +76,12 @@ class State:
             return np.where(self.pulls > 0, self.total / np.maximum(self.pulls, 1), np.nan)
 
     @property
-    def beta(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Beta parameters of the Bernoulli posteriors, ``(k,)`` each."""
-        return self.prior[:, 0] + self.total, self.prior[:, 1] + self.pulls - self.total
+    def table(self) -> NDArray[np.float64]:
+        """Parameters of the posterior, ``(k, p)``; of the prior as long as that has no scale."""
+        if self.learned is not None and self.learned.is_open:
+            return self.prior  # every arm has the same law
+        known = Known(self.pulls, self.total, self.spread, self.added)
+        return FAMILIES[self.family].posterior(self.prior, known)
 
     def among(self, offered: NDArray[np.bool_]) -> State:
         """Return the state of the arms on offer alone."""
@@ -87,7 +90,7 @@ class State:
             pulls=self.pulls[offered],
             total=self.total[offered],
             spread=self.spread[offered],
-            levels=None if self.levels is None else self.levels[offered],
+            added=self.added[offered],
             prior=self.prior[offered],
             memory=None if self.memory is None else self.memory[:, offered],
         )
@@ -102,8 +105,8 @@ class Policy(ABC):
     """
 
     name: ClassVar[str] = ""
-    #: reward families under which the rule is defined
-    families: ClassVar[tuple[str, ...]] = FAMILIES
+    #: reward families under which the rule is defined; None = all
+    families: ClassVar[tuple[str, ...] | None] = None
 
     def start(
         self,
@@ -125,7 +128,7 @@ class Policy(ABC):
             Prior parameters, see `bayesfair.families.priors`. Default: Beta(1/2, 1/2),
             Dirichlet(1/2),
             Gamma(1/2, rate 1/2), or a normal-inverse-gamma law that is centred and scaled by the
-            first 20 known rewards (`bayesfair.families.priors.LearnedPrior`).
+            first 20 known rewards (`bayesfair.families.learned.LearnedPrior`).
         support : (L,) array_like
             Values of the levels, increasing; required for ``"finite"`` only.
 
@@ -145,28 +148,27 @@ class Policy(ABC):
         labels = labels_of(range(arms) if isinstance(arms, (int, np.integer)) else arms)
         if not labels:
             raise OptionError(f"arms={arms!r} must be at least one.")
-        check_choice(family, "family", FAMILIES)
-        if family not in self.families:
+        of = family_named(family)
+        if self.families is not None and family not in self.families:
             raise OptionError(
                 f"{self.name} is not defined for {family} rewards, only for: "
                 f"{', '.join(self.families)}."
             )
-        values = None
-        if family == "finite":
-            values = np.array([] if support is None else support, dtype=np.float64).ravel()
-            if values.size < 1 or np.any(np.diff(values) <= 0):
-                raise OptionError(f"support={support!r} must list the reward values, increasing.")
-        n_levels = 0 if values is None else values.size
-        zeros = np.zeros(len(labels))
+        values = np.array([] if support is None else support, dtype=np.float64).ravel()
+        if not of.has_levels:
+            values = of.levels(support, values)
+        elif values.size < 1 or np.any(np.diff(values) <= 0):
+            raise OptionError(f"support={support!r} must list the reward values, increasing.")
+        table, zeros = prior_table(prior, of, labels, values.size), np.zeros(len(labels))
         return State(
             pulls=zeros,
             total=zeros,
             spread=zeros,
-            levels=None if values is None else np.zeros((len(labels), n_levels)),
+            added=np.zeros_like(table),
             family=family,
-            prior=prior_table(prior, family, labels, n_levels),
+            prior=table,
             support=values,
-            learned=LearnedPrior(zeros[:0]) if family == "normal" and prior is None else None,
+            learned=LearnedPrior(zeros[:0]) if of.learns_prior and prior is None else None,
         )
 
     def selection_probability(
@@ -226,20 +228,10 @@ class Policy(ABC):
         """
         if np.isnan(reward):
             return state
-        levels = state.levels
-        if state.family == "bernoulli" and reward not in (0.0, 1.0):
-            raise DataError(f"reward {reward!r} of arm {arm} is not 0 or 1; choose another family.")
-        if state.family == "poisson" and (reward < 0 or reward != int(reward)):
-            raise DataError(f"reward {reward!r} of arm {arm} is not a count.")
-        if levels is not None:
-            assert state.support is not None
-            at = np.flatnonzero(state.support == reward)
-            if not at.size:
-                raise DataError(
-                    f"reward {reward!r} of arm {arm} is not in support {state.support.tolist()}."
-                )
-            levels = levels.copy()
-            levels[arm, at[0]] += 1
+        one = np.array([arm], np.int32)
+        family, where = FAMILIES[state.family], f"reward of arm {arm}"
+        coded = family.coded(np.array([reward], np.float64), state.support, lambda _: where)
+        added = state.added + family.sums(one, coded, state.added.shape)
         pulls, total, spread = state.pulls.copy(), state.total.copy(), state.spread.copy()
         before = reward - total[arm] / pulls[arm] if pulls[arm] else 0.0
         pulls[arm] += 1
@@ -250,7 +242,7 @@ class Policy(ABC):
             learned = learned.after(reward)
             prior = learned.table(state.n_arms)
         return replace(
-            state, pulls=pulls, total=total, spread=spread, levels=levels, prior=prior,
+            state, pulls=pulls, total=total, spread=spread, added=added, prior=prior,
             learned=learned,
         )  # fmt: skip
 

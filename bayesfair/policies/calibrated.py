@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.base.checks import check_choice, check_in_range
 from bayesfair.errors import BayesfairWarning, OptionError
+from bayesfair.families import FAMILIES
 from bayesfair.policies import exploration
 from bayesfair.policies.base import Policy, State
 from bayesfair.policies.marginals import best_arm_probability
@@ -105,7 +106,7 @@ class SDTSMixture(Policy):
         if self.weight is not None:
             return float(self.weight)
         assert self.eps1 is not None
-        return min(self.eps1, 1.0) if family == "bernoulli" else self.eps1 / 2
+        return min(self.eps1 / FAMILIES[family].constant, 1.0)
 
     def _rule(self, state: State) -> NDArray[np.float64]:
         w = self.weight_for(state.family)
@@ -189,7 +190,7 @@ class FairSDTS(Policy):
             if self.n_rounds is None:
                 raise OptionError("C='sqrt' is sqrt(T/k): give n_rounds=, the length of the run.")
             return exploration.sqrt_C(self.n_rounds, n_arms)
-        if family not in ("bernoulli", "finite"):
+        if FAMILIES[family].n_values(n_levels) is None:
             raise OptionError(
                 f"C={self.C!r} holds for rewards with finitely many values; for {family} rewards "
                 "no constant is known. Give C as a number (there is then no guarantee)."
@@ -198,7 +199,7 @@ class FairSDTS(Policy):
             return exploration.union_C(
                 self.eps2, self.delta, n_arms=n_arms, family=family, n_levels=n_levels
             )
-        if family != "bernoulli":
+        if not FAMILIES[family].binary:
             raise OptionError(f"C={self.C!r} is for Bernoulli rewards; use C='union'.")
         if self.C == "union-with-prior":
             return exploration.union_with_prior_C(self.eps2, self.delta, n_arms=n_arms)
@@ -221,7 +222,7 @@ class FairSDTS(Policy):
     ) -> State:
         """Return the state before the first round; see `Policy.start`."""
         state = super().start(arms, family, prior=prior, support=support)
-        n_levels = 2 if state.support is None else state.support.size
+        n_levels = state.support.size or 2
         constant = self.exploration_constant(state.n_arms, family, n_levels)
         return replace(state, exploration=constant)
 

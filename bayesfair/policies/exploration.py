@@ -9,6 +9,7 @@ import math
 
 from bayesfair.base.arguments import takes, within
 from bayesfair.base.checks import check_choice, check_in_range
+from bayesfair.families import FAMILIES
 
 __all__ = [
     "paper_C",
@@ -116,12 +117,12 @@ def union_C(
     1060
     """
     eps2, delta = _checked(eps2, delta)
-    check_choice(family, "family", ("bernoulli", "finite"))
-    if family == "bernoulli":
-        return math.log(2 * n_arms / delta) / (2 * eps2**2)
+    check_choice(family, "family", [f.name for f in FAMILIES.values() if f.n_values(n_levels)])
+    of = FAMILIES[family]
+    n = of.n_values(n_levels) or 0
     # every set of levels is a frequency of its own: 2^L - 2 of them matter
-    sets = n_levels * math.log(2) if n_levels > 50 else math.log(max(2.0**n_levels - 2, 1.0))
-    return 2 * (math.log(n_arms / delta) + sets) / eps2**2
+    sets = n * math.log(2) if n > 50 else math.log(max(2.0**n - 2, 1.0))
+    return (math.log(n_arms / delta) + sets) / (2 * (eps2 / of.constant) ** 2)
 
 
 @takes(n_arms=within(1, 1e9, whole=True))

@@ -64,7 +64,7 @@ class ChainedConfidence(Policy):
     """
 
     name: ClassVar[str] = "chained_confidence"
-    families: ClassVar[tuple[str, ...]] = ("bernoulli", "finite")
+    families: ClassVar[tuple[str, ...] | None] = ("bernoulli", "finite")
     delta: float = 0.1
 
     def __post_init__(self) -> None:
@@ -145,7 +145,7 @@ class FairnessOfExposure(Policy):
     """
 
     name: ClassVar[str] = "fairness_of_exposure"
-    families: ClassVar[tuple[str, ...]] = ("bernoulli", "finite")
+    families: ClassVar[tuple[str, ...] | None] = ("bernoulli", "finite")
     merit: str = "exp"
     sharpness: float = 4.0
     width: float = 1.0
@@ -196,7 +196,7 @@ class FairnessOfExposure(Policy):
 
 
 def _require_unit_interval(name: str, state: State) -> None:
-    if state.support is not None and (state.support[0] < 0 or state.support[-1] > 1):
+    if state.support.size and (state.support[0] < 0 or state.support[-1] > 1):
         raise OptionError(
             f"{name} needs rewards in [0, 1]; the support is {state.support.tolist()}. Rescale it."
         )

@@ -10,7 +10,7 @@ from typing import Any
 from bayesfair.base.arguments import takes, within
 from bayesfair.base.checks import check_choice
 from bayesfair.errors import OptionError
-from bayesfair.policies.base import FAMILIES
+from bayesfair.families import Family, family_named
 from bayesfair.policies.calibrated import SDTS, CalibratedOracle, FairSDTS, SDTSMixture
 from bayesfair.policies.classic import EpsilonGreedy, Softmax, Uniform
 from bayesfair.policies.duels import FairSDDTS
@@ -97,18 +97,17 @@ def guarantee(
     >>> guarantee(FairSDTS(eps2=0.1, delta=0.05)).status
     'proved'
     """
-    check_choice(family, "family", FAMILIES)
+    of = family_named(family)
     if kind is not None:
         check_choice(kind, "kind", ("subjective", "objective"))
-    one = 1.0 if family == "bernoulli" else 2.0
     wanted = kind or ("objective" if isinstance(policy, _OBJECTIVE) else "subjective")
     found = _whatever_the_rewards(policy, wanted)
     if found is None and wanted == "subjective":
-        found = _subjective(policy, family, one)
+        found = _subjective(policy, of)
     elif found is None and isinstance(policy, FairSDTS):
-        found = _fair_sd_ts(policy, family, n_arms, n_levels)
+        found = _fair_sd_ts(policy, of, n_arms, n_levels)
     elif found is None:
-        found = _objective(policy, one)
+        found = _objective(policy, of)
     return found or Guarantee(0.0, 1.0, 0.0, wanted, "trivial", _ALWAYS)
 
 
@@ -121,22 +120,22 @@ def _whatever_the_rewards(policy: Any, kind: str) -> Guarantee | None:
     return None
 
 
-def _subjective(policy: Any, family: str, one: float) -> Guarantee | None:
+def _subjective(policy: Any, family: Family) -> Guarantee | None:
     kind = "subjective"
     if isinstance(policy, SDTSMixture):
-        eps1 = one * policy.weight_for(family)
+        eps1 = family.constant * policy.weight_for(family.name)
         return Guarantee(eps1, 0.0, 0.0, kind, "proved", _INDEPENDENT)
     if isinstance(policy, (SDTS, FairSDTS)):
-        return Guarantee(one, 0.0, 0.0, kind, "proved", _INDEPENDENT)
-    if isinstance(policy, Softmax) and family == "bernoulli":
+        return Guarantee(family.constant, 0.0, 0.0, kind, "proved", _INDEPENDENT)
+    if isinstance(policy, Softmax) and family.binary:
         note = "pi_i - pi_j <= tanh(|m_i - m_j| / (2 temperature))"
         return Guarantee(0.5 / policy.temperature, 0.0, 0.0, kind, "proved", note)
     return None
 
 
-def _objective(policy: Any, one: float) -> Guarantee | None:
+def _objective(policy: Any, family: Family) -> Guarantee | None:
     if isinstance(policy, CalibratedOracle):
-        return Guarantee(one, 0.0, 0.0, "objective", "proved", "independent arms")
+        return Guarantee(family.constant, 0.0, 0.0, "objective", "proved", "independent arms")
     if isinstance(policy, FairSDDTS) and policy.C == "paper":
         note = "the paper states it without proof; TV of the exponential races behind the worths"
         return Guarantee(2.0, 2 * policy.eps2, policy.delta, "objective", "claimed", note)
@@ -147,11 +146,11 @@ _OBJECTIVE = (FairSDTS, CalibratedOracle, FairSDDTS)
 
 
 def _fair_sd_ts(
-    policy: FairSDTS, family: str, n_arms: int | None, n_levels: int
+    policy: FairSDTS, family: Family, n_arms: int | None, n_levels: int
 ) -> Guarantee | None:
-    if family not in ("bernoulli", "finite"):
+    if family.n_values(n_levels) is None:
         return None
-    eps1 = 1.0 if family == "bernoulli" else 2.0
+    eps1 = family.constant
     eps2, status = 2 * policy.eps2, "proved"
     note = "for the empirical frequencies; the prior adds at most 1/(n+1), n = floor(C)+1"
     if policy.C == "union-with-prior":
@@ -159,8 +158,8 @@ def _fair_sd_ts(
     elif policy.C != "union":
         if n_arms is None:
             raise OptionError(f"C={policy.C!r}: give n_arms=, on which its guarantee depends.")
-        constant = policy.exploration_constant(n_arms, family, n_levels)
-        needed = union_C(1.0, policy.delta, n_arms=n_arms, family=family, n_levels=n_levels)
+        constant = policy.exploration_constant(n_arms, family.name, n_levels)
+        needed = union_C(1.0, policy.delta, n_arms=n_arms, family=family.name, n_levels=n_levels)
         reached = math.sqrt(needed / constant) if constant > 0 else math.inf
         if policy.C not in ("paper", "paper-worst-case"):
             eps2 = 2 * reached  # what the corrected formula says of this C

@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.base.arguments import COUNT, NUMBER, takes
-from bayesfair.base.checks import as_generator, check_choice, check_in_range, check_known
+from bayesfair.base.checks import as_generator, check_in_range, check_known
 from bayesfair.base.labels import by_label
 from bayesfair.errors import DataError, OptionError
+from bayesfair.families import FAMILIES, family_named
 from bayesfair.history import History
 from bayesfair.kernels.simulation.classic import run_counts
 from bayesfair.kernels.simulation.counts_and_means import choose, run_fixed, run_mixture
 from bayesfair.kernels.simulation.thompson import MOST_ARMS, run_thompson
-from bayesfair.policies import FAMILIES, FairSDDTS, Policy, State, policy_from_name
+from bayesfair.policies import FairSDDTS, Policy, State, policy_from_name
 from bayesfair.policies.calibrated import SDTS, CalibratedOracle, FairSDTS, SDTSMixture
 from bayesfair.policies.classic import (
     UCB1,
@@ -135,7 +136,7 @@ def simulate(
     rule = rule.for_run(truth.n_arms, n_rounds, truth, family=family)
     support = (0.0, 1.0) if isinstance(truth, Bernoulli) else getattr(truth, "support", None)
     state = rule.start(
-        truth.arms, family, prior=prior, support=support if family == "finite" else None
+        truth.arms, family, prior=prior, support=support if FAMILIES[family].has_levels else None
     )
     mask = _offered(offered, truth, n_rounds)
     batch = check_whole(batch, "batch", 1)
@@ -223,7 +224,7 @@ def check_whole(value: Any, name: str, low: int) -> int:
 
 def _family(truth: Rewards, family: str | None) -> str:
     if family is not None:
-        return check_choice(family, "family", FAMILIES)
+        return family_named(family).name
     name = type(truth).__name__.lower()
     if name not in FAMILIES:
         raise OptionError(
@@ -308,7 +309,7 @@ _Run = tuple[NDArray[np.int32], FloatArray, FloatArray]
 
 def _run(rule: Policy, state: State, world: _World) -> _Run:
     truth = world.truth
-    if not (isinstance(truth, Bernoulli) and state.family == "bernoulli"):
+    if not (isinstance(truth, Bernoulli) and FAMILIES[state.family].binary):
         return replay(rule, state, world, _drawn(world))
     theta = np.atleast_2d(truth.mean)
     uniforms = world.decide, world.paying.random(world.n_rounds)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import bayesfair as bf
-from bayesfair.families.sufficient import choose_family, enough_levels, family_of_levels
+from bayesfair.families.choose import enough_levels, family_of_levels
+from bayesfair.families.logs import choose_family
 
 RNG = np.random.default_rng(4)
 REWARDS = {

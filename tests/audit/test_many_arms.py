@@ -10,6 +10,7 @@ import pytest
 import bayesfair as bf
 from bayesfair.audit.log import general
 from bayesfair.audit.log.shared_laws import Laws, laws_of
+from bayesfair.families import FAMILIES
 from bayesfair.inference.beliefs import belief_start
 
 K = 40
@@ -88,7 +89,7 @@ def test_extreme_arms_stand_for_their_law_under_every_divergence(divergence, mon
 
 def test_arms_without_rewards_share_a_law():
     log = log_of("finite")
-    start, _ = belief_start(log.arms, "finite", None, log, [1, 2, 3, 4, 5])
+    start, _ = belief_start(log.arms, FAMILIES["finite"], None, log, [1, 2, 3, 4, 5])
     laws = laws_of(log, start)
     assert len(laws.arm) == 5 and laws.shared
     assert laws.counts(None).tolist() == [[1, 1, 1, 1, 36]]

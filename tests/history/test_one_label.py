@@ -12,6 +12,7 @@ import xarray as xr
 import bayesfair as bf
 from bayesfair.base import labels
 from bayesfair.errors import ArmError
+from bayesfair.families import FAMILIES
 from bayesfair.families.priors import prior_table
 from bayesfair.inference.arms import fit_history
 from bayesfair.policies import SDTS
@@ -64,7 +65,7 @@ def entries(form):
         ["1"], [1], arms=["1", "2"], prior_counts={form: (3, 4)}
     ).prior_counts[0]  # fmt: skip
     yield "prior of the beliefs", lambda: prior_table(
-        {form: (3, 4)}, "bernoulli", ["1", "2"]
+        {form: (3, 4)}, FAMILIES["bernoulli"], ["1", "2"]
     )[0]  # fmt: skip
     yield "prior of an audit", lambda: bf.audit(
         log(), prior={form: (3, 4)}, seed=1, draws=10

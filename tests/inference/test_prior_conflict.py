@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 import bayesfair as bf
-from bayesfair.families.prior_conflict import prior_conflicts
+from bayesfair.families import FAMILIES
+from bayesfair.families.conflict import prior_conflicts
 from bayesfair.kernels.laws.prior_tails import beta_binomial_tail
 
 
@@ -129,7 +130,8 @@ def drawn(family, n_logs, rng, k=3, n=20):
 def test_rewards_from_the_prior_are_seldom_noticed(family):
     """At .001 per log: of 4000 logs more than 11 have probability .001 or less (Poisson)."""
     prior, posteriors = drawn(family, 4000, np.random.default_rng(6))
-    n = sum(bool(prior_conflicts(prior, row, family, "abc")) for row in posteriors)
+    tested = FAMILIES[family], "abc", np.arange(4.0)
+    n = sum(bool(prior_conflicts(prior, row, *tested)) for row in posteriors)
     assert n <= 11
 
 
@@ -137,6 +139,7 @@ def test_arms_like_those_that_a_prior_was_learned_from_are_seldom_noticed():
     """Arms of unlike means and spreads, drawn from a prior that is not known: 7 of 2000 at most."""
     rng = np.random.default_rng(3)
     n_noticed, k, n = 0, 4, 100
+    tested = FAMILIES["normal"], "abcd", np.empty(0)
     for _ in range(2000):
         sd = np.sqrt(1 / rng.gamma(1, 1, k))
         mean = sd * rng.normal(size=k)
@@ -151,5 +154,5 @@ def test_arms_like_those_that_a_prior_was_learned_from_are_seldom_noticed():
             squares = ((y - average) ** 2).sum() + m * (average - centre) ** 2 / (1 + m)
             rows.append([(centre + m * average) / (1 + m), 1 + m, 1 + m / 2, scale + squares / 2])
         prior = np.tile([centre, 1, 1, scale], (k, 1))
-        n_noticed += bool(prior_conflicts(prior, np.array(rows), "normal", "abcd", learned=True))
+        n_noticed += bool(prior_conflicts(prior, np.array(rows), *tested, learned=True))
     assert n_noticed <= 7

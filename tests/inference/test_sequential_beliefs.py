@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from bayesfair.errors import ConvergenceError, DataError, OptionError
-from bayesfair.families.priors import history_prior
+from bayesfair.families import FAMILIES as LAWS
+from bayesfair.families.logs import posterior_of, prior_of
 from bayesfair.history import History
 from bayesfair.inference.beliefs_by_fits import sequential_beliefs
-from bayesfair.inference.conjugate import posterior_table
 from bayesfair.inference.refit import known_before
 from bayesfair.rewards import Bernoulli, StudentT
 
@@ -82,13 +82,13 @@ def test_other_families_delays_and_offers(family):
     assert found.worst_khat <= 0.7
     support = [1.0, 2.0, 5.0] if family == "finite" else None
     # of measurements that of the whole log, which a model keeps from the first round on
-    prior = history_prior(None, family, history)[0] if family == "normal" else None
+    prior = prior_of(history, LAWS[family], None)[0] if family == "normal" else None
     z = []
     for t in range(0, 300, 7):
         known = history.before(t)
         reward = np.where(history.known_at[:t] <= t, known.reward, np.nan)
         part = History(known.arm, reward, arms=history.arms)
-        _, table, _ = posterior_table(part, family, prior=prior, support=support)
+        _, table, _ = posterior_of(part, LAWS[family], prior=prior, support=support)
         if family == "finite":
             exact = table / table.sum(axis=1, keepdims=True) @ np.array(support)
         elif family == "poisson":

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
+from bayesfair.families import FAMILIES
 from bayesfair.history import History
-from bayesfair.inference.contract import ARM_MODELS, FAMILY_READS
+from bayesfair.inference.contract import ARM_MODELS
 
 # compiling takes longer than drawing
 PLAIN = {"mode": "FAST_COMPILE"}
@@ -23,7 +24,7 @@ def module(name):
 def test_contract(name):
     found = module(name)
     assert found.FAMILY == ARM_MODELS[name]
-    assert found.READS == FAMILY_READS[found.FAMILY]
+    assert found.READS == FAMILIES[found.FAMILY].reads
     for part in ("Prior rationale.", "Contract.", "References:", 'dims ("'):
         assert part in found.__doc__, part
     model = found.build(HISTORY)

@@ -9,8 +9,9 @@ import pytest
 from scipy import stats
 from scipy.special import gammaln
 
+from bayesfair.families import FAMILIES
+from bayesfair.families.logs import posterior_of
 from bayesfair.history import History
-from bayesfair.inference.conjugate import draw_posterior, posterior_table
 
 pytestmark = pytest.mark.statistical
 
@@ -42,7 +43,7 @@ def history_of(name):
 def exact(name, history):
     """Return {variable: (mean, (2.5 %, 97.5 % points), densities there)}, from scipy's laws."""
     family = name.split("_", maxsplit=1)[0]
-    _, table, _ = posterior_table(history, family)
+    _, table, _ = posterior_of(history, FAMILIES[family])
     if family == "bernoulli":
         laws = {"theta": stats.beta(table[:, 0], table[:, 1])}
     elif family == "finite":
@@ -123,8 +124,8 @@ def test_exact_draws_follow_the_closed_form(name):
     """The draws of the conjugate path, against scipy's laws, by Kolmogorov-Smirnov."""
     history = history_of(name)
     family = name.split("_", maxsplit=1)[0]
-    _, table, _ = posterior_table(history, family)
-    draws = draw_posterior(family, table, (20_000,), np.random.default_rng(4), history.arms)
+    _, table, _ = posterior_of(history, FAMILIES[family])
+    draws = FAMILIES[family].draw(table, (20_000,), np.random.default_rng(4), history.arms)
     pvalues = []
     for i in range(4):
         a = table[i]

@@ -80,7 +80,7 @@ def test_sd_ts_equals_the_exact_rule_before_every_round(case):
     rule = SDTS()
     state = rule.start(case["k"])
     for t, row in enumerate(case["rounds"]):
-        s, f = state.beta
+        s, f = state.table.T
         np.testing.assert_array_equal(s, row["S"]["float"])
         np.testing.assert_array_equal(f, row["F"]["float"])
         pi = rule.selection_probability(state)
@@ -123,7 +123,7 @@ def test_the_mixture_sums_to_one_and_keeps_its_promise_on_three_levels():
             state = learned(rule, rounds, k, family="finite", support=[0, 1, 2])
             pi = rule.selection_probability(state)
             assert pi.sum() == pytest.approx(1, abs=1e-13)
-            pmf = state.prior + state.levels
+            pmf = state.prior + state.added
             pmf /= pmf.sum(axis=1, keepdims=True)
             tv = np.abs(pmf[:, None] - pmf[None]).sum(axis=-1) / 2
             assert np.all(np.abs(pi[:, None] - pi[None]) <= eps * tv + 1e-12)
@@ -191,7 +191,7 @@ def test_the_simulators_grid_and_the_pure_rule_integrate_the_same():
         state = rule.start(k)
         object.__setattr__(state, "pulls", pulls)
         object.__setattr__(state, "total", total)
-        grid, whole = beta_best_mean_on_grid(*state.beta)
+        grid, whole = beta_best_mean_on_grid(*state.table.T)
         assert whole == pytest.approx(1, abs=1e-9)
         np.testing.assert_allclose(grid, rule.selection_probability(state), atol=2e-8)
 
@@ -351,14 +351,17 @@ def test_the_oracle_is_calibrated_among_the_arms_on_offer():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: SDTS().update(SDTS().start(2), 0, 0.5), "0.5 of arm 0 is not 0 or 1"),
+        (
+            lambda: SDTS().update(SDTS().start(2), 0, 0.5),
+            "arm 0 is 0.5; family='bernoulli' needs 0 or 1",
+        ),
         (
             lambda: SDTS().update(SDTS().start(2, "finite", support=[1, 2]), 1, 3.0),
-            r"3.0 of arm 1 is not in support \[1.0, 2.0\]",
+            "arm 1 is 3; family='finite' needs one of the values '1', '2'",
         ),
         (
             lambda: SDTS().update(SDTS().start(2, "poisson"), 0, -1.0),
-            "-1.0 of arm 0 is not a count",
+            "arm 0 is -1; family='poisson' needs whole numbers",
         ),
         (
             lambda: SDTS().selection_probability(SDTS().start(2), [False, False]),

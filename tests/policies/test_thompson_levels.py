@@ -207,5 +207,5 @@ def test_runs_log_the_rule_on_the_rewards_known_so_far():
             weight[arm, [1, 2, 5].index(int(reward))] += 1
         found = dirichlet_best_mean(weight, [1.0, 2.0, 5.0])
         np.testing.assert_allclose(pi[t], found / found.sum(), atol=1e-12)
-    with pytest.raises(DataError, match="not in support"):
+    with pytest.raises(DataError, match="one of the values"):
         Thompson().update(Thompson().start(2, "finite", support=[0, 1, 2]), 0, 3.0)

@@ -18,6 +18,7 @@ from bayesfair.audit.result import Audit
 from bayesfair.base.checks import did_you_mean, listed
 from bayesfair.base.labels import by_label, one_label
 from bayesfair.errors import ArmError, OptionError
+from bayesfair.families import FAMILIES
 from bayesfair.kernels.log.stream import TOLERANCES
 from bayesfair.rewards import Bernoulli
 
@@ -135,7 +136,7 @@ def with_arm_groups(audit: Audit, arm_groups: Mapping[str, str]) -> Audit:
         )
     if audit.summary.selection != "full":
         raise OptionError("arm_groups compares pairs of arms and needs the whole decision rule.")
-    if audit.summary.start.family != "bernoulli":
+    if not FAMILIES[audit.summary.start.family].binary:
         raise OptionError("arm_groups is available for Bernoulli rewards.")
     if audit.settings.beliefs_model is not None:
         raise OptionError(

@@ -13,7 +13,9 @@ from bayesfair.audit.conclusion import Question
 from bayesfair.audit.group import AuditGroup
 from bayesfair.audit.log.running import check_log, few_strays, parts_of, refuse_strays
 from bayesfair.audit.log.state import AuditState
-from bayesfair.families.sufficient import enough_levels, family_of_levels, seen_levels
+from bayesfair.families import FAMILIES, may_have_levels
+from bayesfair.families.choose import enough_levels, family_of_levels
+from bayesfair.families.finite import seen_levels
 from bayesfair.readers.log.scan import HistoryScan, iter_rewards
 
 __all__ = ["common_rewards"]
@@ -33,7 +35,7 @@ def common_rewards(logs: Mapping[Any, Any], question: Question) -> Question:
     earlier = getattr(question.prior, "state", question.prior)
     goes_on = isinstance(question.prior, AuditGroup) or isinstance(earlier, AuditState)
     family = question.family
-    if question.support is not None or goes_on or family not in ("auto", "finite"):
+    if question.support is not None or goes_on or not may_have_levels(family):
         return question
     levels, n, n_strays = np.empty(0), 0, 0
     for seen in _observed(logs):
@@ -46,7 +48,7 @@ def common_rewards(logs: Mapping[Any, Any], question: Question) -> Question:
         if few_strays(n_strays, n):
             _refuse_first_stray(logs, n_strays, n)
         family = family_of_levels(levels, n)[0]
-    support = seen_levels(levels) if family == "finite" else None
+    support = seen_levels(levels) if FAMILIES[family].has_levels else None
     return replace(question, family=family, support=support)
 
 

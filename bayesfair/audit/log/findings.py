@@ -11,6 +11,7 @@ from bayesfair.audit.log.summary import Summary
 from bayesfair.audit.truth.objective import evaluate, parts_from_cells
 from bayesfair.base.checks import counted, listed
 from bayesfair.base.notices import Notice
+from bayesfair.families import FAMILIES
 from bayesfair.rewards import Bernoulli
 
 __all__ = ["log_findings"]
@@ -123,7 +124,7 @@ def _tie_sentence(summary: Summary) -> Notice | None:
     observed = sums.plays - sums.n_unobserved
     if summary.selection == "none" or n < _ENOUGH_ROUNDS or k < 2 or not observed.any():
         return None
-    if summary.start.family != "bernoulli" or regret < _LARGE_REGRET:
+    if not FAMILIES[summary.start.family].binary or regret < _LARGE_REGRET:
         return None
     common = sums.reward_total.sum() / observed.sum()  # for arms without an observed reward
     means = np.where(observed > 0, sums.reward_total / np.maximum(observed, 1), common)

@@ -21,17 +21,11 @@ from bayesfair.audit.log.violations import JudgedRounds
 from bayesfair.audit.truth.objective import Part, parts_from_cells
 from bayesfair.base.notices import Notice, notices_from_json
 from bayesfair.errors import OptionError
-from bayesfair.families.priors import history_prior
-from bayesfair.families.sufficient import seen_levels
+from bayesfair.families import FAMILIES
+from bayesfair.families.logs import coded_of, posterior_of, prior_of
 from bayesfair.history import History
-from bayesfair.inference.beliefs import (
-    belief_start,
-    beliefs,
-    best_of_laws,
-    coded_rewards,
-    iter_beliefs,
-)
-from bayesfair.inference.contract import CLOSED_FORM, label_of, share_options
+from bayesfair.inference.beliefs import belief_start, beliefs, iter_beliefs
+from bayesfair.inference.contract import closed_form, label_of, share_options
 from bayesfair.kernels.log.conjugate import BeliefTable, run_parameters
 from bayesfair.kernels.log.stream import TOLERANCES
 from bayesfair.rewards import Bernoulli
@@ -90,7 +84,7 @@ def general_start(
     arms: tuple[str, ...], family: str, prior: Any, first: History | None, support: Any = None
 ) -> AuditState:
     """Return the state before the first round for families beside Bernoulli."""
-    table, rows = belief_start(arms, family, prior, first, support)
+    table, rows = belief_start(arms, FAMILIES[family], prior, first, support)
     return AuditState(arms, family, rows, 0, table)
 
 
@@ -99,18 +93,17 @@ def general_result(
 ) -> GeneralResult:
     """Audit a part against conjugate beliefs of any family, chunk by chunk."""
     table: BeliefTable = state.beliefs
+    family = FAMILIES[state.family]
     laws = laws_of(part, table)
     best = BestSums(part, keep=want_rounds)
     changed = np.zeros(part.n_rounds, dtype=bool)
     pi = part.selection_probability
 
     def chunks() -> Iterator[tuple[int, int, NDArray[np.float64]]]:
-        believed = iter_beliefs(
-            part, state.family, laws.table(table), laws=laws.of, pairs=pi is not None
-        )
+        believed = iter_beliefs(part, family, laws.table(table), laws=laws.of, pairs=pi is not None)
         for a, b, rewards, _, moved in believed:
             offered = None if part.offered is None else part.offered[a:b]
-            best.add(a, b, best_of_laws(rewards, laws.counts(offered)), laws)
+            best.add(a, b, family.best_of_laws(rewards, laws.counts(offered)), laws)
             changed[a:b] = moved
             yield (
                 a,
@@ -133,8 +126,9 @@ def general_end(part: History, state: AuditState) -> BeliefTable:
     table: BeliefTable = state.beliefs
     if not part.n_rounds:
         return table
-    coded = coded_rewards(part, state.family, table.support)
-    end = run_parameters(state.family, table, part.arm, coded, part.known_at)
+    family = FAMILIES[state.family]
+    coded = coded_of(part, family, table.support)
+    end = run_parameters(family.rule, table, part.arm, coded, part.known_at)
     return end if part.selection_probability is None else _with_last_round(end, part, table)
 
 
@@ -206,26 +200,18 @@ def _result(
 
 def posterior_rewards(summary: Summary, draws: int, rng: np.random.Generator) -> Rewards:
     """Return draws of the true rewards from the conjugate posterior of the whole log."""
-    from bayesfair.inference.conjugate import draw_posterior
-    from bayesfair.inference.posterior import rewards_of
-
-    table: BeliefTable = summary.end.beliefs
     _, whole, _ = summary.end.prior_and_posterior()
-    reads = draw_posterior(summary.end.family, whole, (draws,), rng, summary.arms)
-    level = table.support if table.support.size else None
-    return rewards_of(summary.end.family, reads, summary.arms, level)
+    family, level = FAMILIES[summary.end.family], getattr(summary.end.beliefs, "support", None)
+    return family.truth(family.draw(whole, (draws,), rng, summary.arms), summary.arms, level)
 
 
 def posterior_of_log(
     data: History, start: AuditState, draws: int, rng: np.random.Generator, support: Any = None
 ) -> Rewards:
     """Return draws of the true rewards from the conjugate posterior, whatever the beliefs were."""
-    from bayesfair.inference.conjugate import draw_posterior, posterior_table
-    from bayesfair.inference.posterior import rewards_of
-
-    _, table, levels = posterior_table(data, start.family, prior=start.prior, support=support)
-    reads = draw_posterior(start.family, table, (draws,), rng, data.arms)
-    return rewards_of(start.family, reads, data.arms, levels)
+    family = FAMILIES[start.family]
+    _, table, levels = posterior_of(data, family, prior=start.prior, support=support)
+    return family.truth(family.draw(table, (draws,), rng, data.arms), data.arms, levels)
 
 
 def audit_with_beliefs_model(data: Any, question: Any) -> tuple[Summary, list[str]]:
@@ -260,9 +246,9 @@ def audit_with_beliefs_model(data: Any, question: Any) -> tuple[Summary, list[st
             criterion,
         )  # fmt: skip
     changed = np.ones(part.n_rounds, dtype=bool)
-    levels = seen_levels(data.reward) if question.support is None else question.support
-    n_levels = len(levels) if found.family == "finite" else None
-    rows, _ = history_prior(question.prior, found.family, data, n_levels)
+    family = FAMILIES[found.family]
+    n_levels = len(family.levels(question.support, data.reward)) or None
+    rows, _ = prior_of(data, family, question.prior, n_levels)
     start = AuditState(data.arms, found.family, rows, 0, (), criterion.eps2_arms)
     result = _result(part, best, pairs, changed, (), criterion)
     summary = summarise(part, replace(start, n_rounds=skipped), criterion, result)
@@ -306,8 +292,7 @@ def model_options(question: Any) -> dict[str, dict[str, Any]]:
     for role, model in (("model", question.model), ("beliefs_model", question.beliefs_model)):
         if model is not None and question.support is not None:
             shares[role]["support"] = question.support
-        closed = isinstance(model, str) and model in CLOSED_FORM.values()
-        if closed and question.prior is not None:
+        if closed_form(model) is not None and question.prior is not None:
             shares[role]["prior"] = question.prior
     return shares
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.log.summary import Summary
 from bayesfair.base.notices import Notice
-from bayesfair.families.prior_conflict import prior_conflicts
+from bayesfair.families import FAMILIES
+from bayesfair.families.conflict import prior_conflicts
 
 __all__ = ["learned_numbers", "prior_findings"]
 
@@ -20,9 +23,9 @@ def prior_findings(summary: Summary, criterion: Criterion) -> list[Notice]:
     rounds = _learning_rounds(summary, criterion)
     if learned is not None and rounds is not None:
         found.append(learned.notice(rounds, _violating(summary, criterion, rounds[1])))
-    support = getattr(end.beliefs, "support", None)
+    support, family = getattr(end.beliefs, "support", np.empty(0)), FAMILIES[end.family]
     return found + prior_conflicts(
-        prior, posterior, end.family, summary.arms, support, learned=learned is not None
+        prior, posterior, family, summary.arms, support, learned=learned is not None
     )
 
 

@@ -14,13 +14,14 @@ from bayesfair.audit.log.state import AuditState
 from bayesfair.base.checks import check_choice, listed
 from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError, OptionError
+from bayesfair.families import FAMILIES
+from bayesfair.families.finite import check_support
+from bayesfair.families.logs import choose_family, coded_of, earlier_counts
 from bayesfair.families.priors import prior_table
-from bayesfair.families.sufficient import check_support, choose_family, earlier_counts
 from bayesfair.history import History
 from bayesfair.kernels.log.stream import end_state, start_state, stream_bernoulli
 
 __all__ = [
-    "FAMILIES",
     "check_log",
     "end_of",
     "few_strays",
@@ -37,8 +38,6 @@ _MANY_REWARDS = 20
 
 MOST_WITHOUT_MATTER = 10
 """Up to so many arms the default eps2 is the same."""
-
-FAMILIES = ("bernoulli", "finite", "poisson", "normal")
 
 
 def n_threads() -> int:
@@ -109,35 +108,16 @@ def judged_part(part: History, state: AuditState, from_round: int) -> tuple[Hist
     return part.rounds(skipped, part.n_rounds), end_of(part.before(skipped), state)
 
 
-def require_bernoulli(part: History, *, goes_on: bool) -> None:
-    """Raise unless all observed rewards are 0 or 1.
-
-    Raises
-    ------
-    DataError
-        Naming the first other reward and the families that can hold it.
-    """
-    reward = part.reward
-    bad = ~((reward == 0) | (reward == 1) | np.isnan(reward))
-    if bad.any():
-        t = int(np.flatnonzero(bad)[0])
-        what = (
-            f"{part.where_reward(t)} is {reward[t]:g}; Bernoulli rewards are 0 or 1 "
-            f"({int(bad.sum())} such rounds)."
-        )
-        if goes_on:
-            raise DataError(
-                f"{what} The audit that this log continues is of family 'bernoulli'; audit the "
-                "whole log again for another."
-            )
-        raise DataError(
-            f"{what} For ratings use family='finite', for counts "
-            "family='poisson', for measurements family='normal' (one scan chooses the family by "
-            "its first part).",
-            kind="not_binary",
-            column=part.reward_column,
-            value=float(reward[t]),
-        )
+def require_fitting(
+    part: History, state: AuditState, *, goes_on: bool, scanned: bool = False
+) -> None:
+    """Raise a DataError if a reward does not fit the family of the audit."""
+    family = FAMILIES[state.family]
+    remedy = family.remedy + " One scan chooses the family by its first part." * scanned
+    if goes_on:
+        remedy = f"The audit that this log continues is of family {state.family!r}; audit the "
+        remedy += "whole log again for another."
+    coded_of(part, family, getattr(state.beliefs, "support", np.empty(0)), remedy=remedy)
 
 
 def few_strays(n: int, seen: int) -> bool:
@@ -219,18 +199,19 @@ def start_of(
         family = "finite"
     if family == "auto":
         family, note = ("bernoulli", None) if first is None else choose_family(first)
-        if family == "bernoulli":
+        if FAMILIES[family].binary:
             note = None
         elif first is not None:
             observed = first.reward[~np.isnan(first.reward)]
             n_strays = int(np.count_nonzero((observed != 0) & (observed != 1)))
             refuse_strays(first, n_strays, observed.size)
     check_choice(family, "family", ("auto", *FAMILIES))
-    if family != "bernoulli":
+    of = FAMILIES[family]
+    if not of.binary:
         from bayesfair.audit.log.general import general_start
 
         state = general_start(arms, family, prior, first, support)
-        if family == "finite" and support is None:
+        if of.has_levels and support is None:
             seen = listed([f"{v:g}" for v in state.beliefs.support])
             looked = f"The values {seen} are those seen in the log, which looks ahead: others "
             looked += "count as impossible. Give support= to fix them."
@@ -238,14 +219,12 @@ def start_of(
                 looked if note is None else f"{note} {looked}", kind="levels_seen", column="support"
             )
         return state, note
-    if support is not None:
-        raise OptionError("support= lists the values of family='finite'; leave one of them out.")
-    table = prior_table(prior, "bernoulli", arms)
-    begin = table
+    of.levels(support, np.empty(0))  # refuses values of its own
+    table = begin = prior_table(prior, of, arms)
     if first is not None:
-        begin = table + earlier_counts(first, "bernoulli", whole=False)
+        begin = table + earlier_counts(first, of, whole=False)
     beliefs = start_state(begin[:, 0], begin[:, 1])
-    return AuditState(arms, "bernoulli", table, 0, beliefs), note
+    return AuditState(arms, family, table, 0, beliefs), note
 
 
 def _with_earlier_outcomes(
@@ -257,7 +236,7 @@ def _with_earlier_outcomes(
     """
     if part is None or part.prior_counts is None or not part.prior_counts.any():
         return state, None
-    counts = earlier_counts(part, state.family, whole=False)
+    counts = earlier_counts(part, FAMILIES[state.family], whole=False)
     start: AuditState = state if state is prior else prior.summary.start
     if start.n_rounds:
         return state, Notice(
@@ -289,8 +268,8 @@ def end_of(data: Any, start: AuditState) -> AuditState:
                 f"the state has arms {list(state.arms)}, this log has {list(part.arms)}; read it "
                 f"with arms={list(state.arms)}."
             )
-        if state.family == "bernoulli":
-            require_bernoulli(part, goes_on=True)
+        require_fitting(part, state, goes_on=True)
+        if FAMILIES[state.family].binary:
             beliefs: Any = end_state(
                 part.arm, part.reward, part.selection_probability,
                 state=state.beliefs, known_at=part.known_at,
@@ -317,12 +296,13 @@ def iter_results(
     """
     state = start
     for whole in parts_of(data):
-        if state.family == "bernoulli":
-            require_bernoulli(whole, goes_on=start.n_rounds > 0)
+        binary = FAMILIES[state.family].binary
+        scanned = not isinstance(data, History)
+        require_fitting(whole, state, goes_on=start.n_rounds > 0, scanned=scanned)
         part = whole
         if not want_rounds:
             part, state = judged_part(whole, state, criterion.from_round)
-        if state.family == "bernoulli":
+        if binary:
             result: Any = stream_bernoulli(
                 part.arm,
                 part.reward,

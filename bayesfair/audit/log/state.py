@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from bayesfair.base.checks import counted, listed
 from bayesfair.errors import DataError, OptionError
-from bayesfair.families.priors import LearnedPrior
+from bayesfair.families import FAMILIES
+from bayesfair.families.learned import LearnedPrior
 from bayesfair.kernels.log.conjugate import run_parameters
 from bayesfair.kernels.log.stream import StreamState, start_state
 
@@ -57,7 +58,7 @@ class AuditState:
         DataError
             For a family other than Bernoulli, whose outcomes are no such counts.
         """
-        if self.family != "bernoulli":
+        if not FAMILIES[self.family].binary:
             raise DataError(
                 f"the state of a {self.family} audit holds no (successes, failures); give it to "
                 "audit(prior=...) instead of read_history(prior=...)."
@@ -179,11 +180,12 @@ class AuditState:
         Both are those of the whole log so far, rewards not known yet included.
         """
         self.require_beliefs()
-        if self.family == "bernoulli":
+        if FAMILIES[self.family].binary:
             return self.prior, self.posterior, None
         end = run_parameters(
-            self.family, self.beliefs, np.empty(0, np.int32), np.empty(0), None, everything=True
-        )
+            FAMILIES[self.family].rule, self.beliefs, np.empty(0, np.int32), np.empty(0), None,
+            everything=True,
+        )  # fmt: skip
         if not self.prior_is_learned:
             return self.prior, end.parameters, None
         learned = LearnedPrior(end.early_reward)

@@ -1,12 +1,13 @@
 """Conjugate beliefs before every round, streamed: one arm's parameters change per reward.
 
-Parameters per arm, in the order of `bayesfair.families.priors.PRIOR_PARAMETERS`:
+Parameters per arm, in the order in which the objects of `bayesfair.families` name them:
 
 * bernoulli: (alpha, beta); a reward x adds (x, 1 - x).
 * finite: a concentration per level; a reward adds 1 to its level.
 * poisson: (shape, rate); a reward x adds (x, 1).
 * normal: (mean m, kappa, shape a, scale b) of a normal-inverse-gamma law; a reward x gives
   m + (x - m)/(kappa + 1), kappa + 1, a + 1/2, b + kappa (x - m)^2 / (2 (kappa + 1)).
+* others: a reward adds what their `added` says of it.
 
 The normal update is the sequential one: sums of squares would cancel for means far from 0.
 
@@ -20,7 +21,7 @@ other reward ends that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +36,10 @@ FIRST = 20
 
 Floats = NDArray[np.float64]
 _CODES = {"bernoulli": 0, "finite": 1, "poisson": 2, "normal": 3}
+_ADDED = 4
+
+Rule = str | Callable[[Floats], Floats]
+"""Name of a compiled rule, or what each reward adds to the parameters of its arm, (n, p)."""
 
 
 class BeliefTable(NamedTuple):
@@ -136,7 +141,7 @@ def _relearn(table, early_arm, early_reward, n_same, whole):  # type: ignore[no-
 
 
 @compiled()
-def _run(table, at, arm, reward, first, done, code, early, out, changed):  # type: ignore[no-untyped-def]
+def _run(table, at, arm, reward, added, first, done, code, early, out, changed):  # type: ignore[no-untyped-def]
     # marks: how many first rewards, whether the prior is settled, after how many rewards it was
     early_arm, early_reward, n_same, marks = early
     n = out.shape[0]
@@ -145,6 +150,9 @@ def _run(table, at, arm, reward, first, done, code, early, out, changed):  # typ
             a, x = arm[done], reward[done]
             done += 1
             changed[t] = True
+            if code == _ADDED:
+                table[a] += added[done - 1]
+                continue
             if marks[1]:
                 _learn(table[a], x, code)
                 continue
@@ -171,8 +179,15 @@ def _early_of(table: BeliefTable) -> tuple[Any, ...]:
     return arms, rewards, table.n_same.astype(np.int64), marks
 
 
+def _code_and_added(rule: Rule, reward: Floats) -> tuple[int, Floats]:
+    """Return the code of a rule, and what rewards add to parameters where it is none compiled."""
+    if isinstance(rule, str):
+        return _CODES[rule], np.empty((0, 0))
+    return _ADDED, np.ascontiguousarray(rule(reward), dtype=np.float64)
+
+
 def iter_parameters(
-    family: str,
+    rule: Rule,
     table: BeliefTable,
     arm: NDArray[np.int32],
     reward: Floats,
@@ -183,8 +198,8 @@ def iter_parameters(
 
     Parameters
     ----------
-    family : str
-        Of `bayesfair.families.priors.PRIOR_PARAMETERS`.
+    rule : str or callable
+        How a reward changes the parameters of its arm: ``family.rule``.
     table : BeliefTable
         Beliefs before the first round.
     arm, reward : (T,) arrays
@@ -196,17 +211,18 @@ def iter_parameters(
     """
     at, arms, values, _ = _in_order(table, arm, reward, known_at)
     parameters, early = table.parameters.copy(), _early_of(table)
+    code, added = _code_and_added(rule, values)
     done, n_rounds = 0, len(arm)
     for start in range(0, n_rounds, size):
         stop = min(start + size, n_rounds)
         out = np.empty((stop - start, *parameters.shape))
         changed = np.zeros(stop - start, dtype=np.bool_)
-        done = _run(parameters, at, arms, values, start, done, _CODES[family], early, out, changed)
+        done = _run(parameters, at, arms, values, added, start, done, code, early, out, changed)
         yield start, stop, out, changed
 
 
 def run_parameters(
-    family: str,
+    rule: Rule,
     table: BeliefTable,
     arm: NDArray[np.int32],
     reward: Floats,
@@ -222,8 +238,9 @@ def run_parameters(
     learning = not early[3][1]
     end = np.zeros(known, dtype=np.int64)
     nothing = np.empty((1, *parameters.shape))
+    code, added = _code_and_added(rule, values[:known])
     _run(
-        parameters, end, arms[:known], values[:known], 0, 0, _CODES[family], early, nothing,
+        parameters, end, arms[:known], values[:known], added, 0, 0, code, early, nothing,
         np.zeros(1, dtype=np.bool_),
     )  # fmt: skip
     early_arm, early_reward, n_same, (n_early, settled, at_reward) = early

@@ -1,0 +1,86 @@
+"""Rounds in time bins, and the distinct rewards of a log: what a million rounds reduce to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesfair.errors import OptionError
+from bayesfair.history.history import History
+
+__all__ = ["bin_of_rounds", "binned_counts", "reward_cells", "time_bins"]
+
+
+def time_bins(
+    n_rounds: int, n_bins: int = 10, bin_start: ArrayLike | None = None
+) -> NDArray[np.int64]:
+    """Return the first round of each time bin, ``(B,)``; bins of equal length unless given.
+
+    Raises
+    ------
+    OptionError
+        If `n_bins` is not a positive whole number, or `bin_start` does not rise from 0.
+
+    Examples
+    --------
+    >>> time_bins(12, 3)
+    array([0, 4, 8])
+    """
+    if bin_start is not None:
+        starts = np.asarray(bin_start, dtype=np.int64).ravel()
+        if not starts.size or starts[0] != 0 or np.any(np.diff(starts) <= 0):
+            raise OptionError(f"bin_start={bin_start!r} must rise strictly from round 0.")
+        return starts
+    if n_bins != int(n_bins) or n_bins < 1:
+        raise OptionError(f"n_bins={n_bins!r} must be a whole number from 1 up.")
+    count = max(1, min(int(n_bins), n_rounds))
+    return np.arange(count, dtype=np.int64) * n_rounds // count
+
+
+def bin_of_rounds(rounds: ArrayLike, bin_start: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the time bin of each round."""
+    return np.searchsorted(bin_start, np.asarray(rounds), side="right").astype(np.int64) - 1
+
+
+def binned_counts(
+    history: History, bin_start: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return observed rewards and their sums per time bin and arm, ``(B, k)`` each."""
+    seen = ~np.isnan(history.reward)
+    bins = bin_of_rounds(np.flatnonzero(seen), bin_start)
+    cell = bins * history.n_arms + history.arm[seen]
+    size, shape = len(bin_start) * history.n_arms, (len(bin_start), history.n_arms)
+    pulls = np.bincount(cell, minlength=size)
+    total = np.bincount(cell, weights=history.reward[seen], minlength=size)
+    return pulls.reshape(shape).astype(np.int64), total.reshape(shape)
+
+
+def reward_cells(
+    history: History, bin_start: NDArray[np.int64] | None = None
+) -> dict[str, NDArray[Any]]:
+    """Return the distinct (arm, reward, bin) of a history and how often each occurred.
+
+    Rounds of one cell have the same likelihood, whatever the parameters.
+
+    Returns
+    -------
+    dict
+        ``arm``, ``reward``, ``bin`` (0 without `bin_start`), ``count``: ``(C,)`` each;
+        ``cell``: ``(n_observed,)``, the cell of every observed round, in order.
+    """
+    seen = np.flatnonzero(~np.isnan(history.reward))
+    bins = np.zeros(seen.size, np.int64) if bin_start is None else bin_of_rounds(seen, bin_start)
+    levels, level = np.unique(history.reward[seen], return_inverse=True)
+    key = (bins * history.n_arms + history.arm[seen]) * max(1, levels.size) + level
+    distinct, cell, count = np.unique(key, return_inverse=True, return_counts=True)
+    rest, level = np.divmod(distinct, max(1, levels.size))
+    bin_index, arm = np.divmod(rest, max(1, history.n_arms))
+    return {
+        "arm": arm.astype(np.int64),
+        "reward": levels[level] if levels.size else np.zeros(0),
+        "bin": bin_index.astype(np.int64),
+        "count": count.astype(np.int64),
+        "cell": cell.astype(np.int64),
+    }
