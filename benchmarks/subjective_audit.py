@@ -1,33 +1,43 @@
-"""Subjective audit with frontier, full probabilities: bayesfair against vectorised NumPy.
+"""The subjective audit as users call it, ``bf.audit(log, objective=False)``, against NumPy.
 
     python benchmarks/subjective_audit.py                          # in memory, k = 3, 10, 80
+    python benchmarks/subjective_audit.py --arms 3 --length 40000  # one of them
     python benchmarks/subjective_audit.py --parquet                # 20 million rounds from a file
     python benchmarks/subjective_audit.py --parquet --rounds 2000000
 
-Both sides see the same arrays and must agree on every number. The rival (rivals.py) uses the chunk
-size that a search finds best. Rounds are timed in turns, the fastest pass of each side counts.
+Both sides see the same arrays and must agree on every number to 1e-9. The rival (rivals.py) uses
+the chunk size that a search finds best. Beside both runs the kernel of beliefs and P* alone, as it
+was before the public call was made fast (earlier_kernel.py). One thread each by processor time;
+then two cores against one by wall time. Medians over turns.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from rivals import Audited, audit_numpy
+from earlier_kernel import EarlierKernel
+from rivals import Numbers, subjective
+from timing import in_turns, median, on_cores, ratio, spent
 
 import bayesfair as bf
-from bayesfair.kernels.log.stream import StreamResult, start_state, stream_bernoulli
 
 GRID = np.arange(0.0, 2.01, 0.25)
-ASKED, EPS2 = 8, 0.05
-ROUNDS = {3: 600_000, 10: 300_000, 80: 65_536}
+ASKED = 8
+ARMS = (3, 10, 80)
+LENGTHS = (40_000, 1_000_000)
+
+
+def default_eps2(k: int) -> float:
+    return min(0.05, 1 / (2 * k))
 
 
 def make_log(k: int, n_rounds: int, kind: str, seed: int) -> bf.History:
@@ -43,71 +53,103 @@ def make_log(k: int, n_rounds: int, kind: str, seed: int) -> bf.History:
     return bf.History(arm, reward, selection_probability=pi)
 
 
-def ours(log: bf.History, threads: int) -> StreamResult:
+def rival(log: bf.History, chunk: int) -> Numbers:
     assert log.selection_probability is not None
-    k = log.n_arms
-    return stream_bernoulli(
-        log.arm,
-        log.reward,
-        log.selection_probability,
-        state=start_state(np.full(k, 0.5), np.full(k, 0.5)),
-        eps1_grid=GRID,
-        eps1_index=ASKED,
-        eps2=EPS2,
-        threads=threads,
-    )
-
-
-def rival(log: bf.History, chunk: int) -> Audited:
-    assert log.selection_probability is not None
-    return audit_numpy(
-        log.arm, log.reward, log.selection_probability, grid=GRID, asked=ASKED, eps2=EPS2,
-        chunk=chunk,
+    return subjective(
+        log.arm, log.reward, log.selection_probability, grid=GRID, asked=ASKED,
+        eps2=default_eps2(log.n_arms), chunk=chunk,
     )  # fmt: skip
 
 
-def assert_equal(one: StreamResult, other: Audited) -> None:
-    np.testing.assert_allclose(one.frontier, other.frontier, atol=1e-12)
-    np.testing.assert_allclose(one.regret, other.regret, atol=1e-12)
-    np.testing.assert_allclose(one.p_best_sum, other.p_best_sum, rtol=1e-11)
-    np.testing.assert_allclose(one.pi_sum, other.pi_sum, rtol=1e-11)
-    np.testing.assert_array_equal(one.plays, other.plays)
-    assert one.n_violating[0] == other.n_violating
-    assert abs(one.all_zero_sum - other.all_zero_sum) <= 1e-11 * max(1.0, other.all_zero_sum)
+def assert_equal(audit: Any, other: Numbers) -> None:
+    """Raise unless the audit says what the rival found, to 1e-9."""
+    found = audit.to_dict()
+    arms, checks = found["arms"], found["checks"]
+    index = {entry["arm"]: i for i, entry in enumerate(arms)}
+
+    def same(one: Any, another: Any) -> None:
+        np.testing.assert_allclose(one, another, rtol=1e-9, atol=1e-9)
+
+    for name, value in other["subjective"].items():
+        one = found["subjective"][name]
+        if name == "worst":
+            assert one["round"] == value["round"], (one, value)
+            assert [index[one[a]] for a in ("arm", "arm_other")] == [
+                value["arm"],
+                value["arm_other"],
+            ]
+        else:
+            assert (one is None) == (value is None)
+            if value is not None:
+                same(one, value)
+    same(found["calibration"]["subjective"]["regret_total"], other["regret_total"])
+    for name in ("effective_sample_size", "max_weight", "mean_weight"):
+        same(found["calibration"][name], other[name])
+    for name in ("n", "reward_mean", "p_best_subjective", "selection_mean"):
+        same([entry[name] for entry in arms], other[name])
+    same([entry["subjective"] for entry in found["frontier"]], other["frontier"])
+    for name in ("strength", "sticky", "movement", "repeated_rows"):
+        same(checks[name]["statistic"], other[name])
+    for name in ("choices", "context"):  # of the most surprising arm
+        same(checks[name]["statistic"], other[name][index[checks[name]["arm"]]])
 
 
-def seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
-def best_chunk(log: bf.History) -> int:
+def best_chunk(work: Callable[[bf.History, int], object], log: bf.History) -> int:
     """Return the rival's best chunk size, found on the first rounds of the log."""
     part = log.rounds(0, min(log.n_rounds, 150_000 // log.n_arms))
-    sizes = [2**e for e in range(5, 15)]
-    times = {c: min(seconds(lambda c=c: rival(part, c)) for _ in range(4)) for c in sizes}
+    sizes = [2**e for e in range(5, 13)]
+    times = {c: min(spent(lambda c=c: work(part, c)).processor for _ in range(2)) for c in sizes}
     return min(times, key=times.__getitem__)
 
 
-def in_memory(repeats: int) -> None:
-    print(f"{'k':>3} {'log':>6} {'rounds':>8} {'numpy':>8} {'chunk':>6} {'1 thread':>9} "
-          f"{'2 threads':>9}   ns per round; ratios to numpy and of threads")  # fmt: skip
-    for k, n_rounds in ROUNDS.items():
-        for kind in ("fair", "noisy"):
-            log = make_log(k, n_rounds, kind, seed=k)
-            chunk = best_chunk(log)
-            assert_equal(ours(log, 2), rival(log, chunk))  # and compiles
-            best = {"numpy": np.inf, "one": np.inf, "two": np.inf}
-            for _ in range(repeats):
-                best["numpy"] = min(best["numpy"], seconds(lambda log=log, c=chunk: rival(log, c)))
-                for _ in range(4):
-                    best["one"] = min(best["one"], seconds(lambda log=log: ours(log, 1)))
-                    best["two"] = min(best["two"], seconds(lambda log=log: ours(log, 2)))
-            slow, one, two = (t / n_rounds * 1e9 for t in best.values())
-            print(f"{k:>3} {kind:>6} {n_rounds:>8} {slow:>8.0f} {chunk:>6} {one:>9.1f} {two:>9.1f}"
-                  f"   {slow / one:.1f} x numpy on one thread, {slow / two:.1f} x on two "
-                  f"(x {one / two:.2f})", flush=True)  # fmt: skip
+HEAD = (
+    "  k    rounds   log    numpy  kernel   audit   numpy/audit  audit/kernel"
+    "   two cores: audit  kernel"
+)
+
+
+def in_memory(arms: list[int], lengths: list[int], turns: int) -> None:
+    print(
+        f"load of the machine {os.getloadavg()[0]:.1f}; ns of processor time per round, one thread"
+    )
+    print(HEAD)
+    for k in arms:
+        for n_rounds in lengths:
+            for kind in ("fair", "noisy"):
+                _compare(k, n_rounds, kind, turns)
+
+
+def _compare(k: int, n_rounds: int, kind: str, turns: int) -> None:
+    log, eps2 = make_log(k, n_rounds, kind, seed=k), default_eps2(k)
+    chunk = best_chunk(rival, log)
+
+    def audit(cores: int = 1) -> Any:
+        with on_cores(cores):
+            return bf.audit(log, objective=False)
+
+    assert_equal(audit(), rival(log, chunk))
+    assert_equal(audit(2), rival(log, chunk))
+    with EarlierKernel(log, eps2) as kernel:
+        assert (
+            abs(kernel.regret - audit().to_dict()["calibration"]["subjective"]["regret_total"])
+            < 1e-6
+        )
+        works = {
+            "numpy": lambda: rival(log, chunk), "audit": audit, "kernel": kernel.on(1),
+            "two": lambda: audit(2), "kernel two": kernel.on(2),
+        }  # fmt: skip
+        # one pass of the rival lasts as long as dozens of the others
+        times = in_turns(works, turns=turns, seldom={"numpy": max(1, turns // 4)})
+    slow, one, bare = (median(times[name], "processor") / n_rounds * 1e9
+                       for name in ("numpy", "audit", "kernel"))  # fmt: skip
+    print(
+        f"{k:>3} {n_rounds:>9} {kind:>5} {slow:>8.0f} {bare:>7.1f} {one:>7.1f} "
+        f"{ratio(times['numpy'], times['audit'], 'processor'):>11.1f} x "
+        f"{ratio(times['audit'], times['kernel'], 'processor'):>11.2f} x "
+        f"{ratio(times['audit'], times['two'], 'wall'):>16.2f} x "
+        f"{ratio(times['kernel'], times['kernel two'], 'wall'):>5.2f} x",
+        flush=True,
+    )
 
 
 def write_log(path: Path, n_rounds: int, k: int) -> None:
@@ -183,12 +225,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--parquet", action="store_true", help="from a file instead of memory")
     parser.add_argument("--rounds", type=int, default=20_000_000, help="rounds of the file")
-    parser.add_argument("--repeats", type=int, default=4, help="passes of the rival")
+    parser.add_argument("--arms", type=int, action="append", help="numbers of arms")
+    parser.add_argument("--length", type=int, action="append", help="numbers of rounds")
+    parser.add_argument("--turns", type=int, default=16)
     options = parser.parse_args()
     if options.parquet:
         from_parquet(options.rounds)
     else:
-        in_memory(options.repeats)
+        in_memory(options.arms or list(ARMS), options.length or list(LENGTHS), options.turns)
 
 
 if __name__ == "__main__":
