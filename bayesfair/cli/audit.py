@@ -15,7 +15,7 @@ from bayesfair.cli.gate import check_level, end_on_regret, end_on_verdict
 from bayesfair.cli.interrupts import at_interrupt
 from bayesfair.cli.large_files import in_parts_if_large, say_work, why_whole
 from bayesfair.cli.options import AUDIT_OUTPUT, AUDIT_QUESTION, LOG_COLUMNS, Values
-from bayesfair.cli.resume import arms_of, earlier_audit, go_on, unique_of
+from bayesfair.cli.resume import arms_of, earlier_audit, followed_of, go_on
 from bayesfair.cli.tools import Progress, check_suffix, check_targets, complain, write
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
     earlier = None if output.resume is None else earlier_audit(output.resume, columns, context)
     _check_rounds(output.rounds, earlier)
     columns.arms = columns.arms or arms_of(earlier)
-    columns.unique = columns.unique or unique_of(earlier)
+    for name, kept in followed_of(earlier).items():
+        setattr(columns, name, getattr(columns, name) or kept)
     source: Any = log
     if example is not None:
         from bayesfair import examples

@@ -165,6 +165,7 @@ LOG_COLUMNS = Group(
     known_at=option("Column: first round or time that may use the reward."),
     known_until=option("Column: number of rounds whose rewards are known (batches)."),
     unique=option("Column that should hold no value twice, such as a request's id."),
+    user=option("Column of whom each decision was for: do users keep their arm?"),
     rewards=option("Worth of words, as in won=1,lost=0.", convert=word_values),
     missing=option("Missing rewards: error, unobserved, drop, or a number.", str, "error"),
     delimiter=DELIMITER,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bayesfair.audit import Audit, AuditGroup
     from bayesfair.audit.saved.checkpoint import Checkpoint
 
-__all__ = ["arms_of", "earlier_audit", "go_on", "unique_of"]
+__all__ = ["arms_of", "earlier_audit", "followed_of", "go_on"]
 
 _NOT_ANY_MORE = ("prior", "support", "model", "prior_sensitivity")
 _KEPT = ("eps1", "eps2", "delta", "divergence", "reward_divergence", "from_round", "judge")
@@ -57,7 +57,7 @@ def earlier_audit(path: Path, columns: Values, context: typer.Context) -> Audit 
     asked = {name: getattr(kept, name) for name in _KEPT}
     asked["tolerance"] = kept.tolerance if kept.tolerance_given else None
     asked["family"] = first.settings.family
-    asked["unique"] = unique_of(earlier)
+    asked |= followed_of(earlier)
     arms = arms_of(earlier)
     if arms:
         asked["arms"] = arms
@@ -84,10 +84,15 @@ def arms_of(earlier: Audit | AuditGroup | None) -> list[str] | None:
     return list(found.pop()) if len(found) == 1 else None
 
 
-def unique_of(earlier: Audit | AuditGroup | None) -> str | None:
-    """Return the column of keys that the earlier audit was made with."""
-    keys = None if earlier is None else _audits(earlier)[0].summary.guards.keys
-    return None if keys is None else keys.column
+def followed_of(earlier: Audit | AuditGroup | None) -> dict[str, str | None]:
+    """Return the columns of keys and of users that the earlier audit was made with."""
+    if earlier is None:
+        return {}
+    guards = _audits(earlier)[0].summary.guards
+    return {
+        "unique": None if guards.keys is None else guards.keys.column,
+        "user": None if guards.users is None else guards.users.column,
+    }
 
 
 def go_on(

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
+from command_line import run
 from scipy import stats
 
 import bayesfair as bf
@@ -176,3 +177,32 @@ def test_without_the_option_nothing_is_tested_and_parts_must_agree():
     assert (error.value.kind, error.value.column) == ("length", "user")
     nothing = bf.audit(bf.History(arm, reward, user=user), objective=False).checks["sticky_users"]
     assert nothing.passed is None
+
+
+def test_the_command_line_follows_users_into_the_next_log(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arm, pi, user, reward = log(9, keep=0.6)
+    rows = [
+        f"{a},{r},{','.join(map(str, x))},u{u}"
+        for a, r, x, u in zip(arm, reward, pi.tolist(), user, strict=True)
+    ]
+    for name, part in (("all", rows), ("one", rows[:200]), ("two", rows[200:])):
+        text = "\n".join(["arm,reward,p_0,p_1,p_2,who", *part])
+        (tmp_path / f"{name}.csv").write_text(text + "\n")
+    quick = ("--no-objective", "--json", "-")
+    whole = run(capsys, "audit", "all.csv", "--user", "who", *quick)
+    expected = json.loads(whole.out)["checks"]["sticky_users"]
+    n, _, excess, variance = by_hand(arm, pi, user)
+    assert expected["n"] == n
+    assert expected["statistic"] == pytest.approx(excess / np.sqrt(variance), rel=1e-9)
+    scanned = run(capsys, "audit", "all.csv", "--user", "who", "--scan", *quick)
+    assert json.loads(scanned.out)["checks"]["sticky_users"] == expected
+    first = run(capsys, "audit", "one.csv", "--user", "who", *quick, "--save", "one.nc")
+    assert first.status == 0, first.err
+    second = run(capsys, "audit", "two.csv", "--resume", "one.nc", *quick)
+    seen = json.loads(second.out)["checks"]["sticky_users"]
+    assert seen["statistic"] == pytest.approx(expected["statistic"], rel=1e-9)
+    gate = run(capsys, "audit", "all.csv", "--user", "who", *quick, "--fail-on", "inconsistent")
+    assert gate.status == 1 and "the log contradicts itself" in gate.err
+    other = run(capsys, "audit", "two.csv", "--resume", "one.nc", "--user", "arm")
+    assert (other.status, other.out) == (2, "") and "--user arm" in other.err

@@ -74,7 +74,8 @@ TRY = {
     "order": {"audit": ["back"], "": ["o"]}, "by": ["arm2"],
     "arms": {"audit": ["a,b,zed"], "": ["a=.9,b=.2"]},
     "offered": {"audit": ["could_{arm}"], "": ["p1"]}, "offered_delimiter": ["/"],
-    "known_at": ["late"], "unique": ["site"], "known_until": ["until"], "rewards": ["1=0,0=1"],
+    "known_at": ["late"], "unique": ["site"], "user": ["site"], "known_until": ["until"],
+    "rewards": ["1=0,0=1"],
     "missing": ["drop"], "probability_tolerance": ["0.4"],
     "left": ["f"], "right": ["who"], "winner": ["who"], "loser": ["f"], "wins": ["o,t"],
     "tied": ["t"], "outcomes": ["left=right,right=left"], "winner_is": ["side"],
@@ -122,6 +123,7 @@ MAY_AGREE = {
     **{("audit", kind, "scan"): "how the file is read, never what is in it"
        for kind in KINDS["audit"]},
     ("audit", "none", "max_regret_per_round"): "the lower limit of so short a log is 0",
+    ("audit", "grouped", "user"): "a table of groups names tests that fail; the JSON has all",
     ("fit", "mle", "seed"): "nothing is drawn; who asks for --check as well needs it",
 }  # fmt: skip
 #: What a refusal names where it is not the option itself: what would follow from it.
