@@ -17,7 +17,7 @@ from typing import Any
 from bayesfair.base.numerals import number, why_no_number
 from bayesfair.errors import DataError
 
-__all__ = ["DEEPEST", "BadJson", "NoJson", "from_json", "once_each", "strictly"]
+__all__ = ["DEEPEST", "BadJson", "NoJson", "each_line", "from_json", "once_each", "strictly"]
 
 DEEPEST = 100
 """Most levels of lists and records within each other."""
@@ -132,6 +132,41 @@ def strictly(
     return found
 
 
+def each_line(text: str, to_number: Callable[[str], Any]) -> list[Any] | None:
+    r"""Return what the lines of JSON lines mean, at once; empty ones are none.
+
+    None where a line is no JSON as `strictly` reads it, or has to be looked at on its own.
+
+    Examples
+    --------
+    >>> each_line('{"a": 1}\n\n{"a": 2}\n', float)
+    [{'a': 1}, {'a': 2}]
+    >>> each_line('{"a":\n1}\n', float) is None
+    True
+    """
+    if "\\u" in text:  # may stand for half of a character
+        return None
+    scan = _decoder(to_number, nan=False).scan_once
+    found, at, n = [], 0, len(text)
+    try:
+        while at < n:
+            end = text.find("\n", at)
+            end = n if end < 0 else end
+            if text.count("[", at, end) + text.count("{", at, end) > DEEPEST:
+                return None
+            line = text[at:end].strip(_SPACE)
+            at = end + 1
+            if line:
+                value, used = scan(line, 0)
+                if used < len(line):
+                    return None
+                found.append(value)
+    except (StopIteration, RecursionError, ValueError):
+        return None
+    return found
+
+
+_SPACE = " \t\n\r"
 _TOO_DEEP = f"lists and objects lie in each other more than {DEEPEST} deep"
 
 

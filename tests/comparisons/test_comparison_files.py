@@ -234,3 +234,38 @@ def test_a_million_strings_take_no_copy_per_row():
     np.add.at(expected, (np.array(order)[a], np.array(order)[b]), 1)
     for data in (one, two, three):
         np.testing.assert_array_equal(data.win_matrix(), expected)
+
+
+@pytest.mark.parametrize("what", ["ALTERNATIVES", "VOTERS", "UNIQUE ORDERS"])
+@pytest.mark.parametrize("written", ["1_0", "three", "", "3.0", "1" * 16])
+def test_preflib_headers_announce_whole_numbers(tmp_path, what, written):
+    path = tmp_path / "x.soc"
+    path.write_text(f"# ALTERNATIVE NAME 1: a\n# NUMBER {what}: {written}\n1: 1\n")
+    with pytest.raises(DataError, match=f"announces '{written}' {what.lower()}") as error:
+        read_comparisons(path)
+    assert (error.value.kind, error.value.row) == ("bad_number", 2)
+    path.write_text("2\n1,a\n2,b\n1_0,3,1\n3,1,2\n")
+    with pytest.raises(DataError, match="announces '1_0' voters"):
+        read_comparisons(path)
+
+
+def test_preflib_headers_that_differ_from_the_ballots_are_said_with_both_numbers(tmp_path):
+    path = tmp_path / "x.soc"
+    head = "# NUMBER ALTERNATIVES: 5\n# NUMBER VOTERS: 9\n# NUMBER UNIQUE ORDERS: 3\n"
+    path.write_text(f"{head}# ALTERNATIVE NAME 1: a\n# ALTERNATIVE NAME 2: b\n4: 1,2\n3: 2,1\n")
+    found = {n.value: (n.n, str(n)) for n in read_comparisons(path).notices if n.kind == "header"}
+    assert {said: n for said, (n, _) in found.items()} == {5: 2, 9: 7, 3: 2}
+    for said, (n, text) in found.items():
+        assert f"announces {said} " in text and f" {n:g};" in text
+
+
+def test_names_of_preflib_that_are_no_utf8_are_said(tmp_path):
+    path = tmp_path / "x.soc"
+    text = "# ALTERNATIVE NAME 1: caf\xe9\n# ALTERNATIVE NAME 2: b\n4: 1,2\n"
+    path.write_bytes(text.encode("latin-1"))
+    made = read_comparisons(path)
+    assert made.items == ("caf\xe9", "b")
+    (notice,) = [n for n in made.notices if n.kind == "not_utf8"]
+    assert notice.row == 1 and "0xe9" in notice and "latin-1" in notice
+    path.write_bytes(text.encode())
+    assert [n.kind for n in read_comparisons(path).notices] == []

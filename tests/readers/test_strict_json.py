@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bayesfair as bf
-from bayesfair.base.json_text import DEEPEST, BadJson, from_json, strictly
+from bayesfair.base.json_text import DEEPEST, BadJson, each_line, from_json, strictly
 from bayesfair.base.notices import notices_from_json
 from bayesfair.errors import BayesfairError, DataError
 from bayesfair.readers.log.nested import literal
@@ -185,3 +185,36 @@ def test_an_arm_twice_among_offers_is_refused(tmp_path):
     path.write_text('arm\treward\toffered\na\t1\t{"a": 1, "b": 1}\na\t1\t{"a": 1, "a": 0}\n')
     with pytest.raises(DataError, match=r"row 3 of log.tsv, column 'offered': .*stands twice"):
         bf.read_history(path, offered="offered", propensity=False)
+
+
+def test_lines_read_at_once_are_those_read_one_by_one():
+    rng = random.Random(5)
+    pieces = ['{"a": 1}', '{"a": 1.50, "b": [1, null]}', '{"a": "x\\ty"}', '{"a": "\u2028"}', " ",
+              '{"a": 1}}', '{"a": 1, "a": 2}', '{"a":', '1}', '{"a": "x', 'y"}', '[1]',
+              '{"a": NaN}',
+              '{"a": 1} {"b": 2}', '{"a": 01}', '{"a": "\\u0041"}', "[" * 101 + "]" * 101,
+              '{"a": [[{}', '{}]]}', '{}],[{}']  # fmt: skip
+    agreed = 0
+    for _ in range(3000):
+        lines = rng.choices(pieces[: rng.choice([5, len(pieces)])], k=rng.randint(1, 4))
+        quick = each_line("\n".join(lines) + rng.choice(["", "\n"]), str)
+        try:
+            slow = [strictly(line, to_number=str) for line in lines if line.strip()]
+        except BadJson:
+            assert quick is None
+            continue
+        assert quick is None or quick == slow
+        agreed += quick is not None
+    assert agreed > 500
+
+
+def test_objects_over_several_lines_one_after_another_are_refused_with_the_remedy(tmp_path):
+    record = {"model_a": "x", "model_b": "y", "winner": "model_a"}
+    path = tmp_path / "duels.json"
+    path.write_text("\n".join(json.dumps(record, indent=1) for _ in range(3)))
+    with pytest.raises(DataError) as error:
+        bf.read_comparisons(path)
+    assert error.value.kind == "bad_json" and error.value.row == 6
+    assert "one object per line" in str(error.value) and "jq -c" in str(error.value)
+    path.write_text(json.dumps([record] * 3, indent=1))
+    assert bf.read_comparisons(path).n_comparisons == 3

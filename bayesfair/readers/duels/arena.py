@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bayesfair.base.checks import listed
-from bayesfair.base.json_text import BadJson, NoJson, strictly
+from bayesfair.base.json_text import BadJson, NoJson, each_line, strictly
 from bayesfair.base.numerals import number, why_no_number
 from bayesfair.errors import DataError
 from bayesfair.readers.files.delimited import opened, unreadable
@@ -85,7 +85,8 @@ class JsonLines:
             sets = [v if isinstance(v, list) or v is None else [v] for v in values]
             texts = [None if v is None else [_text(label) for label in v] for v in sets]
             return pa.array(texts, pa.list_(pa.string()))
-        return pa.array([_text(value) for value in values], pa.string())
+        plain = kinds <= {str, type(None)}
+        return pa.array(values if plain else [_text(value) for value in values], pa.string())
 
     def _check_numbers(self, name: str, values: list[Any], row: int) -> None:
         for at, value in enumerate(values):
@@ -107,6 +108,12 @@ class JsonLines:
             return
         row, line = self.first_row, 1
         for block in _blocks(self.path, self.name):
+            quick = _at_once(block)
+            if quick is not None:
+                line += block.count(b"\n")
+                row += len(quick)
+                yield quick
+                continue
             records: list[dict[str, Any]] = []
             # not splitlines(): JSON text may hold U+2028 and other characters that it takes for
             # ends
@@ -135,14 +142,30 @@ class JsonLines:
                 return strictly(bytes(stream.read()).removeprefix(_BOM), to_number=_Written)
         except BadJson as error:
             place = self.name if error.line is None else f"row {error.line} of {self.name}"
+            several = str(error).startswith("Extra data")
+            remedy = (
+                " An object over several lines begins after another one: write one object per line "
+                f"(jq -c . {self.name})."
+            )
             raise DataError(
-                f"{place} is not valid JSON ({error}). {_EXPECTED}",
+                f"{place} is not valid JSON ({error}). {_EXPECTED}{remedy if several else ''}",
                 kind="bad_json",
                 row=error.line,
                 source=self.name,
             ) from None
         except unreadable() as error:
             raise _cut(self.name, error) from error
+
+
+def _at_once(block: bytes) -> list[dict[str, Any]] | None:
+    """Return the records of a block; None where a line has to be looked at on its own."""
+    try:
+        records = each_line(block.decode("utf-8"), _Written)
+    except UnicodeDecodeError:
+        return None
+    if records is None or not all(type(record) is dict for record in records):
+        return None
+    return records
 
 
 def _alike(chunks: list[Any]) -> Any:

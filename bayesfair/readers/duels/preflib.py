@@ -20,20 +20,15 @@ __all__ = ["SUFFIXES", "read_preflib", "refuse_other_data"]
 SUFFIXES = (".soc", ".soi", ".toc", ".toi")
 
 _NAME = re.compile(r"#\s*ALTERNATIVE NAME\s+(\d+)\s*:\s*(.*)", re.IGNORECASE)
-_COUNT = re.compile(
-    r"#\s*NUMBER (ALTERNATIVES|UNIQUE ORDERS)\s*:\s*([0-9]{1,15})\s*$", re.IGNORECASE
-)
-_TOTAL = re.compile(r"#\s*NUMBER VOTERS\s*:\s*([0-9]{1,15})\s*$", re.IGNORECASE)
+_COUNT = re.compile(r"#\s*NUMBER (ALTERNATIVES|VOTERS|UNIQUE ORDERS)\s*:(.*)", re.IGNORECASE)
 _MODIFIED = re.compile(r"#\s*MODIFICATION TYPE\s*:\s*(\w+)", re.IGNORECASE)
 _PLACE = re.compile(r"\s*(?:\{([^{}]*)\}|([^,{}]*))\s*(,|\Z)")
 
 
 class _Ballots(NamedTuple):
     names: dict[str, str]
-    n_voters: float | None
     rows: list[tuple[int, str, str]]  # line, count, order
-    n_alternatives: int | None  # as announced
-    n_orders: int | None
+    announced: dict[str, int]  # how many ALTERNATIVES, VOTERS, UNIQUE ORDERS
     modified: str  # MODIFICATION TYPE in lower case; "" if the file does not say
 
 
@@ -112,10 +107,17 @@ def read_preflib(
             kind="unreadable",
             source=name,
         ) from None
+    encoding = []
     try:
         text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
+    except UnicodeDecodeError as error:
         text = raw.decode("latin-1")
+        line = raw[: error.start].count(b"\n") + 1
+        encoding = [Notice(
+            f"row {line} of {name} holds byte 0x{raw[error.start]:02x}, which is no UTF-8: the "
+            "file was read as latin-1 (ISO 8859-1). Names may be misread; save it as UTF-8.",
+            kind="not_utf8", row=line,
+        )]  # fmt: skip
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     # not splitlines(): a name may hold characters that it takes for line ends (0x85 in latin-1)
     lines = text.split("\n")
@@ -146,7 +148,7 @@ def read_preflib(
         source=name,
     )
     total = sum(weight)
-    notices = list(made.notices)
+    notices = [*encoding, *made.notices]
     if imbued:
         notices.append(
             Notice(
@@ -155,21 +157,16 @@ def read_preflib(
                 kind="imbued",
             )
         )
-    if ballots.n_voters is not None and ballots.n_voters != total:
-        notices.append(Notice(
-            f"the header announces {ballots.n_voters:.12g} voters, the ballots sum to "
-            f"{total:.12g}; the ballots are used.",
-            kind="header", value=ballots.n_voters, n=total,
-        ))  # fmt: skip
-    announced = (
-        (ballots.n_alternatives, len(known), "alternatives", "names"),
-        (ballots.n_orders, len(ballots.rows), "unique orders", "holds"),
-    )
-    for said, found, what, verb in announced:
-        if said is not None and said != found:
+    for what, found, verb in (
+        ("VOTERS", total, "the ballots sum to"),
+        ("ALTERNATIVES", len(known), "the file names"),
+        ("UNIQUE ORDERS", len(ballots.rows), "the file holds"),
+    ):
+        said = ballots.announced.get(what, found)
+        if said != found:
             notices.append(Notice(
-                f"the header announces {said} {what}, the file {verb} {found}; what is in the file "
-                "is used.",
+                f"the header announces {said} {what.lower()}, {verb} {found:.12g}; what is in the "
+                "file is used.",
                 kind="header", value=said, n=found,
             ))  # fmt: skip
     if shared and labels == "names":
@@ -185,17 +182,16 @@ def _is_new(lines: list[str]) -> bool:
 
 def _new_layout(lines: list[str], name: str) -> _Ballots:
     names: dict[str, str] = {}
-    counts: dict[str, int] = {}
-    n_voters, rows, modified = None, [], ""
+    announced: dict[str, int] = {}
+    rows, modified = [], ""
     for number, line in enumerate(lines, start=1):
         text = line.strip()
         if text.startswith("#"):
             if found := _NAME.match(text):
                 _name(names, found.group(1), found.group(2), number, name)
             elif found := _COUNT.match(text):
-                counts[found.group(1).upper()] = int(found.group(2))
-            elif found := _TOTAL.match(text):
-                n_voters = float(found.group(1))
+                what = found.group(1).upper()
+                announced[what] = _announced(found.group(2), what, number, name)
             elif found := _MODIFIED.match(text):
                 modified = found.group(1).lower()
         elif text:
@@ -209,8 +205,7 @@ def _new_layout(lines: list[str], name: str) -> _Ballots:
     if not names:  # a bare file: items are called by their ids
         ids = {i for _, _, order in rows for i in re.findall(r"[^\s,{}]+", order)}
         names = {i: i for i in sorted(ids, key=lambda i: (len(i), i))}
-    n_alternatives, n_orders = counts.get("ALTERNATIVES"), counts.get("UNIQUE ORDERS")
-    return _Ballots(names, n_voters, rows, n_alternatives, n_orders, modified)
+    return _Ballots(names, rows, announced, modified)
 
 
 def _name(names: dict[str, str], key: str, label: str, number: int, name: str) -> None:
@@ -245,15 +240,33 @@ def _old_layout(lines: list[str], name: str) -> _Ballots:
         if not comma:
             raise DataError(f"row {number} of {name} reads {text[:80]!r}; expected 'id,name'.")
         _name(names, key.strip(), label.strip().strip('"'), number, name)
-    total, _, rest = numbered[k + 1][1].partition(",")
-    unique = rest.rpartition(",")[2].strip()
+    line, totals = numbered[k + 1]  # voters, their sum, unique orders
+    voters, _, rest = totals.partition(",")
+    announced = {"VOTERS": _announced(voters, "VOTERS", line, name)}
+    if rest:
+        unique = rest.rpartition(",")[2]
+        announced["UNIQUE ORDERS"] = _announced(unique, "UNIQUE ORDERS", line, name)
     rows = []
     for number, text in numbered[k + 2 :]:
         count, _, order = text.partition(",")
         rows.append((number, count, order))
-    voters = _whole(total)
-    n_voters = None if voters is None else float(voters)
-    return _Ballots(names, n_voters, rows, None, _whole(unique), "")
+    return _Ballots(names, rows, announced, "")
+
+
+def _announced(text: str, what: str, line: int, name: str) -> int:
+    """Return how many a header announces."""
+    value = _whole(text)
+    if value is None:
+        written = text.strip()[:40]
+        raise DataError(
+            f"row {line} of {name} announces {written!r} {what.lower()}, which is no whole number "
+            "of at most 15 digits. Correct the header, or leave the line out.",
+            kind="bad_number",
+            row=line,
+            value=written,
+            source=name,
+        )
+    return value
 
 
 def _whole(text: str) -> int | None:
