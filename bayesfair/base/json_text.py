@@ -146,7 +146,7 @@ def each_line(text: str, to_number: Callable[[str], Any]) -> list[Any] | None:
     """
     if "\\u" in text:  # may stand for half of a character
         return None
-    scan = _decoder(to_number, nan=False).scan_once
+    scan = _decoder(to_number, nan=False).raw_decode
     found, at, n = [], 0, len(text)
     try:
         while at < n:
@@ -157,11 +157,11 @@ def each_line(text: str, to_number: Callable[[str], Any]) -> list[Any] | None:
             line = text[at:end].strip(_SPACE)
             at = end + 1
             if line:
-                value, used = scan(line, 0)
+                value, used = scan(line)
                 if used < len(line):
                     return None
                 found.append(value)
-    except (StopIteration, RecursionError, ValueError):
+    except (RecursionError, ValueError):
         return None
     return found
 
