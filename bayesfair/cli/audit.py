@@ -74,6 +74,7 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
     from bayesfair.audit import Audit, audit
     from bayesfair.audit.group_text import render_group
     from bayesfair.audit.text import render
+    from bayesfair.families import may_have_levels
 
     keeper = _keeper(output.save, earlier)
 
@@ -91,7 +92,7 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
         by=columns.by, known_until=columns.known_until, model=question.model,
         prior_sensitivity=output.prior_sensitivity,
     )  # fmt: skip
-    seen = earlier is None and question.support is None and question.family in ("auto", "finite")
+    seen = earlier is None and question.support is None and may_have_levels(question.family)
     with _keeping(keeper, output.resume):
         part, result = in_parts_if_large(
             source, output.scan, vars(columns), run, whole=whole, by_values=seen

@@ -83,14 +83,18 @@ class Family(ABC):
     """Data of the shipped PyMC model that hold the prior, in the order of `parameters`."""
     has_levels: bool = False
     """Whether rewards take the values of a support, one parameter each."""
+    compiled: str = ""
+    """Name of the compiled rule by which beliefs learn, where there is one."""
     binary: bool = False
     """Whether rewards are 0 or 1, for which compiled kernels stream whole logs and runs."""
     learns_prior: bool = False
     """Whether the prior is by default learned from the first known rewards."""
     continuous: bool = False
     """Whether laws are densities."""
-    shares_laws: bool = False
-    """Whether `best_of_laws` is there: arms with equal beliefs then cost as one."""
+    cost_of_law: float = 5000.0
+    """Nanoseconds of P* of an arm in a round, or under a draw, to estimate what an audit takes."""
+    cost_of_pair: float = 1000.0
+    """Nanoseconds of the distance of two arms in a round."""
     constant: float = 2.0
     """Smooth fairness of SD_TS under total variation: it is (constant, 0)-fair in every round."""
 
@@ -182,8 +186,8 @@ class Family(ABC):
 
     @property
     def rule(self) -> Rule:
-        """How a known reward changes the parameters of its arm: by default what `added` says."""
-        return self.added
+        """How a known reward changes the parameters of its arm: a compiled rule, or `added`."""
+        return self.compiled or self.added
 
     @abstractmethod
     def added(self, coded: Floats) -> Floats:
@@ -228,9 +232,14 @@ class Family(ABC):
         rewards : Rewards
             What `predictive` returned, batch ``(n,)``.
         n_arms : (1 or n, L) array of int
-            How many arms have each; 1 or 0 unless the family says `shares_laws`.
+            How many arms have each.
         """
-        return rewards.best_arm_probability(offered=None if (n_arms == 1).all() else n_arms > 0)
+        copies = np.maximum(n_arms.max(axis=0), 1)
+        law = np.repeat(np.arange(len(copies)), copies)
+        first = np.cumsum(copies) - copies
+        every = rewards.taken(law, [str(i) for i in range(len(law))])
+        offered = np.arange(len(law)) - first[law] < n_arms[:, law]
+        return every.best_arm_probability(offered=offered)[..., first]
 
     # -- posterior draws ----------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesfair.families.base import TINY, Family, Floats, Reads, Rule, Tail
+from bayesfair.families.base import TINY, Family, Floats, Reads, Tail
 from bayesfair.kernels.laws.best_mean import beta_best_mean
 from bayesfair.kernels.laws.prior_tails import beta_binomial_tail
 from bayesfair.rewards import Bernoulli, Rewards
@@ -22,7 +22,7 @@ _BELOW_ONE = 1 - 2.0**-53
 class BernoulliFamily(Family):
     """A reward x adds (x, 1 - x) to Beta(alpha, beta)."""
 
-    name = "bernoulli"
+    name = compiled = "bernoulli"
     parameters = ("alpha", "beta")
     default = (0.5, 0.5)
     law = "theta ~ Beta({})"
@@ -32,11 +32,6 @@ class BernoulliFamily(Family):
     allowed = "0 or 1"
     binary = True
     constant = 1.0
-
-    @property
-    def rule(self) -> Rule:
-        """The compiled rule."""
-        return "bernoulli"
 
     def holds(self, reward: Floats, support: Floats) -> NDArray[np.bool_]:
         """Return which rewards are 0 or 1."""

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.base.checks import listed
 from bayesfair.errors import OptionError
-from bayesfair.families.base import TINY, Family, Floats, Reads, Rule, Tail
+from bayesfair.families.base import TINY, Family, Floats, Reads, Tail
 from bayesfair.kernels.laws.dirichlet_mean import dirichlet_best_mean
 from bayesfair.kernels.laws.finite_arms import finite_best_arm
 from bayesfair.kernels.laws.prior_tails import beta_binomial_tail
@@ -49,7 +49,7 @@ def check_support(support: ArrayLike) -> Floats:
 class FiniteFamily(Family):
     """A reward adds 1 to the concentration of its level."""
 
-    name = "finite"
+    name = compiled = "finite"
     parameters = ("concentration",)
     default = (0.5,)
     law = "probability ~ Dirichlet({})"
@@ -58,12 +58,7 @@ class FiniteFamily(Family):
     containers = ("concentration",)
     allowed = "finitely many values"
     has_levels = True
-    shares_laws = True
-
-    @property
-    def rule(self) -> Rule:
-        """The compiled rule."""
-        return "finite"
+    cost_of_law, cost_of_pair = 200.0, 60.0
 
     @property
     def remedy(self) -> str:

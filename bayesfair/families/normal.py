@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesfair.families.base import Family, Floats, Known, Reads, Rule, Tail
+from bayesfair.families.base import Family, Floats, Known, Reads, Tail
 from bayesfair.kernels.laws.continuous_arms import location_scale_best_arm
 from bayesfair.rewards import Normal, Rewards, StudentT
 
@@ -25,7 +25,7 @@ class NormalFamily(Family):
     ``prior=`` it is a `bayesfair.families.learned.LearnedPrior`.
     """
 
-    name = "normal"
+    name = compiled = "normal"
     parameters = ("mean", "kappa", "shape", "scale")
     default = (0.0, 1.0, 1.0, 1.0)
     law = "(mean, sd) ~ normal-inverse-gamma(mean, kappa, shape, scale = {})"
@@ -36,12 +36,6 @@ class NormalFamily(Family):
     free = ("mean",)
     learns_prior = True
     continuous = True
-    shares_laws = True
-
-    @property
-    def rule(self) -> Rule:
-        """The compiled rule."""
-        return "normal"
 
     def holds(self, reward: Floats, support: Floats) -> NDArray[np.bool_]:
         """Return that all rewards fit."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesfair.families.base import TINY, Family, Floats, Reads, Rule, Tail
+from bayesfair.families.base import TINY, Family, Floats, Reads, Tail
 from bayesfair.kernels.laws.best_mean import gamma_best_mean
 from bayesfair.kernels.laws.count_laws import count_best_arm
 from bayesfair.rewards import NegativeBinomial, Poisson, Rewards
@@ -22,7 +22,7 @@ _MAX_COUNT = 400
 class PoissonFamily(Family):
     """A reward x adds (x, 1) to Gamma(shape, rate)."""
 
-    name = "poisson"
+    name = compiled = "poisson"
     parameters = ("shape", "rate")
     default = (0.5, 0.5)
     law = "rate ~ Gamma(shape, rate = {})"
@@ -30,12 +30,7 @@ class PoissonFamily(Family):
     model = "poisson_independent"
     containers = ("shape", "inverse_scale")
     allowed = "whole numbers from 0 up"
-    shares_laws = True
-
-    @property
-    def rule(self) -> Rule:
-        """The compiled rule."""
-        return "poisson"
+    cost_of_law, cost_of_pair = 4000.0, 400.0
 
     def holds(self, reward: Floats, support: Floats) -> NDArray[np.bool_]:
         """Return which rewards are counts."""

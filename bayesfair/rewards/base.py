@@ -113,6 +113,10 @@ class Rewards(ABC):
                 column=option,
                 value=one_side[0],
             )
+        return self.taken(order, arms)
+
+    def taken(self, order: Sequence[int] | NDArray[np.int64], arms: Sequence[str]) -> Self:
+        """Return the laws of the arms at these positions, some perhaps more than once."""
         new = object.__new__(type(self))
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
@@ -120,7 +124,7 @@ class Rewards(ABC):
                 value = np.ascontiguousarray(value.take(order, axis=self._arm_axis))
                 value.flags.writeable = False
             object.__setattr__(new, name, value)
-        object.__setattr__(new, "arms", arms)
+        object.__setattr__(new, "arms", tuple(arms))
         return new
 
     def __repr__(self) -> str:

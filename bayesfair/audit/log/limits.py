@@ -17,6 +17,7 @@ import numpy as np
 from bayesfair.base.checks import counted
 from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError
+from bayesfair.families import FAMILIES
 from bayesfair.history import History
 from bayesfair.history.probabilities import Repairs
 from bayesfair.kernels.laws.tie_integral import TIE_NODES
@@ -42,9 +43,6 @@ _RULE = 6.0  # one probability of the rule in a round
 _DRAW = 1.2  # a factor of the tie integral for a draw of the truth
 _PAIR_OF_ROUNDS = 0.3  # a pair in a round, for the largest differences
 _PAIR_OF_DRAWS = 1.0
-_PER_LAW = {"finite": 200.0, "poisson": 4000.0, "normal": 5000.0}  # P* of a law in a round
-_PAIR_OF_LAWS = {"finite": 60.0, "poisson": 400.0, "normal": 1000.0}
-_DRAW_OF_LAW = {"finite": 200.0, "poisson": 4000.0, "normal": 5000.0}
 
 
 class Work(NamedTuple):
@@ -94,9 +92,10 @@ def work_of(data: Any, family: str, *, draws: int, keep_rounds: bool = False) ->
     full = data.selection == "full"
     laws = _different_beliefs(data, family, k, n)
     pairs = k * (k - 1) / 2
-    if family in _PER_LAW:
-        per_round = laws * _PER_LAW[family] + full * (2 * laws) ** 2 * _PAIR_OF_LAWS[family]
-        per_draw = k * _DRAW_OF_LAW[family]
+    of = FAMILIES.get(family, FAMILIES["bernoulli"])
+    if not of.binary:
+        per_round = laws * of.cost_of_law + full * (2 * laws) ** 2 * of.cost_of_pair
+        per_draw = k * of.cost_of_law
     else:
         per_round = laws * TIE_NODES * _NODE if k > MOST_ARMS else 10.0 * k
         per_draw = 2 * k * min(TIE_NODES, (k + 1) // 2) * _DRAW
@@ -116,7 +115,7 @@ def _different_beliefs(data: Any, family: str, k: int, n: int) -> int:
         return min(k, n) + 1
     seen = ~np.isnan(data.reward)
     plays = np.bincount(data.arm[seen], minlength=k)
-    if family in _PER_LAW:
+    if family in FAMILIES and not FAMILIES[family].binary:
         return int(np.count_nonzero(plays)) + 1
     total = np.bincount(data.arm[seen], weights=data.reward[seen], minlength=k)
     return len(np.unique(np.stack([plays, total], axis=1), axis=0))
