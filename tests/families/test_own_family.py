@@ -207,7 +207,7 @@ def test_an_audit_judges_every_round_and_goes_on_where_it_ended(tmp_path):
     bf.audit(log.before(9), family="waiting", draws=200, seed=1).save(tmp_path / "a.nc")
     whole = bf.load_audit(tmp_path / "a.nc").resume(log.rounds(9, 24))
     assert whole.regret.value == pytest.approx(audit.regret.value, rel=1e-12)
-    assert whole.objective.probability_fair == audit.objective.probability_fair
+    assert whole.probability_fair == audit.probability_fair
 
 
 def test_arms_that_were_never_played_share_a_law():
