@@ -87,14 +87,16 @@ def fit_command(  # noqa: D103 - the help is FIT_HELP
                 + " ".join(comparisons.notices)
             )
         tree = fit(comparisons, **options, progress=sys.stderr.isatty())
-    numbers = fit_summary(tree, comparisons, anchor=output.anchor)
+    numbers = fit_summary(
+        tree, comparisons, anchor=output.anchor, tier_probability=output.tier_probability
+    )
     if output.check:
         numbers["notices"] += check_sentences(tree, comparisons, question.seed)
     if output.save is not None:
         write_tree(tree, output.save)
     if output.plot is not None:
-        _draw(tree, output.plot, output.anchor)
-    text = render_fit(tree, comparisons, numbers, width=_terminal_width())
+        _draw(tree, output.plot, output.anchor, output.tier_probability)
+    text = render_fit(comparisons, numbers, width=_terminal_width())
     write(numbers, text, output.json_file, context)
 
 
@@ -112,14 +114,14 @@ def _bundled(example: str, columns: Values) -> Any:
     return examples.path(example)
 
 
-def _draw(tree: Any, path: Path, anchor: str | None) -> None:
+def _draw(tree: Any, path: Path, anchor: str | None, level: float) -> None:
     """Write the plot without touching the state of pyplot: no display is needed."""
     from matplotlib.figure import Figure
 
     from bayesfair.plots import plot_ranks, rank_figure_size
     from bayesfair.ranking import rank_table
 
-    table = rank_table(tree, anchor=anchor)
+    table = rank_table(tree, anchor=anchor, tier_probability=level)
     size = rank_figure_size(table.sizes["item"])
     figure = Figure(figsize=size, layout="constrained")
     plot_ranks(table, ax=figure.subplots())

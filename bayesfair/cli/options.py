@@ -294,6 +294,7 @@ FIT_QUESTION = Group(
 FIT_OUTPUT = Group(
     "Output",
     anchor=option("Item shown at log-worth 0; gaps do not change."),
+    tier_probability=option("Items are told apart from this probability on.", float, 0.95),
     check=option("Also check the fit, and on what its top hangs; among the notices.", bool, False),
     json_file=JSON_FILE,
     plot=option("Draw rank intervals: FILE.png, .svg or .pdf.", FILE),

@@ -24,7 +24,11 @@ __all__ = ["fit_summary"]
 @takes()
 @reads_fits
 def fit_summary(
-    tree: xr.DataTree, comparisons: Comparisons, *, anchor: str | None = None
+    tree: xr.DataTree,
+    comparisons: Comparisons,
+    *,
+    anchor: str | None = None,
+    tier_probability: float = 0.95,
 ) -> dict[str, Any]:
     """Return a fit as a JSON-ready dict.
 
@@ -33,7 +37,7 @@ def fit_summary(
     tree : xarray.DataTree
         What ``fit(comparisons, ...)`` returned.
     comparisons : Comparisons
-    anchor : str, optional
+    anchor, tier_probability
         As in `rank_table`.
 
     Returns
@@ -41,11 +45,13 @@ def fit_summary(
     dict
         Keys ``bayesfair, model, method, prior, ties, n_ties_left_out, n_comparisons,
         log_likelihood`` (at the mode, without binomial coefficients), ``interval`` (what the
-        intervals are), ``power`` (of a tempered posterior), ``parameters{order_effect, log_tie,
-        coefficients{name}}`` (each ``mean, sd, lower, upper``; None where the model has none),
+        intervals are), ``tier_probability`` (from which two items are told apart), ``power`` (of a
+        tempered posterior), ``parameters{order_effect, log_tie, coefficients{name}}`` (each
+        ``mean, sd, lower, upper``; None where the model has none),
         ``items, graph, diagnostics, notices, findings``. Items best first, those without data last
         and unranked: ``item, n, n_wins`` (came first alone), ``log_worth, worth, p_rank1, rank``
-        (with ``shared``: 1 + number of items told apart from it and better), ``tier, island``
+        (with ``shared``: 1 + number of items told apart from it and better), ``tier``,
+        ``letters`` (items that share one are not told apart), ``island``
         (numbered from 0). A value that cannot be had is None, with its reason under notices.
 
     Examples
@@ -57,13 +63,15 @@ def fit_summary(
     (['a', 'b'], [])
     """
     comparisons = fitted_data(tree, comparisons)
-    table = rank_table(tree, anchor=anchor)
+    table = rank_table(tree, anchor=anchor, tier_probability=tier_probability)
     links = comparisons.connectivity()
     attrs = tree.attrs
     items = []
     for i, name in enumerate(table["item"].values):
         value: dict[str, Any] = {
-            str(column): _plain(table[column].values[i]) for column in table.data_vars
+            str(column): _plain(table[column].values[i])
+            for column in table.data_vars
+            if column != "letters"
         }
         items.append(
             {
@@ -75,6 +83,7 @@ def fit_summary(
                 "p_rank1": value["p_rank1"],
                 "rank": _spread(value, "rank", mean="rank_mean") | {"shared": value["rank_shared"]},
                 "tier": value["tier"] or None,
+                "letters": str(table["letters"].values[i]) or None,
                 "island": None if value["island"] == -1 else value["island"],
             }
         )
@@ -92,6 +101,7 @@ def fit_summary(
         "n_comparisons": _plain(comparisons.n_comparisons),
         "log_likelihood": _log_likelihood(tree),
         "interval": str(table.attrs["interval"]),
+        "tier_probability": float(table.attrs["tier_probability"]),
         "power": _plain(attrs.get("power")),
         "parameters": _parameters(tree),
         "items": items,

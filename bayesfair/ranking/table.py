@@ -14,6 +14,7 @@ from bayesfair.base.labels import one_label
 from bayesfair.inference.comparison_trees import worth_of
 from bayesfair.inference.read_fits import reads_fits
 from bayesfair.ranking.draws import Fitted, better_probability, fitted, ranks_of
+from bayesfair.ranking.letters import letters_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -53,17 +54,18 @@ def rank_table(
         ``log_worth_sd``; ``p_rank1`` (probability of being first in the true order of worths; not
         P*, which is ``worth``); ``rank_mean``, ``rank_lower``, ``rank_upper`` (1 = best);
         ``rank_shared``: 1 + the number of items that are told apart from it and better;
-        ``tier``: 1 = top, see Notes; ``n`` comparisons, ``n_wins`` (came first alone);
-        ``island`` (-1 = no data). After maximum likelihood, the values are estimates, the intervals
-        normal approximations (of worths on the logit scale), and the ranks of draws NaN. Attribute
-        ``interval`` says what the intervals are.
+        ``tier``: 1 = top, and ``letters``, see Notes; ``n`` comparisons, ``n_wins`` (came first
+        alone); ``island`` (-1 = no data). After maximum likelihood, the values are estimates, the
+        intervals normal approximations (of worths on the logit scale), and the ranks of draws NaN.
+        Attribute ``interval`` says what the intervals are.
 
     Notes
     -----
     Two items that cannot be told apart share a tier, and so do items that a chain of such items
     links: a new tier begins where *every* item above is told apart from *every* item below.
-    `rank_shared` is finer: 1, 1, 3 for two equals above a third. Comparisons of pairs are not
-    adjusted for their number.
+    `rank_shared` is finer: 1, 1, 3 for two equals above a third. Finest are the `letters` of
+    overlapping groups: two items share a letter if and only if they are not told apart (items
+    without data have none). Comparisons of pairs are not adjusted for their number.
 
     Examples
     --------
@@ -73,6 +75,8 @@ def rank_table(
     >>> table = rank_table(fit(Comparisons.from_win_matrix(wins, ["a", "b", "c"]), seed=1))
     >>> table["rank_shared"].values.tolist(), table["tier"].values.tolist()
     ([1.0, 1.0, 3.0], [1, 1, 2])
+    >>> table["letters"].values.tolist()
+    ['a', 'a', 'b']
     """
     import xarray as xr
 
@@ -96,7 +100,10 @@ def rank_table(
     tier = np.zeros(len(fit.items), np.int64)
     first = order[:n_seen]
     tier[first] = _tiers(told[np.ix_(first, first)])
-    columns |= {"tier": tier, "n": fit.n, "n_wins": fit.n_wins, "island": fit.island}
+    letters = np.full(len(fit.items), "", dtype=object)
+    letters[first] = letters_of((told | told.T)[np.ix_(first, first)])
+    columns |= {"tier": tier, "letters": letters.astype(str)}
+    columns |= {"n": fit.n, "n_wins": fit.n_wins, "island": fit.island}
     attrs: dict[str, Any] = {
         "direction": "rank 1 = best",
         "interval": interval_of(tree),

@@ -6,18 +6,16 @@ import math
 import textwrap
 from typing import Any
 
-import numpy as np
-
 from bayesfair.base.shown import MOST_ROWS, cells, number, shortened, table
+from bayesfair.comparisons import Comparisons
 from bayesfair.errors import BayesfairError
 from bayesfair.ranking.consistency import pl_consistency
 from bayesfair.ranking.influence import influence
-from bayesfair.ranking.table import rank_table
 
 __all__ = ["check_sentences", "render_fit"]
 
 #: Columns that a narrow terminal can spare, in this order.
-_SPARED = ("sd", "log-worth", "won", "n", "tier", "95 %")
+_SPARED = ("sd", "log-worth", "won", "n", "tier", "letters", "95 %")
 
 
 def check_sentences(tree: Any, comparisons: Any, seed: int) -> list[str]:
@@ -80,42 +78,38 @@ def _narrowed(
 
 
 def render_fit(
-    tree: Any, comparisons: Any, numbers: dict[str, Any], *, width: int | None = None
+    comparisons: Comparisons, numbers: dict[str, Any], *, width: int | None = None
 ) -> str:
     """Return the report of a fit as plain text, for lines of `width` characters if given."""
-    ranks = rank_table(tree)
-    links = comparisons.connectivity()
-    many = len(links.weak_components) > 1
-    posterior = "posterior" in tree.children
-    header = ["item", "rank", "tier", "n", "won", "worth", "95 %", "log-worth", "sd"]
+    many = len(numbers["graph"]["weak_components"]) > 1
+    posterior = any(row["p_rank1"] is not None for row in numbers["items"])
+    header = ["item", "rank", "tier", "letters", "n", "won", "worth", "95 %", "log-worth", "sd"]
     header += ["P(rank 1)", "ranks 95 %"] if posterior else []
     header += ["island"] if many else []
     rows = []
     most = len(numbers["items"]) if width is None else MOST_ROWS  # in a file all of them
     shown = numbers["items"][:most]
-    labels = shortened(row["item"] for row in shown)
-    for i, row in enumerate(shown):
-        at = {name: ranks[name].values[i] for name in ranks.data_vars}
-        none = at["island"] < 0
+    for label, row in zip(shortened(row["item"] for row in shown), shown, strict=True):
+        rank, none = row["rank"], row["island"] is None
         line = [
-            labels[i],
-            "no data" if none else f"{at['rank_shared']:.0f}",
-            "-" if none else f"{at['tier']}",
+            label,
+            "no data" if none else str(rank["shared"]),
+            "-" if none else str(row["tier"]),
+            row["letters"] or "-",
             number(row["n"], 1),
-            f"{at['n_wins']:.12g}",
+            f"{row['n_wins']:.12g}",
             number(row["worth"]["mean"]),
             f"[{number(row['worth']['lower'])}, {number(row['worth']['upper'])}]",
             f"{row['log_worth']['mean']:.3f}",
             f"{row['log_worth']['sd']:.3f}",
         ]
         if posterior:
-            limits = (row["rank"]["lower"], row["rank"]["upper"])
             line += [
                 "-" if none else f"{row['p_rank1']:.3f}",
-                "-" if none else f"{limits[0]}-{limits[1]}",
+                "-" if none else f"{rank['lower']}-{rank['upper']}",
             ]
         if many:
-            line.append("-" if none else str(at["island"] + 1))
+            line.append("-" if none else str(row["island"] + 1))
         rows.append(line)
     header, rows, gone = _narrowed(header, rows, width)
     method = numbers["method"]
@@ -141,13 +135,14 @@ def render_fit(
         "",
         *table(header, rows, n=len(numbers["items"]), most=most),
         "",
-        *_extras(tree, posterior),
+        *_extras(numbers, posterior),
     ]
     legend = [
         "Rank 1 = best. rank: 1 + number of items told apart from it and better (probability >= "
-        f"{ranks.attrs['tier_probability']:g}).",
-        "A new tier begins where every item above is told apart from every item below.",
-        f"Intervals: {ranks.attrs['interval']}; won: came first alone.",
+        f"{numbers['tier_probability']:g}).",
+        "A new tier begins where every item above is told apart from every item below. Items that "
+        "share a letter are not told apart.",
+        f"Intervals: {numbers['interval']}; won: came first alone.",
     ]
     if gone:
         legend.append(
@@ -165,27 +160,20 @@ def render_fit(
     return "\n".join(lines)
 
 
-def _extras(tree: Any, posterior: bool) -> list[str]:
+def _extras(numbers: dict[str, Any], posterior: bool) -> list[str]:
     """Describe the parameters besides worths: order effect, ties, covariates."""
-    group = tree["posterior" if posterior else "mode"].to_dataset()
+    found = numbers["parameters"]
+    scale = "on the scale of log-worths, probit" if numbers["model"] == "thurstone" else "log-odds"
+    named = {
+        f"order effect ({scale})": found["order_effect"],
+        "log tie parameter": found["log_tie"],
+        **{f"coefficient of {name}": value for name, value in found["coefficients"].items()},
+    }
     lines = []
-    scale = (
-        "on the scale of log-worths, probit" if tree.attrs["model"] == "thurstone" else "log-odds"
-    )
-    names = {"order_effect": f"order effect ({scale})", "log_tie": "log tie parameter"}
-    for name, title in names.items():
-        if name not in group:
+    for title, value in named.items():
+        if value is None:
             continue
-        value = group[name].values
-        if posterior:
-            low, high = np.quantile(value, [0.025, 0.975])
-            lines.append(f"{title}: {value.mean():.3f} [{low:.3f}, {high:.3f}]")
-        else:
-            error = float(group[f"{name}_standard_error"].values)
-            lines.append(f"{title}: {float(value):.3f} (standard error {error:.3f})")
-    if "coefficient" in group:
-        for covariate in group["covariate"].values:
-            value = group["coefficient"].sel(covariate=covariate).values
-            low, high = np.quantile(value, [0.025, 0.975])
-            lines.append(f"coefficient of {covariate}: {value.mean():.3f} [{low:.3f}, {high:.3f}]")
+        within = f"[{number(value['lower'], 3)}, {number(value['upper'], 3)}]"
+        error = within if posterior else f"(standard error {number(value['sd'], 3)})"
+        lines.append(f"{title}: {number(value['mean'], 3)} {error}")
     return [*lines, ""] if lines else []

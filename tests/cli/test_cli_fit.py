@@ -13,7 +13,7 @@ SHARED = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
 needs_shared = pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared/data")
 
 KEYS = ["bayesfair", "model", "method", "prior", "ties", "n_ties_left_out", "n_comparisons",
-        "log_likelihood", "interval", "power", "parameters", "items", "graph",
+        "log_likelihood", "interval", "tier_probability", "power", "parameters", "items", "graph",
         "diagnostics", "notices", "findings"]  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def test_json_has_the_fixed_keys(capsys, tmp_path):
     assert found["diagnostics"]["rhat_max"] is None
     for item in found["items"]:
         assert list(item) == ["item", "n", "n_wins", "log_worth", "worth", "p_rank1", "rank",
-                              "tier", "island"]  # fmt: skip
+                              "tier", "letters", "island"]  # fmt: skip
         assert list(item["log_worth"]) == ["mean", "sd", "lower", "upper"]
         assert list(item["worth"]) == ["mean", "lower", "upper"]
         assert list(item["rank"]) == ["mean", "lower", "upper", "shared"]
@@ -79,7 +79,7 @@ def test_json_has_the_fixed_keys(capsys, tmp_path):
     assert last["item"] == "e"
     assert last["n"] == 0
     assert last["p_rank1"] is None
-    assert set(last["rank"].values()) == {None} and last["tier"] is None
+    assert set(last["rank"].values()) == {None} and last["tier"] is last["letters"] is None
     assert any("No data: 'e'" in text for text in found["notices"])
     assert sum(item["p_rank1"] for item in found["items"][:-1]) == pytest.approx(1)
     assert sum(item["worth"]["mean"] for item in found["items"]) == pytest.approx(1)

@@ -66,7 +66,7 @@ def test_they_are_told_apart_in_fits_duels_and_simulations(kind):
         [arms[0], arms[1]] * 4, [arms[1], arms[0]] * 4, ["left"] * 8, keep_rows=True
     )
     tree = bf.fit(data, seed=1, draws=40)
-    shown = first_column(render_fit(tree, data, fit_summary(tree, data)), "item")
+    shown = first_column(render_fit(data, fit_summary(tree, data)), "item")
     assert len(set(shown)) == 2
     even = np.array([[0, 0.5], [0.5, 0]])
     audit = bf.audit_comparisons(data, pair_probability=even, worth=[1, 2], seed=1)
