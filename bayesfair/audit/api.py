@@ -32,7 +32,7 @@ from bayesfair.audit.saved.checkpoint import (
 )
 from bayesfair.audit.saved.unfinished import Followed
 from bayesfair.base.arguments import CALL, PLAIN, each, takes
-from bayesfair.base.checks import check_in_range, did_you_mean
+from bayesfair.base.checks import check_in_range, did_you_mean, no_seed
 from bayesfair.base.labels import by_label
 from bayesfair.base.notices import Notice
 from bayesfair.base.options import given
@@ -192,10 +192,7 @@ def audit(
     drawn = (objective and truth is None) or beliefs_model is not None
     refuse_unused(given(audit, locals()), data, drawn=drawn)
     if objective and truth is None and seed is None:
-        raise OptionError(
-            "seed= is required: the objective part draws from a posterior, and a result that "
-            "cannot be repeated is no audit. Give an int or a Generator, or objective=False."
-        )
+        raise no_seed("the objective part draws from a posterior", ", or objective=False")
     check_judge(judge, objective)
     criterion = Criterion(
         eps1=eps1,

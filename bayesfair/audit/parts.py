@@ -14,6 +14,7 @@ from bayesfair.audit.group import AuditGroup
 from bayesfair.audit.result import Audit
 from bayesfair.audit.saved.checkpoint import Checkpoint
 from bayesfair.base.arguments import takes
+from bayesfair.base.checks import no_seed
 from bayesfair.base.options import AUDIT_OPTIONS, refuse_without_effect
 from bayesfair.errors import DataError, OptionError
 
@@ -125,10 +126,7 @@ def join[T: (Audit, AuditGroup)](
             "with the conjugate posterior (or with objective=False)."
         )
     if objective and seed is None and settings.seed is None:
-        raise OptionError(
-            "seed= is required: the second audit was made with a Generator, which cannot be "
-            "repeated."
-        )
+        raise no_seed("the second audit was made with a Generator, which cannot be repeated")
     if (first.arm_groups is None) != (second.arm_groups is None):
         raise OptionError("one of the audits has arm_groups=, the other not; give both the same.")
     kept = summary.criterion
@@ -280,7 +278,7 @@ def resume_parts[T: (Audit, AuditGroup)](
         )
     seed = first.settings.seed if seed is None else seed
     if objective and seed is None:
-        raise OptionError("seed= is required: the earlier audit was made with a Generator.")
+        raise no_seed("the earlier audit was made with a Generator")
     draws = first.settings.draws if draws is None else draws
     if first.unfinished is not None:
         whole = next_part(

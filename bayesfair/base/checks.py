@@ -21,6 +21,7 @@ __all__ = [
     "check_known",
     "did_you_mean",
     "listed",
+    "no_seed",
 ]
 
 
@@ -172,8 +173,32 @@ def as_generator(seed: Any) -> np.random.Generator:
     OptionError
         If ``seed`` is None or of another type: a result that cannot be repeated is no audit.
     """
+    if seed is None:
+        raise no_seed("a result that cannot be repeated is no audit")
     if isinstance(seed, np.random.Generator):
         return seed
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) and seed >= 0:
         return np.random.default_rng(int(seed))
-    raise OptionError(f"seed={seed!r} must be a non-negative int or a numpy Generator.")
+    raise OptionError(
+        f"seed={seed!r:.60} must be a whole number from 0 on, or a numpy Generator.",
+        kind="bad_value",
+        column="seed",
+        value=seed,
+    )
+
+
+def no_seed(why: str, instead: str = "") -> OptionError:
+    """Return the error that asks for a seed, in the same words everywhere.
+
+    Parameters
+    ----------
+    why : str
+        What it is needed for.
+    instead : str
+        What would do without one, such as ``", or objective=False"``.
+    """
+    return OptionError(
+        f"seed= is required: {why}. Give a whole number from 0 on, or a numpy Generator{instead}.",
+        kind="missing_option",
+        column="seed",
+    )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.base.arguments import HISTORY, PLAIN, takes
-from bayesfair.base.checks import did_you_mean, listed
+from bayesfair.base.checks import did_you_mean, listed, no_seed
 from bayesfair.base.notices import Notice, unique
 from bayesfair.errors import OptionError
 from bayesfair.families import FAMILIES, Family, family_named
@@ -210,7 +210,7 @@ def beliefs(
         from bayesfair.inference.beliefs_by_fits import sequential_beliefs
 
         if seed is None:
-            raise OptionError("seed= is required with model=: beliefs are drawn.")
+            raise no_seed("with model= beliefs are drawn")
         from bayesfair.inference.contract import family_of_models
 
         family_of_models(family, model)

@@ -93,6 +93,7 @@ def examples(folder):
         "rank_probability": ([tree], {}),
         "rank_table": ([tree], {}),
         "read_comparisons": ([folder / "duels.csv"], {}),
+        "read_duels": ([folder / "duels.csv"], {}),
         "read_history": ([folder / "log.csv"], {}),
         "rewards_from_posterior": ([arms], {}),
         "scan_history": ([folder / "log.csv"], {}),

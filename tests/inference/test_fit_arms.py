@@ -59,7 +59,7 @@ def test_seeds():
     assert not np.array_equal(theta, other["posterior"]["theta"].values)
     with pytest.raises(OptionError, match="seed= is required"):
         fit(ECMO)
-    with pytest.raises(OptionError, match="seed=None"):
+    with pytest.raises(OptionError, match="seed= is required"):
         fit(ECMO, seed=None)
 
 

@@ -210,7 +210,11 @@ def test_pairs_and_winners_follow_the_logged_probabilities():
         (DataError, lambda: FairSDDTS().update(FairSDDTS().start(2), 0, 1, 0.5), "outcome 0.5"),
         (DataError, lambda: simulate_duels(FairSDDTS(C=1), [1, 0], 10, seed=1), "must be positive"),
         (OptionError, lambda: simulate_duels("sd_ts", [1, 1], 10, seed=1), "no duelling rule"),
-        (OptionError, lambda: simulate_duels(FairSDDTS(C=1), [1, 1], 10, seed=None), "seed=None"),
+        (
+            OptionError,
+            lambda: simulate_duels(FairSDDTS(C=1), [1, 1], 10, seed=None),
+            "seed= is required",
+        ),
         (
             DataError,
             lambda: DuelLog(Comparisons.from_duels(["a"], ["b"]), *np.zeros((2, 3), int), [0]),

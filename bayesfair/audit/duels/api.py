@@ -154,12 +154,6 @@ def audit_comparisons(
     >>> audit.verdict, audit.to_dict()["objective"]["smallest_eps2"]["upper"]
     ('fair', 0.0)
     """
-    if seed is None:
-        raise OptionError(
-            "seed= is required: draws of the worths that cannot be repeated are no audit.",
-            kind="missing_option",
-            column="seed",
-        )
     as_generator(seed)
     asked: dict[str, Any] = {
         "eps1": eps1,
