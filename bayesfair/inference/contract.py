@@ -44,6 +44,8 @@ _HOW = (
 
 def closed_form(model: Any) -> Family | None:
     """Return the family whose posterior in closed form a model's name stands for, if it does."""
+    if not isinstance(model, str):  # what is no name may be no truth value either
+        return None
     return next((family for family in FAMILIES.values() if family.model == model), None)
 
 
