@@ -15,7 +15,8 @@ import time
 import numpy as np
 
 from bayesfair.kernels.laws.quadrature import unit_nodes
-from bayesfair.kernels.log.stream import start_state, stream_bernoulli
+from bayesfair.kernels.log.conjugate import start_table
+from bayesfair.kernels.log.stream import stream_bernoulli
 
 CASES = (
     ("1000 arms, all played", 1000, 1000, 300_000),
@@ -28,12 +29,12 @@ CASES = (
 
 def ours(arm: np.ndarray, reward: np.ndarray, k: int) -> tuple[float, float]:
     """Return seconds, and how far P* summed over arms and rounds is from the number of rounds."""
-    state = start_state(np.full(k, 0.5), np.full(k, 0.5))
+    state = start_table(np.full((k, 2), 0.5))
     begin = time.perf_counter()
     found = stream_bernoulli(
         arm, reward, None, state=state, eps1_grid=[1.0], eps1_index=0, eps2=0.0
     )
-    return time.perf_counter() - begin, abs(found.p_best_sum.sum() / len(arm) - 1)
+    return time.perf_counter() - begin, abs(found.sums.p_best.sum() / len(arm) - 1)
 
 
 def all_arms(arm: np.ndarray, reward: np.ndarray, k: int, rounds: int) -> float:

@@ -9,17 +9,13 @@ from typing import Any
 from bayesfair.audit.conclusion import Question, conclude
 from bayesfair.audit.criterion import Criterion, check_judge, eps2_options, finite_or_text
 from bayesfair.audit.group import AuditGroup
+from bayesfair.audit.log.arm_groups import with_arm_groups
 from bayesfair.audit.log.common_rewards import common_rewards
 from bayesfair.audit.log.limits import check_size, in_parts
-from bayesfair.audit.log.running import (
-    check_log,
-    iter_results,
-    most_offered,
-    n_threads,
-    parts_of,
-    start_of,
-)
-from bayesfair.audit.log.state import AuditState
+from bayesfair.audit.log.model_beliefs import audit_with_beliefs_model
+from bayesfair.audit.log.rounds import iter_results
+from bayesfair.audit.log.start import most_offered, start_of
+from bayesfair.audit.log.state import AuditState, check_log, parts_of
 from bayesfair.audit.log.summary import Summary, summarise
 from bayesfair.audit.log.unused import refuse_unused
 from bayesfair.audit.result import Audit
@@ -40,6 +36,7 @@ from bayesfair.errors import DataError, OptionError
 from bayesfair.families.finite import check_support
 from bayesfair.history import History
 from bayesfair.inference.contract import family_of_models
+from bayesfair.kernels.team import usable_cores
 from bayesfair.rewards import Rewards
 
 __all__ = ["audit"]
@@ -268,8 +265,6 @@ def _eps2_arms(data: Any, prior: Any) -> int:
 def _grouped(result: Audit, arm_groups: Mapping[str, str] | None) -> Audit:
     if arm_groups is None:
         return result
-    from bayesfair.audit.log.arm_groups import with_arm_groups
-
     return with_arm_groups(result, arm_groups)
 
 
@@ -286,8 +281,6 @@ def _audit_one(data: Any, question: Question) -> Audit:
                 f"audit (prior=); audit the whole log, or leave {name} out."
             )
     if question.beliefs_model is not None:
-        from bayesfair.audit.log.general import audit_with_beliefs_model
-
         summary, notes = audit_with_beliefs_model(data, question)
     else:
         summary, notes = _summarise_log(data, question)
@@ -342,7 +335,7 @@ def _summarise_log(data: Any, question: Question) -> tuple[Summary, list[str]]:
         log = Followed(data, None if earlier is None else earlier.unfinished)
     elif question.progress is not None and isinstance(data, History):
         log = in_parts(data, start.family)
-    threads = n_threads()
+    threads = usable_cores()
     state = start if total is None else total.end
     for part, result, begin in iter_results(log, state, question.criterion, threads=threads):
         summary = summarise(part, begin, question.criterion, result, threads)

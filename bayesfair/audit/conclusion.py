@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.log.findings import log_findings
 from bayesfair.audit.log.prior_findings import prior_findings
-from bayesfair.audit.log.running import parts_of
+from bayesfair.audit.log.state import parts_of
 from bayesfair.audit.log.summary import Summary
 from bayesfair.audit.log.verdict_findings import verdict_findings
 from bayesfair.audit.log.violations import JudgedRounds, exact_rounds
 from bayesfair.audit.result import Audit, Fitted, Settings
+from bayesfair.audit.truth.by_round import objective_by_round
+from bayesfair.audit.truth.conjugate import posterior_of_log, posterior_rewards
+from bayesfair.audit.truth.model import model_options, parts_under_model
 from bayesfair.audit.truth.objective import (
     Objective,
     Part,
@@ -26,11 +29,12 @@ from bayesfair.audit.truth.objective import (
 )
 from bayesfair.base.checks import as_generator
 from bayesfair.base.notices import Notice, unique
+from bayesfair.fairness import guarantee_note
 from bayesfair.families import FAMILIES
 from bayesfair.families.logs import prior_notices, prior_of
 from bayesfair.families.priors import describe_prior
 from bayesfair.inference.contract import label_of
-from bayesfair.kernels.log.stream_state import ROUNDING
+from bayesfair.kernels.log.part_result import ROUNDING
 from bayesfair.rewards import Rewards
 
 if TYPE_CHECKING:
@@ -85,8 +89,6 @@ def conclude(summary: Summary, question: Question, notes: list[str], data: Any) 
     question = replace(question, criterion=criterion)
     regret = objective = fitted = None
     if question.objective and question.model is not None:
-        from bayesfair.audit.log.general import parts_under_model
-
         (parts, judged), more, tree = parts_under_model(data, summary, question)
         notices += more
         objective, fitted = evaluate(parts, criterion, judged), Fitted(question.model, tree)
@@ -114,8 +116,6 @@ def conclude(summary: Summary, question: Question, notes: list[str], data: Any) 
             "There is one arm only: no pair to compare, and P* is 1.", kind="one_arm", n=1
         ))  # fmt: skip
     if not criterion.is_total_variation:
-        from bayesfair.fairness import guarantee_note
-
         notices.append(Notice(
             guarantee_note(criterion.divergence, criterion.reward_divergence), kind="guarantee",
             column="divergence", value=criterion.divergence,
@@ -159,8 +159,6 @@ def _model_options(question: Question) -> dict[str, Any]:
     """Return the options that went to the model of the true rewards."""
     if question.model is None:
         return {}
-    from bayesfair.audit.log.general import model_options
-
     return model_options(question)["model"]
 
 
@@ -194,14 +192,10 @@ def _objective(
         }[summary.selection]
         notices.append(Notice(f"The objective part {exact}", kind="known_truth"))
         if question.truth.batch_shape:
-            from bayesfair.audit.truth.by_round import objective_by_round
-
             return objective_by_round(data, question.truth, question.criterion), notices
         parts = _parts(summary, rewards)
         return evaluate(parts, question.criterion, _known(data, summary, rewards)), notices
     elif question.beliefs_model is not None:
-        from bayesfair.audit.log.general import posterior_of_log
-
         rewards = posterior_of_log(data, summary.start, question.draws, rng, question.support)
         notices.append(Notice(
             "The true rewards are drawn from the conjugate posterior of the whole log, not from "
@@ -209,9 +203,7 @@ def _objective(
             kind="posterior", column="model",
         ))  # fmt: skip
     else:
-        from bayesfair.audit.log.general import posterior_rewards
-
-        rewards = posterior_rewards(summary, question.draws, rng)
+        rewards = posterior_rewards(summary.end, question.draws, rng)
     judged = [] if summary.judged is None else [(summary.judged, rewards)]
     return evaluate(_parts(summary, rewards), question.criterion, judged), notices
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bayesfair.base.checks import check_choice, check_count, check_in_range
 from bayesfair.errors import OptionError
-from bayesfair.kernels.log.stream import TOLERANCES
+from bayesfair.kernels.log.part_result import TOLERANCES
 
 __all__ = [
     "DIVERGENCE_NAMES",

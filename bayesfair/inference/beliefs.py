@@ -19,7 +19,12 @@ from bayesfair.families.learned import LearnedPrior
 from bayesfair.families.logs import choose_family, coded_of, earlier_counts
 from bayesfair.families.priors import describe_prior, prior_table
 from bayesfair.history import History
-from bayesfair.kernels.log.conjugate import BeliefTable, iter_parameters, run_parameters
+from bayesfair.kernels.log.conjugate import (
+    BeliefTable,
+    iter_parameters,
+    run_parameters,
+    start_table,
+)
 from bayesfair.rewards import Rewards
 
 if TYPE_CHECKING:
@@ -99,22 +104,12 @@ def belief_start(
 
     Of measurements without a `prior` both are in the unit that the first rewards will tell.
     """
-    nothing = np.empty(0)
-    levels = family.levels(support, nothing if first is None else first.reward)
+    levels = family.levels(support, np.empty(0) if first is None else first.reward)
     table = begin = prior_table(prior, family, arms, len(levels) or None)
     if first is not None:
         earlier = earlier_counts(first, family, whole=False)
         begin = table + earlier if family.binary else table
-    start = BeliefTable(
-        begin,
-        nothing.astype(np.int64),
-        nothing.astype(np.int32),
-        nothing,
-        levels,
-        from_data=family.learns_prior and prior is None,
-        n_same=np.zeros(len(arms), np.int64),
-    )
-    return start, table
+    return start_table(begin, levels, from_data=family.learns_prior and prior is None), table
 
 
 def iter_beliefs(

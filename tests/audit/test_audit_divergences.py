@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import bayesfair as bf
-from bayesfair.audit.log.pairs import bernoulli_means
-from bayesfair.kernels.log.stream import start_state, stream_bernoulli
+from bayesfair.inference.beliefs import iter_beliefs
+from bayesfair.kernels.log.conjugate import start_table
+from bayesfair.kernels.log.stream import stream_bernoulli
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 NAMES = {"tv": "total_variation", "kl": "kl", "hellinger": "hellinger", "chi2": "chi2",
@@ -27,31 +28,39 @@ def random_log(seed, n=60, k=3, delays=False):
     )
 
 
+def means_by_counting(log):
+    """Believed means before each round, from the counts of what was known by then."""
+    n = log.n_rounds
+    known = np.arange(1, n + 1) if log.known_at is None else log.known_at
+    means = np.empty((n, log.n_arms))
+    for t in range(n):
+        use = (known <= t) & (np.arange(n) < t) & ~np.isnan(log.reward)
+        s = np.bincount(log.arm[use], weights=log.reward[use], minlength=log.n_arms)
+        means[t] = (0.5 + s) / (1 + np.bincount(log.arm[use], minlength=log.n_arms))
+    return means
+
+
 @pytest.mark.parametrize("delays", [False, True])
 def test_believed_means_are_those_of_the_counts(delays):
     log = random_log(1, n=500, delays=delays)
-    state = start_state([0.5] * 3, [0.5] * 3)
-    means = np.concatenate([m for _, _, m in bernoulli_means(log, state, size=64)])
-    known = np.arange(1, 501) if log.known_at is None else log.known_at
-    for t in range(0, 500, 7):
-        use = (known <= t) & (np.arange(500) < t) & ~np.isnan(log.reward)
-        s = np.bincount(log.arm[use], weights=log.reward[use], minlength=3)
-        n = np.bincount(log.arm[use], minlength=3)
-        np.testing.assert_allclose(means[t], (0.5 + s) / (1 + n), rtol=1e-13)
+    state = start_table(np.full((3, 2), 0.5))
+    counted = means_by_counting(log)
+    means = np.concatenate([r.mean for _, _, r, _, _ in iter_beliefs(log, "bernoulli", state)])
+    np.testing.assert_allclose(means, counted, rtol=1e-13)
     first = stream_bernoulli(
         log.arm[:200], log.reward[:200], None, state=state, eps1_grid=[0.0], eps1_index=0,
         eps2=0.0, known_at=None if log.known_at is None else log.known_at[:200],
     )  # fmt: skip
     rest = log.rounds(200, 500)
-    later = np.concatenate([m for _, _, m in bernoulli_means(rest, first.state, size=64)])
-    np.testing.assert_allclose(later, means[200:], rtol=1e-12)
+    later = [r.mean for _, _, r, _, _ in iter_beliefs(rest, "bernoulli", first.end)]
+    np.testing.assert_allclose(np.concatenate(later), counted[200:], rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", list(NAMES.values()))
 def test_subjective_audit_under_every_divergence_by_the_definition(name):
     log = random_log(2, n=25)
     result = bf.audit(log, eps1=0.5, eps2=0.1, divergence=name, objective=False)
-    (means,) = [m for _, _, m in bernoulli_means(log, start_state([0.5] * 3, [0.5] * 3))]
+    means = means_by_counting(log)
     needed = np.zeros(25)
     for t in range(25):
         rewards = bf.rewards.Bernoulli(means[t]).divergence(name)

@@ -17,7 +17,8 @@ from bayesfair.kernels.laws.continuous_arms import location_scale_best_arm
 from bayesfair.kernels.laws.count_laws import count_best_arm
 from bayesfair.kernels.laws.finite_arms import finite_best_arm
 from bayesfair.kernels.laws.tie_integral import tie_holds, tie_nodes, tie_reach
-from bayesfair.kernels.log.stream import start_state, stream_bernoulli
+from bayesfair.kernels.log.conjugate import start_table
+from bayesfair.kernels.log.stream import stream_bernoulli
 
 
 def best_by_convolution(m):
@@ -39,6 +40,10 @@ def log_of(k, n_rounds, played, seed):
     reward = (rng.random(n_rounds) < 0.4).astype(float)
     reward[rng.random(n_rounds) < 0.1] = np.nan
     return arm, reward, rng.dirichlet(np.full(k, 0.5), size=n_rounds)
+
+
+def beta_start(alpha, beta):
+    return start_table(np.stack([alpha, beta], axis=1))
 
 
 def means_before(arm, reward, k, alpha, beta):
@@ -64,7 +69,7 @@ def test_best_arm_and_pairs_of_many_equal_arms(k, played, offers):
         pi /= np.nansum(pi, axis=1, keepdims=True)
     grid = [0.0, 0.5, 2.0]
     found = stream_bernoulli(
-        arm, reward, pi, state=start_state(alpha, beta), eps1_grid=grid, eps1_index=1, eps2=0.0,
+        arm, reward, pi, state=beta_start(alpha, beta), eps1_grid=grid, eps1_index=1, eps2=0.0,
         want_rounds=True,
     )  # fmt: skip
     m = means_before(arm, reward, k, alpha, beta)
@@ -73,18 +78,20 @@ def test_best_arm_and_pairs_of_many_equal_arms(k, played, offers):
         on = np.flatnonzero(~np.isnan(pi[t]))
         expected = np.full(k, np.nan)
         expected[on] = best_by_convolution(m[t, on])
-        np.testing.assert_allclose(found.p_best[t], expected, rtol=0, atol=1e-13)
-        assert found.p_best_chosen[t] == pytest.approx(expected[arm[t]], abs=1e-13)
+        np.testing.assert_allclose(found.rounds.p_best[t], expected, rtol=0, atol=1e-13)
+        assert found.rounds.p_best_chosen[t] == pytest.approx(expected[arm[t]], abs=1e-13)
         p, q = pi[t, on], m[t, on]
-        assert found.regret[t] == pytest.approx(np.maximum(expected[on] - p, 0).sum(), abs=1e-12)
+        assert found.rounds.regret[t] == pytest.approx(
+            np.maximum(expected[on] - p, 0).sum(), abs=1e-12
+        )
         i, j = np.triu_indices(len(on), 1)
         for e, eps1 in enumerate(grid):
             excess = np.abs(p[i] - p[j]) - eps1 * np.abs(q[i] - q[j])
             worst[e] = max(worst[e], excess.max())
-    np.testing.assert_allclose(found.frontier, np.maximum(worst, 0), rtol=0, atol=1e-13)
-    assert found.worst_excess == pytest.approx(worst[1], abs=1e-13)
+    np.testing.assert_allclose(found.pairs.frontier, np.maximum(worst, 0), rtol=0, atol=1e-13)
+    assert found.pairs.worst_excess == pytest.approx(worst[1], abs=1e-13)
     np.testing.assert_allclose(
-        found.p_best_sum, np.nansum(found.p_best, axis=0), rtol=0, atol=1e-12
+        found.sums.p_best, np.nansum(found.rounds.p_best, axis=0), rtol=0, atol=1e-12
     )
 
 
@@ -92,15 +99,15 @@ def test_arms_never_played_among_many_thousands():
     """Of a hundred thousand arms all but one are at 1/2: the others' successes are binomial."""
     k = 100_000
     arm, reward = np.zeros(3, np.int32), np.array([1.0, 1.0, 1.0])
-    state = start_state(np.full(k, 0.5), np.full(k, 0.5))
+    state = start_table(np.full((k, 2), 0.5))
     found = stream_bernoulli(
         arm, reward, None, state=state, eps1_grid=[1.0], eps1_index=0, eps2=0.0
     )
     n = np.arange(k)
     for t, m in enumerate((0.5, 0.75, 2.5 / 3)):
         expected = m * (stats.binom.pmf(n, k - 1, 0.5) / (n + 1)).sum()
-        assert found.p_best_chosen[t] == pytest.approx(expected, rel=1e-9)
-    assert found.p_best_sum.sum() == pytest.approx(3.0, abs=1e-11)
+        assert found.rounds.p_best_chosen[t] == pytest.approx(expected, rel=1e-9)
+    assert found.sums.p_best.sum() == pytest.approx(3.0, abs=1e-11)
 
 
 @pytest.mark.parametrize("k", [2, 48, 49, 60, 200, 5000, 1_000_000])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,11 +13,32 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bayesfair.kernels.laws.best_arm import bernoulli_best_arm
-from bayesfair.kernels.log import stream
-from bayesfair.kernels.log.stream import TOLERANCES, start_state, stream_bernoulli
+from bayesfair.kernels.log import stream_blocks
+from bayesfair.kernels.log.conjugate import start_table
+from bayesfair.kernels.log.part_result import TOLERANCES
+from bayesfair.kernels.log.stream import stream_bernoulli
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 GRID = [0.0, 0.25, 0.5, 1.0, 1.5, 2.0]
+
+
+def beta_start(alpha, beta):
+    return start_table(np.stack([alpha, beta], axis=1))
+
+
+def flat(result):
+    """All numbers of a result by one name each."""
+    sums = result.sums._asdict()
+    names = {"p_best": "p_best_sum", "selection": "pi_sum", "selection_variance": "pi_var_sum",
+             "all_zero": "all_zero_sum"}  # fmt: skip
+    numbers = {names.get(name, name): value for name, value in sums.items()}
+    return SimpleNamespace(
+        end=result.end, **result.pairs._asdict(), **numbers, **result.rounds._asdict()
+    )
+
+
+def streamed(*args, **options):
+    return flat(stream_bernoulli(*args, **options))
 
 
 def enumerated_best(m: np.ndarray) -> np.ndarray:
@@ -36,7 +58,7 @@ def audited_by_hand(log, grid, asked, eps2, *, offered=None, known_at=None):
     out = {
         "frontier": np.zeros(len(grid)), "regret": [], "p_best_chosen": [], "smallest_eps2": [],
         "p_best": np.full((n_rounds, k), np.nan), "excess": [], "n_still": 0, "n_moved": 0,
-        "plays": np.zeros(k), "n_offered": np.zeros(k), "all_zero_sum": 0.0, "max_pi_sum": 0.0,
+        "plays": np.zeros(k), "n_offered": np.zeros(k), "all_zero_sum": 0.0,
         "pair": [],
     }  # fmt: skip
     before = None
@@ -60,7 +82,6 @@ def audited_by_hand(log, grid, asked, eps2, *, offered=None, known_at=None):
         if pi is not None:
             row = np.where(on, pi[t], np.nan)
             out["regret"].append(np.maximum(p_best[on] - row[on], 0).sum())
-            out["max_pi_sum"] += row[on].max()
             best, found = -np.inf, (-1, -1)
             for e, eps1 in enumerate(grid):
                 for i in range(k):
@@ -108,7 +129,7 @@ def assert_same(result, expected, names):
 ALWAYS = ("p_best_chosen", "p_best_sum", "plays", "n_offered", "all_zero_sum", "n_still", "p_best")
 WITH_PI = (
     "frontier", "worst_excess", "worst_round", "worst_pair", "regret", "pi_sum", "pi_var_sum",
-    "max_pi_sum", "n_moved", "smallest_eps2", "pair",
+    "n_moved", "smallest_eps2", "pair",
 )  # fmt: skip
 
 
@@ -144,8 +165,8 @@ def logs(draw):
 @given(logs(), st.integers(0, len(GRID) - 1))
 def test_every_number_is_that_of_the_definitions(log, asked):
     arm, reward, pi, _, known_at, alpha, beta, eps2 = log
-    result = stream_bernoulli(
-        arm, reward, pi, state=start_state(alpha, beta), eps1_grid=GRID, eps1_index=asked,
+    result = streamed(
+        arm, reward, pi, state=beta_start(alpha, beta), eps1_grid=GRID, eps1_index=asked,
         eps2=eps2, known_at=known_at, want_rounds=True,
     )  # fmt: skip
     expected = audited_by_hand((arm, reward, pi, alpha, beta), GRID, asked, eps2, known_at=known_at)
@@ -158,8 +179,8 @@ def test_every_number_is_that_of_the_definitions(log, asked):
 @given(logs())
 def test_offered_without_a_whole_rule(log):
     arm, reward, _, on, known_at, alpha, beta, _ = log
-    result = stream_bernoulli(
-        arm, reward, None, state=start_state(alpha, beta), eps1_grid=GRID, eps1_index=0, eps2=0.0,
+    result = streamed(
+        arm, reward, None, state=beta_start(alpha, beta), eps1_grid=GRID, eps1_index=0, eps2=0.0,
         offered=on, known_at=known_at, want_rounds=True,
     )  # fmt: skip
     expected = audited_by_hand(
@@ -177,36 +198,40 @@ def test_parts_chain_to_the_whole(log, cuts):
     arm, reward, pi, _, known_at, alpha, beta, eps2 = log
     n_rounds = len(arm)
     options = {"eps1_grid": GRID, "eps1_index": 2, "eps2": eps2, "want_rounds": True}
-    whole = stream_bernoulli(
-        arm, reward, pi, state=start_state(alpha, beta), known_at=known_at, **options
+    whole = streamed(
+        arm,
+        reward,
+        pi,
+        state=beta_start(alpha, beta),
+        known_at=known_at,
+        **options,
     )
-    state, parts = start_state(alpha, beta), []
+    state, parts = beta_start(alpha, beta), []
     edges = [0, *sorted(min(c, n_rounds) for c in cuts), n_rounds]
     for start, stop in itertools.pairwise(edges):
         later = None if known_at is None else known_at[start:stop] - start
-        part = stream_bernoulli(
+        part = streamed(
             arm[start:stop], reward[start:stop], pi[start:stop], state=state, known_at=later,
             **options,
         )  # fmt: skip
         parts.append(part)
-        state = part.state
+        state = part.end
     for name in ("regret", "p_best_chosen", "smallest_eps2", "pair", "p_best"):
         joined = np.concatenate([getattr(part, name) for part in parts])
         np.testing.assert_allclose(joined, getattr(whole, name), atol=1e-13, err_msg=name)
     for name in ("p_best_sum", "pi_sum", "pi_var_sum", "plays", "n_offered", "all_zero_sum",
-                 "max_pi_sum", "n_still", "n_moved", "n_violating"):  # fmt: skip
+                 "n_still", "n_moved", "n_violating"):  # fmt: skip
         total = sum(np.asarray(getattr(part, name), float) for part in parts)
         np.testing.assert_allclose(total, getattr(whole, name), atol=1e-12, err_msg=name)
     np.testing.assert_allclose(
         np.max([part.frontier for part in parts], axis=0), whole.frontier, atol=1e-13
     )
-    np.testing.assert_allclose(state.alpha, whole.state.alpha, rtol=1e-14)
-    np.testing.assert_allclose(state.beta, whole.state.beta, rtol=1e-14)
-    assert state.changed == whole.state.changed
+    np.testing.assert_allclose(state.parameters, whole.end.parameters, rtol=1e-14)
+    assert state.changed == whole.end.changed
     # rewards that become known together may be listed in any order
-    for ours, theirs in zip(_waiting(state), _waiting(whole.state), strict=True):
+    for ours, theirs in zip(_waiting(state), _waiting(whole.end), strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    np.testing.assert_array_equal(state.last_pi, whole.state.last_pi)
+    np.testing.assert_array_equal(state.last_pi, whole.end.last_pi)
 
 
 def _waiting(state):
@@ -233,9 +258,9 @@ def random_log(k, n_rounds, seed, *, learns=True):
 
 
 def equal_results(one, two):
-    for name in one._fields:
-        if name == "state":
-            for a, b in zip(one.state, two.state, strict=True):
+    for name in vars(one):
+        if name == "end":
+            for a, b in zip(one.end, two.end, strict=True):
                 np.testing.assert_array_equal(a, b)
         elif getattr(one, name) is not None:
             np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
@@ -244,7 +269,7 @@ def equal_results(one, two):
 @pytest.mark.parametrize("k", [1, 3, 11, 24])
 @pytest.mark.parametrize("kind", ["plain", "delayed", "offered", "chosen"])
 def test_threads_give_identical_numbers(k, kind, monkeypatch):
-    monkeypatch.setattr(stream, "_BLOCK", 64)
+    monkeypatch.setattr(stream_blocks, "BLOCK", 64)
     n_rounds = 700
     arm, reward, pi = random_log(k, n_rounds, 3)
     rng = np.random.default_rng(1)
@@ -254,9 +279,9 @@ def test_threads_give_identical_numbers(k, kind, monkeypatch):
         hidden[np.arange(n_rounds), arm] = False
         pi = np.where(hidden, np.nan, pi)
     results = [
-        stream_bernoulli(
+        streamed(
             arm, reward, None if kind == "chosen" else pi, threads=threads, want_rounds=True,
-            state=start_state(np.full(k, 0.3), np.full(k, 0.7)), eps1_grid=GRID, eps1_index=3,
+            state=start_table(np.tile([0.3, 0.7], (k, 1))), eps1_grid=GRID, eps1_index=3,
             eps2=0.01, known_at=known_at if kind == "delayed" else None,
         )
         for threads in (1, 2, 3)
@@ -270,13 +295,13 @@ def test_threads_give_identical_numbers(k, kind, monkeypatch):
 def test_blocks_and_memory_order_do_not_matter(k, learns, monkeypatch):
     arm, reward, pi = random_log(k, 900, 5, learns=learns)
     options = {"eps1_grid": GRID, "eps1_index": 5, "eps2": 0.02, "want_rounds": True}
-    state = start_state(np.full(k, 0.5), np.full(k, 0.5))
-    whole = stream_bernoulli(arm, reward, pi, state=state, **options)
-    columns = stream_bernoulli(arm, reward, np.asfortranarray(pi), state=state, **options)
+    state = start_table(np.full((k, 2), 0.5))
+    whole = streamed(arm, reward, pi, state=state, **options)
+    columns = streamed(arm, reward, np.asfortranarray(pi), state=state, **options)
     equal_results(whole, columns)
-    monkeypatch.setattr(stream, "_BLOCK", 100)
-    small = stream_bernoulli(arm, reward, pi, state=state, **options)
-    for name in whole._fields[1:]:
+    monkeypatch.setattr(stream_blocks, "BLOCK", 100)
+    small = streamed(arm, reward, pi, state=state, **options)
+    for name in list(vars(whole))[1:]:
         np.testing.assert_allclose(
             getattr(whole, name), getattr(small, name), rtol=1e-12, atol=1e-13, err_msg=name
         )
@@ -294,20 +319,20 @@ def test_reference_histories(case, eps1):
     rounds = case["rounds"]
     arm, reward = np.array(case["actions"], np.int32), np.array(case["rewards"], float)
     options = {
-        "state": start_state(np.full(k, 0.5), np.full(k, 0.5)), "eps1_grid": grid,
+        "state": start_table(np.full((k, 2), 0.5)), "eps1_grid": grid,
         "eps1_index": grid.index(float(eps1)), "eps2": 0.0, "want_rounds": True,
     }  # fmt: skip
     logged = np.array([r["logged_pi"]["float"] for r in rounds[:n_rounds]]).reshape(n_rounds, k)
     own = np.array([r["sd_ts"]["float"] for r in rounds[:n_rounds]]).reshape(n_rounds, k)
-    result = stream_bernoulli(arm, reward, logged, **options)
+    result = streamed(arm, reward, logged, **options)
     np.testing.assert_allclose(result.p_best, own, rtol=0, atol=1e-13)
-    np.testing.assert_allclose(result.state.alpha, rounds[-1]["S"]["float"], rtol=1e-15)
-    np.testing.assert_allclose(result.state.beta, rounds[-1]["F"]["float"], rtol=1e-15)
+    np.testing.assert_allclose(result.end.parameters[:, 0], rounds[-1]["S"]["float"], rtol=1e-15)
+    np.testing.assert_allclose(result.end.parameters[:, 1], rounds[-1]["F"]["float"], rtol=1e-15)
     regret = [r["calibration_error"] for r in rounds[:n_rounds]]
     np.testing.assert_allclose(result.regret, regret, rtol=0, atol=1e-13)
     for name, audited in (
         ("logged", result),
-        ("sd_ts", stream_bernoulli(arm, reward, own, **options)),
+        ("sd_ts", streamed(arm, reward, own, **options)),
     ):
         expected = [r[f"eps2_{name}"][eps1] for r in rounds[:n_rounds]]
         np.testing.assert_allclose(audited.smallest_eps2, expected, rtol=0, atol=1e-13)
@@ -321,8 +346,8 @@ def test_reference_histories(case, eps1):
 def audited(arm, reward, pi, **options):
     k = pi.shape[1]
     options = {"eps1_grid": GRID, "eps1_index": 3, "eps2": 0.0, "want_rounds": True} | options
-    state = options.pop("state", start_state(np.full(k, 0.5), np.full(k, 0.5)))
-    return stream_bernoulli(arm, reward, pi, state=state, **options)
+    state = options.pop("state", start_table(np.full((k, 2), 0.5)))
+    return streamed(arm, reward, pi, state=state, **options)
 
 
 @pytest.mark.parametrize("k", [2, 3, 7, 18, 19, 33])
@@ -373,8 +398,8 @@ def test_many_arms_that_all_fail_once():
     """prod(1 - m) rises from 2^-1200, below the smallest float, to almost 1 within one block."""
     k = 1200
     arm, reward = np.arange(k, dtype=np.int32), np.zeros(k)
-    state = start_state(np.full(k, 0.001), np.full(k, 0.001))
-    result = stream_bernoulli(
+    state = start_table(np.full((k, 2), 0.001))
+    result = streamed(
         arm, reward, None, state=state, eps1_grid=[1.0], eps1_index=0, eps2=0.0, want_rounds=True
     )
     for t in (0, 1, 600, 1150, k - 1):
@@ -383,7 +408,7 @@ def test_many_arms_that_all_fail_once():
             result.p_best[t], bernoulli_best_arm(m), rtol=1e-9, atol=1e-14, err_msg=str(t)
         )
     np.testing.assert_allclose(result.p_best.sum(axis=1), 1.0, atol=1e-9)
-    left = state.alpha[0] / 1.002
+    left = state.parameters[0, 0] / 1.002
     assert result.all_zero_sum == pytest.approx(
         sum((1 - left) ** t * 0.5 ** (k - t) for t in range(k)), rel=1e-9
     )
@@ -409,8 +434,8 @@ def test_frozen_strided_and_empty_input():
         array.flags.writeable = False
     equal_results(audited(arm, reward, pi), expected)
     equal_results(audited(arm.astype(np.int64), reward, wide), expected)
-    nothing = audited(arm[:0], reward[:0], pi[:0], state=expected.state)
-    assert nothing.state is expected.state
+    nothing = audited(arm[:0], reward[:0], pi[:0], state=expected.end)
+    assert nothing.end is expected.end
     assert nothing.worst_round == -1
     assert nothing.frontier.tolist() == [0.0] * len(GRID)
 
@@ -424,4 +449,4 @@ def test_wrong_input_is_refused():
     with pytest.raises(ValueError, match="expected"):
         audited(arm, reward, pi[:5])
     with pytest.raises(ValueError, match="positive"):
-        start_state([0.0, 1.0], [1.0, 1.0])
+        audited(arm, reward, pi, state=start_table([[0.5, 0.5], [0.0, 1.0], [1.0, 1.0]]))

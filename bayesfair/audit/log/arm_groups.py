@@ -12,15 +12,14 @@ from numpy.typing import NDArray
 
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.log.cells import FullCell
-from bayesfair.audit.log.pairs import bernoulli_means, find_pairs
-from bayesfair.audit.log.running import judged_part, parts_of
+from bayesfair.audit.log.rounds import pairs_by_chunks
+from bayesfair.audit.log.state import judged_part, parts_of
 from bayesfair.audit.result import Audit
 from bayesfair.base.checks import did_you_mean, listed
 from bayesfair.base.labels import by_label, one_label
 from bayesfair.errors import ArmError, OptionError
 from bayesfair.families import FAMILIES
-from bayesfair.kernels.log.stream import TOLERANCES
-from bayesfair.rewards import Bernoulli
+from bayesfair.kernels.log.part_result import TOLERANCES
 
 __all__ = ["GroupPairs", "with_arm_groups"]
 
@@ -160,30 +159,8 @@ def _found(audit: Audit, pairs: NDArray[np.bool_]) -> tuple[float, NDArray[np.in
     smallest, counts = 0.0, np.zeros(len(TOLERANCES), np.int64)
     for whole in parts_of(audit.data):
         part, state = judged_part(whole, state, criterion.from_round)
-        assert part.selection_probability is not None
-        found = find_pairs(
-            part.selection_probability,
-            (
-                (
-                    a,
-                    b,
-                    np.where(pairs, Bernoulli(m).divergence(criterion.reward_divergence), np.nan),
-                )
-                for a, b, m in bernoulli_means(part, state.beliefs)
-            ),
-            criterion,
-        )
+        found, _, _ = pairs_by_chunks(part, state, criterion, among=pairs)
         smallest = max(smallest, float(found.frontier[criterion.grid_index]))
         counts = counts + found.n_violating
-        state = _after(part, state)
+        state = state.after(part)
     return smallest, counts
-
-
-def _after(part: Any, state: Any) -> Any:
-    from bayesfair.kernels.log.stream import stream_bernoulli
-
-    done = stream_bernoulli(
-        part.arm, part.reward, None, state=state.beliefs, eps1_grid=[0.0], eps1_index=0, eps2=0.0,
-        known_at=part.known_at,
-    )  # fmt: skip
-    return replace(state, n_rounds=state.n_rounds + part.n_rounds, beliefs=done.state)

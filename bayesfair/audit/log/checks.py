@@ -20,6 +20,8 @@ from bayesfair.audit.log.intervals import (
     excess_probability,
 )
 from bayesfair.audit.log.summary import Summary
+from bayesfair.families import FAMILIES
+from bayesfair.kernels.log.conjugate import BeliefTable
 
 __all__ = [
     "CONTRADICTIONS",
@@ -392,9 +394,9 @@ def best_moved(summary: Summary) -> float:
     if not math.isnan(summary.guards.best_moved):
         return summary.guards.best_moved
     beliefs = summary.start.beliefs
-    if not hasattr(beliefs, "alpha"):
+    if not isinstance(beliefs, BeliefTable) or not FAMILIES[summary.start.family].binary:
         return math.nan
-    before = np.asarray(beliefs.alpha + beliefs.beta)
+    before = beliefs.parameters.sum(axis=1)
     seen = (
         summary.sums.plays
         - summary.sums.n_unobserved

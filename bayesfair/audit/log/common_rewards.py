@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from bayesfair.audit.conclusion import Question
 from bayesfair.audit.group import AuditGroup
-from bayesfair.audit.log.running import check_log, few_strays, parts_of, refuse_strays
-from bayesfair.audit.log.state import AuditState
+from bayesfair.audit.log.start import few_strays, refuse_strays
+from bayesfair.audit.log.state import AuditState, check_log, parts_of
 from bayesfair.families import FAMILIES, may_have_levels
 from bayesfair.families.choose import enough_levels, family_of_levels
 from bayesfair.families.finite import seen_levels

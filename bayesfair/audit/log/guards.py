@@ -19,8 +19,9 @@ from bayesfair.kernels.log.guards import (
     row_prints,
     rule_sums,
 )
+from bayesfair.kernels.log.part_result import BestPath
 
-__all__ = ["BestPath", "Edge", "Guards"]
+__all__ = ["Edge", "Guards"]
 
 Floats = NDArray[np.float64]
 _NOTHING = RuleSums(0.0, 0.0, 0.0, 0.0, 0.0, 0, 0.0, 0)
@@ -33,14 +34,6 @@ class Edge(NamedTuple):
     p: float
     pi: Floats  # (k,) or empty
     best: Floats  # (k,) or empty
-
-
-class BestPath(NamedTuple):
-    """How P* moved over a part: total variation from round to round; its first and last row."""
-
-    moved: float
-    first: Floats
-    last: Floats
 
 
 @dataclass(frozen=True, eq=False)

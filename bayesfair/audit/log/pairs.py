@@ -6,7 +6,6 @@ Works on chunks of rounds for which the pairwise divergences of the believed rew
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,26 +13,11 @@ from numpy.typing import NDArray
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.log.shared_laws import Laws
 from bayesfair.audit.log.violations import violations_of
-from bayesfair.history import History
 from bayesfair.kernels.laws.divergences import worst_pair_general
 from bayesfair.kernels.log.pairs import PAIR_TIE
-from bayesfair.kernels.log.stream import TOLERANCES, StreamState
+from bayesfair.kernels.log.part_result import TOLERANCES, PairSums
 
-__all__ = ["PairFindings", "bernoulli_means", "find_pairs"]
-
-
-class PairFindings(NamedTuple):
-    """The fields of `StreamResult` that concern pairs, by the same names."""
-
-    frontier: NDArray[np.float64]
-    worst_excess: float
-    worst_round: int
-    worst_pair: tuple[int, int]
-    n_violating: NDArray[np.int64]
-    first_violating: NDArray[np.int64]
-    last_violating: NDArray[np.int64]
-    smallest_eps2: NDArray[np.float64]
-    pair: NDArray[np.int64]
+__all__ = ["find_pairs"]
 
 
 def find_pairs(
@@ -41,8 +25,8 @@ def find_pairs(
     reward_divergences: Iterator[tuple[int, int, NDArray[np.float64]]],
     criterion: Criterion,
     laws: Laws | None = None,
-) -> PairFindings:
-    """Return the worst pairs of all rounds.
+) -> tuple[PairSums, NDArray[np.float64], NDArray[np.int64]]:
+    """Return the worst pairs of all rounds: their sums, and each round's smallest eps2 and pair.
 
     Parameters
     ----------
@@ -90,36 +74,13 @@ def find_pairs(
         worst_pair = (int(pair[worst, 0]), int(pair[worst, 1]))
     over = excess[:, None] > criterion.counting_eps2 + np.array(TOLERANCES)
     rounds = violations_of(over)
-    return PairFindings(
-        frontier, top, worst, worst_pair, np.asarray(rounds.n, np.int64), rounds.first, rounds.last,
-        np.maximum(excess, 0.0), pair,
-    )  # fmt: skip
-
-
-def bernoulli_means(
-    part: History, state: StreamState, size: int = 4096
-) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
-    """Yield (start, stop, believed means (n, k)) before each round, in chunks of rounds."""
-    n, k = part.n_rounds, part.n_arms
-    rounds = np.arange(n)
-    known_at = rounds + 1 if part.known_at is None else part.known_at
-    at = np.concatenate([state.pending_at, known_at])
-    arm = np.concatenate([state.pending_arm, part.arm])
-    reward = np.concatenate([state.pending_reward, part.reward])
-    seen = ~np.isnan(reward)
-    at, arm, reward = at[seen], arm[seen], reward[seen]
-    order = np.argsort(at, kind="stable")
-    at, arm, reward = at[order], arm[order], reward[order]
-    alpha, beta = state.alpha.copy(), state.beta.copy()
-    done = 0
-    for start in range(0, n, size):
-        stop = min(start + size, n)
-        a, b = np.zeros((stop - start, k)), np.zeros((stop - start, k))
-        end = int(np.searchsorted(at, stop - 1, side="right"))
-        now = slice(done, end)
-        row = np.maximum(at[now] - start, 0)
-        np.add.at(a, (row, arm[now]), reward[now])
-        np.add.at(b, (row, arm[now]), 1 - reward[now])
-        a, b = alpha + a.cumsum(axis=0), beta + b.cumsum(axis=0)
-        alpha, beta, done = a[-1], b[-1], end
-        yield start, stop, a / (a + b)
+    sums = PairSums(
+        frontier=frontier,
+        worst_excess=top,
+        worst_round=worst,
+        worst_pair=worst_pair,
+        n_violating=np.asarray(rounds.n, np.int64),
+        first_violating=rounds.first,
+        last_violating=rounds.last,
+    )
+    return sums, np.maximum(excess, 0.0), pair

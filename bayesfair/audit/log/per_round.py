@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.audit.log.rounds import iter_results
 from bayesfair.base.writing import replacing
 from bayesfair.errors import OptionError
 
@@ -39,8 +40,6 @@ def iter_rounds(audit: Audit) -> Iterator[dict[str, NDArray[Any]]]:
         unbiased term where only the chosen probability was logged), ``best_arm_probability``
         (n, k).
     """
-    from bayesfair.audit.log.running import iter_results
-
     if audit.data is None:
         raise OptionError(
             "this audit does not hold its log any more (it was loaded or merged). Audit the log "
@@ -51,12 +50,12 @@ def iter_rounds(audit: Audit) -> Iterator[dict[str, NDArray[Any]]]:
         return
     start = audit.summary.start
     offset = start.n_rounds
-    for part, result, _ in iter_results(audit.data, start, audit.criterion, want_rounds=True):
-        n = part.n_rounds
+    for part, found, _ in iter_results(audit.data, start, audit.criterion, want_rounds=True):
+        n, result = part.n_rounds, found.rounds
         nothing = np.full(n, np.nan)
         if part.selection == "full":
             regret = result.regret
-        elif part.selection == "chosen":
+        elif part.propensity is not None:
             regret = np.maximum(1 - result.p_best_chosen / part.propensity, 0)
         else:
             regret = nothing
@@ -68,7 +67,7 @@ def iter_rounds(audit: Audit) -> Iterator[dict[str, NDArray[Any]]]:
             "worst_arm": pair[:, 0],
             "worst_arm_other": pair[:, 1],
             "fairness_regret": regret,
-            "best_arm_probability": result.p_best,
+            "best_arm_probability": np.asarray(result.p_best),
         }
         offset += n
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,10 +13,34 @@ from bayesfair.base.checks import counted, listed
 from bayesfair.errors import DataError, OptionError
 from bayesfair.families import FAMILIES
 from bayesfair.families.learned import LearnedPrior
-from bayesfair.kernels.log.conjugate import run_parameters
-from bayesfair.kernels.log.stream import StreamState, start_state
+from bayesfair.families.logs import coded_of
+from bayesfair.history import History
+from bayesfair.kernels.log.conjugate import BeliefTable, run_parameters
 
-__all__ = ["AuditState"]
+__all__ = ["AuditState", "check_log", "judged_part", "parts_of", "require_fitting"]
+
+
+def check_log(data: Any) -> None:
+    """Raise unless this is a log.
+
+    Raises
+    ------
+    DataError
+        Saying what is.
+    """
+    if not isinstance(data, History) and not hasattr(data, "chunks"):
+        raise DataError(
+            f"cannot audit a {type(data).__name__}: give a History (bayesfair.read_history), a "
+            "scan (bayesfair.scan_history), or a mapping of labels to them."
+        )
+
+
+def parts_of(data: Any) -> Iterator[History]:
+    """Yield the parts of a log: the history itself, or the chunks of a scan."""
+    if isinstance(data, History):
+        yield data
+    else:
+        yield from data.chunks()
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +60,9 @@ class AuditState:
         units of location and scale, which `prior_and_posterior` resolves.
     n_rounds : int
         Rounds seen.
-    beliefs : StreamState or other named tuple of arrays
-        Parameters of the beliefs, and rewards that are not known yet.
+    beliefs : BeliefTable
+        Parameters of the beliefs, and rewards that are not known yet; ``()`` for beliefs under a
+        model, of which no state is kept.
     eps2_arms : int or None
         The number of arms for which the default eps2 was made where the log begins: later parts
         keep it. None where it was never needed.
@@ -128,29 +154,35 @@ class AuditState:
         >>> between.same_as(audit(log.before(2), objective=False).state)
         True
         """
-        from bayesfair.audit.log.running import end_of
-
         self.require_beliefs()
-        return end_of(data, self)
+        check_log(data)
+        state = self
+        for part in parts_of(data):
+            if tuple(part.arms) != state.arms:
+                raise DataError(
+                    f"the state has arms {list(state.arms)}, this log has {list(part.arms)}; read "
+                    f"it with arms={list(state.arms)}."
+                )
+            require_fitting(part, state, goes_on=True)
+            end = _beliefs_after(part, state)
+            state = replace(state, n_rounds=state.n_rounds + part.n_rounds, beliefs=end)
+        return state
 
     def afresh(self) -> AuditState:
         """Return the state before the first round of another log, under the same prior."""
-        if isinstance(self.beliefs, StreamState):
-            begin: Any = start_state(self.prior[:, 0], self.prior[:, 1])
-        else:
-            self.require_beliefs()
-            nobody = {
-                name: getattr(self.beliefs, name)[:0]
-                for name in self.beliefs._fields
-                if name.startswith(("pending", "early", "last_pi"))
-            }
-            begin = self.beliefs._replace(
-                parameters=self.prior,
-                changed=True,
-                n_same=np.zeros_like(self.beliefs.n_same),
-                n_learning=0,
-                **nobody,
-            )
+        self.require_beliefs()
+        nobody = {
+            name: getattr(self.beliefs, name)[:0]
+            for name in self.beliefs._fields
+            if name.startswith(("pending", "early", "last_pi"))
+        }
+        begin = self.beliefs._replace(
+            parameters=self.prior,
+            changed=True,
+            n_same=np.zeros_like(self.beliefs.n_same),
+            n_learning=0,
+            **nobody,
+        )
         return replace(self, n_rounds=0, beliefs=begin)
 
     def require_beliefs(self) -> None:
@@ -180,8 +212,6 @@ class AuditState:
         Both are those of the whole log so far, rewards not known yet included.
         """
         self.require_beliefs()
-        if FAMILIES[self.family].binary:
-            return self.prior, self.posterior, None
         end = run_parameters(
             FAMILIES[self.family].rule, self.beliefs, np.empty(0, np.int32), np.empty(0), None,
             everything=True,
@@ -193,17 +223,54 @@ class AuditState:
 
     @property
     def posterior(self) -> NDArray[np.float64]:
-        """Beta parameters from the whole log, rewards not known yet included, ``(k, 2)``."""
-        beliefs: StreamState = self.beliefs
-        if not isinstance(beliefs, StreamState):
-            raise DataError(
-                f"this state holds no Beta parameters (family {self.family!r}, or beliefs under a "
-                "model)."
-            )
-        table = np.stack([beliefs.alpha, beliefs.beta], axis=1)
-        for arm, reward in zip(beliefs.pending_arm, beliefs.pending_reward, strict=True):
-            table[arm] += (reward, 1 - reward)
+        """Parameters from the whole log, rewards not known yet included, ``(k, p)``."""
+        return self.prior_and_posterior()[1]
+
+
+def judged_part(part: History, state: AuditState, from_round: int) -> tuple[History, AuditState]:
+    """Return the judged rounds of a part, and where their beliefs start.
+
+    Parameters
+    ----------
+    part : History
+        The rounds from ``state.n_rounds`` on.
+    state : AuditState
+        Beliefs before them.
+    from_round : int
+        First judged round, counted from the start of the log.
+    """
+    skipped = min(max(from_round - state.n_rounds, 0), part.n_rounds)
+    if not skipped:
+        return part, state
+    return part.rounds(skipped, part.n_rounds), state.after(part.before(skipped))
+
+
+def require_fitting(
+    part: History, state: AuditState, *, goes_on: bool, scanned: bool = False
+) -> None:
+    """Raise a DataError if a reward does not fit the family of the audit."""
+    family = FAMILIES[state.family]
+    remedy = family.remedy + " One scan chooses the family by its first part." * scanned
+    if goes_on:
+        remedy = f"The audit that this log continues is of family {state.family!r}; audit the "
+        remedy += "whole log again for another."
+    coded_of(part, family, getattr(state.beliefs, "support", np.empty(0)), remedy=remedy)
+
+
+def _beliefs_after(part: History, state: AuditState) -> BeliefTable:
+    """Return the beliefs after a part, and what the first round of the next is compared to."""
+    n, table = part.n_rounds, state.beliefs
+    assert isinstance(table, BeliefTable)
+    if not n:
         return table
+    family = FAMILIES[state.family]
+    coded = coded_of(part, family, table.support)
+    end = run_parameters(family.rule, table, part.arm, coded, part.known_at)
+    known_at = np.arange(1, n + 1) if part.known_at is None else part.known_at
+    fresh = np.any((known_at == n) & ~np.isnan(part.reward)) or np.any(table.pending_at == n)
+    pi = part.selection_probability
+    last = np.empty(0) if pi is None else pi[-1].copy()
+    return end._replace(last_pi=last, changed=bool(fresh))
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -19,6 +19,7 @@ from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.history.probabilities import Repairs, Resolution
 from bayesfair.kernels.log.pairs import PAIR_TIE
+from bayesfair.kernels.log.part_result import PartResult
 
 __all__ = ["Moments", "Summary", "Worst", "cells_of", "summarise"]
 
@@ -317,7 +318,7 @@ def cells_of(
 
 
 def summarise(
-    part: History, start: AuditState, criterion: Criterion, result: Any, threads: int = 1
+    part: History, start: AuditState, criterion: Criterion, result: PartResult, threads: int = 1
 ) -> Summary:
     """Return the summary of one part from what the belief kernels found in it.
 
@@ -329,26 +330,27 @@ def summarise(
         Beliefs before them.
     criterion : Criterion
         What is asked.
-    result : StreamResult
-        Of `kernels.stream`, or of the general path.
+    result : PartResult
+        What was found in them.
     threads : int
         For the histograms.
     """
     k = part.n_arms
     propensity = part.propensity
-    regret = Moments.of(result.regret)
+    pairs, rounds, totals = result.pairs, result.rounds, result.sums
+    regret = Moments.of(rounds.regret)
     weights = Moments.of(np.empty(0))
     chosen = None
     offset = start.n_rounds
-    per_round = result.regret
+    per_round = rounds.regret
     if part.selection == "full":
         assert part.selection_probability is not None
         propensity = np.take_along_axis(
             part.selection_probability, part.arm[:, None].astype(np.intp), axis=1
         )[:, 0]
-        weights = Moments.of(result.p_best_chosen / propensity)
+        weights = Moments.of(rounds.p_best_chosen / propensity)
     elif propensity is not None:
-        ratio = result.p_best_chosen / propensity
+        ratio = rounds.p_best_chosen / propensity
         weights = Moments.of(ratio)
         per_round = np.maximum(1 - ratio, 0.0)
         regret = Moments.of(per_round)
@@ -359,28 +361,28 @@ def summarise(
     if part.selection == "full":
         assert part.selection_probability is not None
         judged = JudgedRounds.of(part.selection_probability, offset, criterion)
-        i, j = (int(x) for x in result.worst_pair)
-        t = int(result.worst_round)
+        i, j = (int(x) for x in pairs.worst_pair)
+        t = int(pairs.worst_round)
         row = None if part.row is None or t < 0 else int(part.row[t])
-        worst = Worst(float(result.worst_excess), offset + t, row, i, j, part.source)
+        worst = Worst(float(pairs.worst_excess), offset + t, row, i, j, part.source)
     unseen = np.isnan(part.reward)
     rewards = np.where(unseen, 0.0, part.reward)
     sums = Sums(
         part.n_rounds,
         part.n_skipped,
-        np.asarray(result.plays, np.int64),
+        np.asarray(totals.plays, np.int64),
         np.bincount(part.arm[unseen], minlength=k),
         np.bincount(part.arm, weights=rewards, minlength=k),
-        result.p_best_sum,
-        result.pi_sum,
-        result.pi_var_sum,
-        np.asarray(result.n_offered, np.int64),
-        float(result.all_zero_sum),
+        totals.p_best,
+        totals.selection,
+        totals.selection_variance,
+        np.asarray(totals.n_offered, np.int64),
+        totals.all_zero,
         float(propensity.sum()) if propensity is not None else 0.0,
-        int(result.n_still),
-        int(result.n_moved),
+        totals.n_still,
+        totals.n_moved,
     )
-    end = replace(start, n_rounds=offset + part.n_rounds, beliefs=result.state)
+    end = replace(start, n_rounds=offset + part.n_rounds, beliefs=result.end)
     return Summary(
         criterion,
         part.selection,
@@ -388,11 +390,9 @@ def summarise(
         start,
         end,
         sums,
-        np.asarray(result.frontier),
+        pairs.frontier,
         worst,
-        Violations(result.n_violating, result.first_violating, result.last_violating).shifted(
-            offset
-        ),
+        Violations(pairs.n_violating, pairs.first_violating, pairs.last_violating).shifted(offset),
         judged,
         regret,
         weights,
@@ -403,7 +403,7 @@ def summarise(
         part.missing,
         tuple(n for n in part.notices if n not in part.repairs.sentences()),
         part.repairs,
-        Guards.of(part, offset, propensity, getattr(result, "best_path", None)),
+        Guards.of(part, offset, propensity, result.path),
         part.unused_columns,
         part.time is not None,
     )

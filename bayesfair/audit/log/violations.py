@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bayesfair.audit.criterion import Criterion
 from bayesfair.kernels.laws.divergences import SYMMETRIC, bernoulli_divergence
-from bayesfair.kernels.log.stream import TOLERANCES
+from bayesfair.kernels.log.part_result import TOLERANCES
 from bayesfair.kernels.log.violations import count_violations
 from bayesfair.rewards import Rewards
 

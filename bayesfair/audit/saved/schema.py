@@ -51,7 +51,6 @@ from bayesfair.base.notices import Notice
 from bayesfair.history.probabilities import Repairs, Resolution
 from bayesfair.kernels.log.conjugate import BeliefTable
 from bayesfair.kernels.log.propensities import Histogram
-from bayesfair.kernels.log.stream import StreamState
 
 __all__ = ["IN_POSTERIOR", "N_CHAINS", "folded", "packed", "unpacked", "with_draws"]
 
@@ -96,15 +95,6 @@ SETTINGS = Record(Settings, {
 })  # fmt: skip
 
 BELIEFS = OneOf((
-    Record(StreamState, {
-        "alpha": f8("arm"),
-        "beta": f8("arm"),
-        "pending_at": i8("pending"),
-        "pending_arm": i4("pending"),
-        "pending_reward": f8("pending"),
-        "last_pi": f8("last_arm"),
-        "changed": TRUTH,
-    }),
     Record(BeliefTable, {
         "parameters": f8("arm", "parameter"),
         "pending_at": i8("pending"),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesfair.audit.log.running import parts_of
+from bayesfair.audit.log.state import parts_of
 from bayesfair.errors import DataError
 from bayesfair.history import History
 

@@ -60,7 +60,7 @@ def objective_by_round(data: History, truth: Rewards, criterion: Criterion) -> O
     smallest = regret = lower = violations = None
     sampling = np.zeros(1)
     if pi is not None:
-        found = find_pairs(pi, divergences(), criterion)
+        found, _, _ = find_pairs(pi, divergences(), criterion)
         smallest = found.frontier[None]
         counts = (found.n_violating, found.first_violating, found.last_violating)
         violations = Violations(*(np.array([criterion.count_at(c)]) for c in counts))

@@ -9,8 +9,8 @@ import numpy as np
 
 from bayesfair.audit.criterion import finite_or_text
 from bayesfair.audit.group import AuditGroup
-from bayesfair.audit.log.general import parts_of_tree
 from bayesfair.audit.text import sensitivity_lines
+from bayesfair.audit.truth.model import parts_of_tree
 from bayesfair.audit.truth.objective import evaluate
 from bayesfair.errors import OptionError
 from bayesfair.history import History

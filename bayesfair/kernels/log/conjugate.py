@@ -25,11 +25,14 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.kernels.compiled import compiled
 
-__all__ = ["FIRST", "BeliefTable", "iter_parameters", "location_and_scale", "run_parameters"]
+__all__ = [
+    "FIRST", "BeliefTable", "iter_parameters", "location_and_scale", "run_parameters",
+    "start_table",
+]  # fmt: skip
 
 FIRST = 20
 """So many known rewards tell the location and the scale of measurements."""
@@ -84,6 +87,22 @@ class BeliefTable(NamedTuple):
     early_reward: Floats = np.empty(0)
     n_same: NDArray[np.int64] = np.empty(0, np.int64)
     n_learning: int = 0
+
+
+def start_table(
+    parameters: ArrayLike, support: ArrayLike = (), *, from_data: bool = False
+) -> BeliefTable:
+    """Return the beliefs before the first round of a log; parameters of the prior: (k, p)."""
+    table = np.array(parameters, dtype=np.float64)
+    return BeliefTable(
+        table,
+        np.empty(0, np.int64),
+        np.empty(0, np.int32),
+        np.empty(0),
+        np.asarray(support, dtype=np.float64),
+        from_data=from_data,
+        n_same=np.zeros(len(table), np.int64),
+    )
 
 
 @compiled()

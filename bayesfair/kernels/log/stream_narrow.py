@@ -152,17 +152,20 @@ def _raise_frontier(pi, m, n, spread, excess, asked, grid, left, value, frontier
 
 
 @compiled(error_model="numpy", fastmath=FASTMATH)
-def run_narrow(  # type: ignore[no-untyped-def]
-    blocks, size, n_rounds,
-    arm, pi, stride, offered,
-    until, update_arm, update_reward, counts, changed_before, row_before,
-    alpha, beta, nodes, weights, grid, asked, limits,
-    frontier, worst_mean, sums, tallies, totals, marks, regret, p_chosen, p_rows,
-):  # fmt: skip
-    """Run the blocks named in ``blocks``; see `bayesfair.kernels.log.stream` for what is written.
+def run_narrow(blocks, log, out):  # type: ignore[no-untyped-def]
+    """Run the blocks named in ``blocks``: read a `Log`, write an `Out` (`stream_blocks`).
 
     A block in which an arm is not on offer (pi is NaN) is left unfinished: its sums of pi are NaN.
     """
+    size, n_rounds = log.size, log.n_rounds
+    arm, pi, stride = log.arm, log.pi, log.stride
+    until, update_arm, update_reward = log.until, log.update_arm, log.update_reward
+    counts, changed_before, row_before = log.counts, log.changed_before, log.row_before
+    alpha, beta, nodes, weights = log.alpha, log.beta, log.nodes, log.weights
+    grid, asked, limits = log.grid, log.asked, log.limits
+    frontier, worst_mean, sums, tallies = out.frontier, out.worst_mean, out.sums, out.tallies
+    totals, marks, regret = out.totals, out.marks, out.regret
+    p_chosen, p_rows = out.p_chosen, out.p_rows
     k = alpha.shape[0]
     has_rows = p_rows.shape[0] > 0
     now, n_seen, n_won = np.empty(k), np.empty(k), np.empty(k)
@@ -178,7 +181,7 @@ def run_narrow(  # type: ignore[no-untyped-def]
             now[i] = (alpha[i] + n_won[i]) / (alpha[i] + beta[i] + n_seen[i])
         worst = -np.inf
         marks[b, 2] = -1
-        all_zero, max_pi = 0.0, 0.0
+        all_zero = 0.0
         for start in range(block_start, block_stop, _CHUNK):
             n = min(_CHUNK, block_stop - start)
             _beliefs(
@@ -215,7 +218,6 @@ def run_narrow(  # type: ignore[no-untyped-def]
                 sums[b, 0, i] += _total(p_best[i], n)
                 sums[b, 1, i] += _total(rule[i], n)
                 sums[b, 2, i] += _total_variance(rule[i], n)
-            max_pi += _total(high, n)
             for c in range(n):
                 regret[start + c] = short[c]
                 high[c] -= low[c]
@@ -256,4 +258,4 @@ def run_narrow(  # type: ignore[no-untyped-def]
                         worst_mean[b, i] = m[i, c]
         for i in range(k):
             tallies[b, 1, i] += block_stop - block_start
-        totals[b, 0], totals[b, 1], totals[b, 2] = all_zero, max_pi, worst
+        totals[b, 0], totals[b, 1] = all_zero, worst

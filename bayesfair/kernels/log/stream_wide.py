@@ -131,14 +131,17 @@ def _slot_extremes(row, slot_of, n, high, low, here):  # type: ignore[no-untyped
 
 
 @compiled(error_model="numpy", fastmath=FASTMATH)
-def run_wide(  # type: ignore[no-untyped-def]
-    blocks, size, n_rounds,
-    arm, pi, stride, offered,
-    until, update_arm, update_reward, counts, changed_before, row_before,
-    alpha, beta, nodes, weights, grid, asked, limits,
-    frontier, worst_mean, sums, tallies, totals, marks, regret, p_chosen, p_rows,
-):  # fmt: skip
-    """Run the blocks in ``blocks``; see `bayesfair.kernels.log.stream` for what is written."""
+def run_wide(blocks, log, out):  # type: ignore[no-untyped-def]
+    """Run the blocks named in ``blocks``: read a `Log`, write an `Out` (`stream_blocks`)."""
+    size, n_rounds = log.size, log.n_rounds
+    arm, pi, stride, offered = log.arm, log.pi, log.stride, log.offered
+    until, update_arm, update_reward = log.until, log.update_arm, log.update_reward
+    counts, changed_before, row_before = log.counts, log.changed_before, log.row_before
+    alpha, beta, nodes, weights = log.alpha, log.beta, log.nodes, log.weights
+    grid, asked, limits = log.grid, log.asked, log.limits
+    frontier, worst_mean, sums, tallies = out.frontier, out.worst_mean, out.sums, out.tallies
+    totals, marks, regret = out.totals, out.marks, out.regret
+    p_chosen, p_rows = out.p_chosen, out.p_rows
     k, n_nodes = alpha.shape[0], nodes.shape[0]
     has_pi, has_offer = pi.shape[0] > 0, offered.shape[0] > 0
     has_rows, delayed = p_rows.shape[0] > 0, until.shape[0] > 0
@@ -174,7 +177,7 @@ def run_wide(  # type: ignore[no-untyped-def]
         rule_sum[:], variance_sum[:] = 0.0, 0.0
         worst = -np.inf
         marks[b, 2] = -1
-        all_zero, max_pi, known = 0.0, 0.0, False
+        all_zero, known = 0.0, False
         for t in range(start, stop):
             anew = (t - start) % _ANEW == 0
             # what became known since the last round
@@ -312,7 +315,6 @@ def run_wide(  # type: ignore[no-untyped-def]
             if not has_pi:
                 continue
             regret[t] = short
-            max_pi += top
             spread = top - bottom
             if n_on < 2 or (
                 spread <= limits[0] and spread <= worst and spread <= frontier[b, grid.shape[0] - 1]
@@ -359,4 +361,4 @@ def run_wide(  # type: ignore[no-untyped-def]
             sums[b, 0, i] = best_sum[i] + (slot_sum[slot_of[i]] - before[i])
             if has_pi:
                 sums[b, 1, i], sums[b, 2, i] = rule_sum[i], variance_sum[i]
-        totals[b, 0], totals[b, 1], totals[b, 2] = all_zero, max_pi, worst
+        totals[b, 0], totals[b, 1] = all_zero, worst

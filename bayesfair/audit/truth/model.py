@@ -1,0 +1,131 @@
+"""The objective audit under the posterior of a model of the true rewards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.log.cells import ChosenCell, FullCell
+from bayesfair.audit.log.summary import Summary, cells_of
+from bayesfair.audit.log.violations import JudgedRounds
+from bayesfair.audit.truth.objective import Part, parts_from_cells
+from bayesfair.base.notices import Notice, notices_from_json
+from bayesfair.errors import OptionError
+from bayesfair.history import History
+from bayesfair.inference import bin_starts, fit, rewards_from_posterior
+from bayesfair.inference.contract import closed_form, share_options
+from bayesfair.rewards import Rewards
+
+__all__ = ["model_options", "parts_of_tree", "parts_under_model"]
+
+type Judged = list[tuple[JudgedRounds, Rewards]]
+"""Rounds in order, with the draws of their true rewards."""
+
+
+def model_options(question: Any) -> dict[str, dict[str, Any]]:
+    """Return the options of ``model`` and of ``beliefs_model``, support= and prior= among them.
+
+    The latter belongs to the models of a conjugate family; others have priors of their own.
+
+    Raises
+    ------
+    OptionError
+        If no model takes an option.
+    """
+    fit_takes = ("method", "allow_unconverged", "cores", "progress")
+    shares = share_options(
+        question.options,
+        {
+            "model": (question.model, fit_takes),
+            "beliefs_model": (question.beliefs_model, ("min_ess", "max_fits", "cores")),
+        },
+    )
+    for role, model in (("model", question.model), ("beliefs_model", question.beliefs_model)):
+        if model is not None and question.support is not None:
+            shares[role]["support"] = question.support
+        if closed_form(model) is not None and question.prior is not None:
+            shares[role]["prior"] = question.prior
+    return shares
+
+
+def parts_under_model(
+    data: Any, summary: Summary, question: Any
+) -> tuple[tuple[list[Part], Judged], list[str], Any]:
+    """Return the parts of the objective audit under the posterior of a model, notices, the tree.
+
+    For the parts see `parts_of_tree`.
+
+    Raises
+    ------
+    OptionError
+        If the log was scanned: a model needs the whole of it.
+    """
+    if not isinstance(data, History):
+        raise OptionError(
+            "model= needs the whole log for its posterior; read it whole (read_history), or "
+            "use the conjugate posterior."
+        )
+    tree = fit(
+        data,
+        model=question.model,
+        seed=question.seed,
+        draws=question.draws,
+        **model_options(question)["model"],
+    )
+    notices: list[str] = [
+        notice
+        for notice in notices_from_json(tree.attrs.get("notices"))
+        # what the beliefs rest on says that, with the rounds
+        if notice.kind != "prior_learned" or not summary.end.prior_is_learned
+    ]
+    notices.append(Notice(
+        f"The true rewards are drawn from the posterior of the model {tree.attrs['model']} "
+        f"({tree.attrs['method']}; its prior: {tree.attrs['prior']}).",
+        kind="posterior", column="model", value=str(tree.attrs["model"]),
+    ))  # fmt: skip
+    return parts_of_tree(tree, data, summary, question.criterion), notices, tree
+
+
+def parts_of_tree(
+    tree: Any, data: History, summary: Summary, criterion: Criterion
+) -> tuple[list[Part], Judged]:
+    """Return the parts of the objective audit under the draws of a fit to the whole log.
+
+    Beside them its rounds in order, with the draws of their true rewards.
+
+    Raises
+    ------
+    OptionError
+        If the model has time bins and no probabilities were logged.
+    """
+    rewards: Rewards = rewards_from_posterior(tree)
+    starts = bin_starts(tree)
+    if summary.selection == "none":
+        shares = summary.sums.plays / max(summary.sums.n_rounds, 1)
+        if starts is not None:
+            raise OptionError(
+                "a model with time bins needs logged probabilities; without them only the shares "
+                "of the whole log can be compared. Choose a model without bins."
+            )
+        if not summary.sums.n_rounds:
+            return [Part(None, 0, rewards)], []
+        return [Part(None, summary.sums.n_rounds, rewards, None, shares)], []
+    if starts is None:
+        judged = [] if summary.judged is None else [(summary.judged, rewards)]
+        return parts_from_cells(summary.cells, rewards, data.n_arms), judged
+    parts: list[Part] = []
+    judged = []
+    stops = np.append(starts[1:], data.n_rounds)
+    for b, (begin, stop) in enumerate(zip(starts, stops, strict=True)):
+        start = max(int(begin), criterion.from_round)
+        if start >= stop:
+            continue
+        part = data.rounds(start, int(stop))
+        cells: dict[bytes, FullCell | ChosenCell] = cells_of(part, criterion)
+        parts += parts_from_cells(cells, rewards[:, b], data.n_arms)
+        if part.selection_probability is not None:
+            here = JudgedRounds.of(part.selection_probability, start, criterion)
+            judged.append((here, rewards[:, b]))
+    return parts or [Part(None, 0, rewards[:, 0])], judged
