@@ -4,7 +4,7 @@ import figures
 import pytest
 
 LIMITS = {
-    "circles": 2,
+    "circles": 1,
     "floors": 9,
     "family_branches": 5,
     "private_imports": 0,
