@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 import bayesfair as bf
+from bayesfair.families import FAMILIES
 from bayesfair.inference.beliefs import iter_beliefs
 from bayesfair.kernels.log.conjugate import start_table
 from bayesfair.kernels.log.stream import stream_bernoulli
 
+BERNOULLI = FAMILIES["bernoulli"]
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 NAMES = {"tv": "total_variation", "kl": "kl", "hellinger": "hellinger", "chi2": "chi2",
          "js": "jensen_shannon", "w1": "wasserstein"}  # fmt: skip
@@ -45,14 +47,14 @@ def test_believed_means_are_those_of_the_counts(delays):
     log = random_log(1, n=500, delays=delays)
     state = start_table(np.full((3, 2), 0.5))
     counted = means_by_counting(log)
-    means = np.concatenate([r.mean for _, _, r, _, _ in iter_beliefs(log, "bernoulli", state)])
+    means = np.concatenate([r.mean for _, _, r, _, _ in iter_beliefs(log, BERNOULLI, state)])
     np.testing.assert_allclose(means, counted, rtol=1e-13)
     first = stream_bernoulli(
         log.arm[:200], log.reward[:200], None, state=state, eps1_grid=[0.0], eps1_index=0,
         eps2=0.0, known_at=None if log.known_at is None else log.known_at[:200],
     )  # fmt: skip
     rest = log.rounds(200, 500)
-    later = [r.mean for _, _, r, _, _ in iter_beliefs(rest, "bernoulli", first.end)]
+    later = [r.mean for _, _, r, _, _ in iter_beliefs(rest, BERNOULLI, first.end)]
     np.testing.assert_allclose(np.concatenate(later), counted[200:], rtol=1e-12)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bayesfair as bf
-from bayesfair.audit.log import rounds
+from bayesfair.audit.log import rounds as passes
 from bayesfair.audit.log.shared_laws import Laws, laws_of
 from bayesfair.families import FAMILIES
 from bayesfair.inference.beliefs import belief_start
@@ -65,7 +65,7 @@ def test_audits_do_not_depend_on_how_arms_are_put_together(family, kind, monkeyp
         options["support"] = [1, 2, 3, 4, 5]
     shared = bf.audit(log, **options)
     rounds = shared.rounds()
-    monkeypatch.setattr(rounds, "laws_of", each_alone)
+    monkeypatch.setattr(passes, "laws_of", each_alone)
     alone = bf.audit(log, **options)
     same_numbers(shared.to_dict(), alone.to_dict())
     other = alone.rounds()
@@ -83,7 +83,7 @@ def test_extreme_arms_stand_for_their_law_under_every_divergence(divergence, mon
         "eps2": 0.0, "divergence": divergence,
     }  # fmt: skip
     shared = bf.audit(log, **options)
-    monkeypatch.setattr(rounds, "laws_of", each_alone)
+    monkeypatch.setattr(passes, "laws_of", each_alone)
     same_numbers(shared.to_dict(), bf.audit(log, **options).to_dict())
 
 

@@ -253,7 +253,8 @@ def require_fitting(
     remedy = family.remedy + " One scan chooses the family by its first part." * scanned
     if goes_on:
         remedy = f"The audit that this log continues is of family {state.family!r}; audit the "
-        remedy += "whole log again for another."
+        remedy += "whole log again for another"
+        remedy += ", or list all values (support=) from the start." if family.has_levels else "."
     coded_of(part, family, getattr(state.beliefs, "support", np.empty(0)), remedy=remedy)
 
 
