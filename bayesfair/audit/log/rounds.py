@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.log.best_sums import BestSums
 from bayesfair.audit.log.pairs import find_pairs
-from bayesfair.audit.log.shared_laws import each_alone, laws_of
+from bayesfair.audit.log.shared_laws import laws_of
 from bayesfair.audit.log.state import AuditState, judged_part, parts_of, require_fitting
 from bayesfair.families import FAMILIES
 from bayesfair.history import History
@@ -104,7 +104,7 @@ def _by_chunks(
     """Audit a part against conjugate beliefs of any family, chunk by chunk."""
     table: BeliefTable = state.beliefs
     family = FAMILIES[state.family]
-    laws = laws_of(part, table) if family.shares_laws else each_alone(part.n_arms)
+    laws = laws_of(part, table)
     best = BestSums(part, keep=want_rounds)
     changed = np.zeros(part.n_rounds, dtype=bool)
     pi = part.selection_probability

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bayesfair.history import History
 from bayesfair.kernels.log.conjugate import BeliefTable
 
-__all__ = ["Laws", "each_alone", "laws_of"]
+__all__ = ["Laws", "laws_of"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -105,11 +105,6 @@ class Laws(NamedTuple):
         return order, np.searchsorted(self.of[order], np.arange(len(self.arm)))
 
 
-def each_alone(k: int) -> Laws:
-    """Return the laws of arms that share none."""
-    return Laws(np.arange(k), np.arange(k))
-
-
 def laws_of(part: History, table: BeliefTable) -> Laws:
     """Return which arms share their beliefs before every round of a part.
 
@@ -125,12 +120,12 @@ def laws_of(part: History, table: BeliefTable) -> Laws:
     idle = np.flatnonzero(~learns)
     alone = np.flatnonzero(learns)
     if idle.size < 2:
-        return each_alone(k)
+        return Laws(np.arange(k), np.arange(k))
     _, first, same = np.unique(
         table.parameters[idle], axis=0, return_index=True, return_inverse=True
     )
     if first.size == idle.size:
-        return each_alone(k)
+        return Laws(np.arange(k), np.arange(k))
     of = np.empty(k, np.int64)
     of[alone] = np.arange(alone.size)
     of[idle] = alone.size + same.ravel()
