@@ -13,6 +13,7 @@ from bayesfair.audit.log.rounds import gathered
 from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.summary import Summary, summarise
 from bayesfair.audit.truth.model import model_options
+from bayesfair.base.checks import no_seed
 from bayesfair.base.notices import Notice
 from bayesfair.errors import OptionError
 from bayesfair.families import FAMILIES
@@ -35,7 +36,7 @@ def audit_with_beliefs_model(data: Any, question: Any) -> tuple[Summary, list[st
     if not isinstance(data, History):
         raise OptionError("beliefs_model= needs the whole log; read it whole (read_history).")
     if question.seed is None:
-        raise OptionError("seed= is required with beliefs_model=: its beliefs are drawn.")
+        raise no_seed("with beliefs_model= beliefs are drawn")
     options = model_options(question)["beliefs_model"]
     found = beliefs(data, model=question.beliefs_model, seed=question.seed, **options)
     criterion = question.criterion
