@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from bayesfair.audit.conclusion import Question, conclude
 from bayesfair.audit.criterion import Criterion, check_judge, eps2_options, finite_or_text
 from bayesfair.audit.group import AuditGroup
@@ -27,6 +29,7 @@ from bayesfair.audit.saved.checkpoint import (
     checkpoint_for,
 )
 from bayesfair.audit.saved.unfinished import Followed
+from bayesfair.audit.together import Audits, pass_over
 from bayesfair.base.arguments import CALL, PLAIN, each, takes
 from bayesfair.base.checks import check_in_range, did_you_mean, no_seed
 from bayesfair.base.labels import by_label
@@ -35,6 +38,7 @@ from bayesfair.base.options import given
 from bayesfair.errors import DataError, OptionError
 from bayesfair.families.finite import check_support
 from bayesfair.history import History
+from bayesfair.history.logs import Logs, logs_in
 from bayesfair.inference.contract import family_of_models
 from bayesfair.kernels.team import usable_cores
 from bayesfair.rewards import Rewards
@@ -127,7 +131,9 @@ def audit(
     draws : int
         Posterior draws.
     seed : int or Generator
-        Required wherever something is drawn.
+        Required wherever something is drawn. Several logs share the stream: an int is the seed of
+        each of them, so each has the draws of its audit alone, and logs with the same posterior
+        the same ones; a Generator gives that int.
     from_round : int
         First round that is judged, counted from 0 at the start of the log (of each group). The
         rounds before it serve the beliefs alone: every number is of the judged rounds.
@@ -235,9 +241,13 @@ def _answer(
     if isinstance(data, Mapping):
         if not data:
             raise DataError("there is no log to audit: the mapping of groups is empty.")
-        logs = by_label(data, "group", "data")
+        logs = data if isinstance(data, Logs) else by_label(data, "group", "data")
         question = common_rewards(logs, question)
         check_logs(logs, question.prior)
+        if isinstance(question.seed, np.random.Generator):  # the same draws whatever the order
+            question = replace(question, seed=int(question.seed.integers(1 << 63)))
+        if isinstance(logs, Logs) and (found := _together(logs, question, arm_groups)):
+            return found
         return AuditGroup(
             {
                 label: _grouped(_audit_next(label, log, question), arm_groups)
@@ -251,6 +261,24 @@ def _answer(
     return _grouped(_audit_one(data, question), arm_groups)
 
 
+def _together(
+    logs: Logs, question: Question, arm_groups: Mapping[str, str] | None
+) -> AuditGroup | None:
+    """Return the audits of many logs by one pass over all of them, where that can be."""
+    quiet = replace(question, progress=None)
+
+    def one(label: str) -> Audit:
+        return _grouped(_audit_next(label, logs[label], quiet), arm_groups)
+
+    audits = Audits(logs, one)
+    found = pass_over(logs, question, audits)
+    if found is None:
+        return None
+    if question.progress is not None:
+        question.progress(logs.together.rounds.n_rounds)
+    return AuditGroup(audits, together=found)
+
+
 def _eps2_arms(data: Any, prior: Any) -> int:
     """Return for how many arms the default eps2 is made: kept from where the log began."""
     if isinstance(prior, AuditGroup):
@@ -258,8 +286,7 @@ def _eps2_arms(data: Any, prior: Any) -> int:
     earlier = getattr(prior, "state", prior)
     if isinstance(earlier, AuditState) and earlier.eps2_arms is not None:
         return earlier.eps2_arms
-    logs = list(data.values()) if isinstance(data, Mapping) else [data]
-    return max((most_offered(log) for log in logs), default=1)
+    return max((most_offered(log) for log in logs_in(data)), default=1)
 
 
 def _grouped(result: Audit, arm_groups: Mapping[str, str] | None) -> Audit:

@@ -25,6 +25,7 @@ __all__ = [
     "eps2_options",
     "finite_or_text",
     "top_verdict",
+    "verdict_of",
     "worst_verdict",
 ]
 
@@ -138,9 +139,7 @@ class Criterion:
 
     def verdict_of(self, probability: float) -> str:
         """Return the objective verdict at a posterior probability of being fair."""
-        if probability >= 1 - self.delta:
-            return "fair"
-        return "unfair" if probability <= self.delta else "undetermined"
+        return verdict_of(probability, self.delta)
 
     @property
     def counting_eps2(self) -> float:
@@ -249,6 +248,13 @@ def top_verdict(
     if known or judge == "objective":
         return objective
     return worst_verdict(subjective, objective)
+
+
+def verdict_of(probability: float, delta: float) -> str:
+    """Return the objective verdict at a probability of being fair, see `Criterion`."""
+    if probability >= 1 - delta:
+        return "fair"
+    return "unfair" if probability <= delta else "undetermined"
 
 
 def worst_verdict(*verdicts: str) -> str:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bayesfair.audit.criterion import QUESTIONS, worst_verdict
+from bayesfair.audit.group_notices import kinds_of, notices_by_kind, tiny_groups
 from bayesfair.audit.log.intervals import beta_interval
 from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.result import Audit
 from bayesfair.audit.saved.file import Origin
+from bayesfair.audit.together import Pass
 from bayesfair.base.checks import check_known
 from bayesfair.base.labels import one_label
 from bayesfair.base.notices import Notice
@@ -27,14 +29,17 @@ class AuditGroup:
 
     Attributes
     ----------
-    audits : dict of str to Audit
-        By the group's label.
+    audits : mapping of str to Audit
+        By the group's label. Of hundreds of logs each is made when it is asked for.
     origin : Origin or None
         The saved file that these audits were loaded from, or go on from.
+    together : Pass or None
+        What one pass over all logs found, where there was one.
     """
 
-    audits: dict[str, Audit]
+    audits: Mapping[str, Audit]
     origin: Origin | None = None
+    together: Pass | None = None
 
     def __getitem__(self, label: str) -> Audit:
         known = isinstance(label, str) and label in self.audits
@@ -99,12 +104,12 @@ class AuditGroup:
     @property
     def verdict(self) -> str:
         """The worst verdict of all groups."""
-        return worst_verdict(*(a.verdict for a in self.audits.values()))
+        return str(self.brief()["verdict"])
 
     @property
     def consistent(self) -> bool:
         """Whether no test found any of the logs to contradict itself."""
-        return all(audit.consistent for audit in self.audits.values())
+        return bool(self.brief()["consistent"])
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready values: the groups, and the share of runs found unfair.
@@ -112,30 +117,48 @@ class AuditGroup:
         The share counts the groups that can be audited; its 95 % interval is that of a
         Beta(1/2, 1/2) prior.
         """
+        groups = {label: audit.to_dict() for label, audit in self.audits.items()}
+        return self._whole(groups, notices_by_kind(groups))
+
+    def brief(self) -> dict[str, Any]:
+        """Return `to_dict` with no more of each group than a table of them shows.
+
+        Of thousands of groups it costs a thousandth of the whole.
+        """
+        if self.together is None:
+            return self.to_dict()
+        found: dict[str, Any] | None = vars(self).get("_brief")
+        if found is None:
+            first = next(iter(self.audits.values())).to_dict()
+            kinds = kinds_of(self.together, self.audits)
+            found = self._whole(self.together.brief(first), kinds)
+            object.__setattr__(self, "_brief", found)
+        return found
+
+    def _whole(
+        self, groups: dict[str, dict[str, Any]], kinds: list[dict[str, Any]]
+    ) -> dict[str, Any]:
         from bayesfair import __version__
 
-        groups = {label: audit.to_dict() for label, audit in self.audits.items()}
-        judged = [a for a in self.audits.values() if a.verdict != "not_auditable"]
-        n, bad = len(judged), sum(a.verdict == "unfair" for a in judged)
+        judged = [a for a in groups.values() if a["verdict"] != "not_auditable"]
+        n, bad = len(judged), sum(a["verdict"] == "unfair" for a in judged)
         lower, upper = beta_interval(bad, n) if n else (None, None)
-        notices = []
-        if n < len(self.audits):
+        notices = tiny_groups([audit["log"]["n_rounds"] for audit in groups.values()])
+        if n < len(groups):
             notices.append(Notice(
-                f"{len(self.audits) - n} of {len(self.audits)} groups could not be audited for "
+                f"{len(groups) - n} of {len(groups)} groups could not be audited for "
                 "smooth fairness and do not count in the share of violating runs.",
-                kind="groups_not_audited", n=len(self.audits) - n,
+                kind="groups_not_audited", n=len(groups) - n,
             ))  # fmt: skip
         first = next(iter(groups.values()))
+        objective = all(audit["objective"] is not None for audit in groups.values())
         return {
             "bayesfair": __version__,
-            "verdict": self.verdict,
-            "consistent": self.consistent,
-            "subjective": {
-                "verdict": worst_verdict(*(a.subjective_verdict for a in self.audits.values())),
-                "question": QUESTIONS["subjective"],
-            },
-            "objective": self._objective(),
-            "criterion": first["criterion"] | self._priors(),
+            "verdict": worst_verdict(*(audit["verdict"] for audit in groups.values())),
+            "consistent": all(audit["consistent"] for audit in groups.values()),
+            "subjective": _question(groups, "subjective"),
+            "objective": _question(groups, "objective") if objective else None,
+            "criterion": first["criterion"] | _priors(groups),
             "groups": groups,
             "runs": {
                 "n": n,
@@ -146,32 +169,31 @@ class AuditGroup:
             },
             "notices": [str(text) for text in notices],
             "findings": [Notice.of(text).to_dict() for text in notices],
-        }
-
-    def _priors(self) -> dict[str, Any]:
-        """Return what stands for the prior where each log has its own."""
-        words = list(dict.fromkeys(audit.settings.prior for audit in self.audits.values()))
-        if len(words) == 1:
-            return {}
-        return {"prior": f"each log has its own, such as: {words[0]}", "prior_learned": None}
-
-    def _objective(self) -> dict[str, Any] | None:
-        """Return the worst objective verdict; None where the objective part was left out."""
-        if any(a.objective is None for a in self.audits.values()):
-            return None
-        return {
-            "verdict": worst_verdict(*(a.objective_verdict for a in self.audits.values())),
-            "question": QUESTIONS["objective"],
+            "notices_by_kind": kinds,
         }
 
     def __str__(self) -> str:
         from bayesfair.audit.group_text import render_group
 
-        return render_group(self.to_dict())
+        return render_group(self.brief())
 
     def __repr__(self) -> str:
         from bayesfair.audit.log.verdict_words import regret_words
 
-        return (
-            f"AuditGroup({len(self.audits)} logs: {self.verdict}, {regret_words(self.to_dict())})"
-        )
+        return f"AuditGroup({len(self.audits)} logs: {self.verdict}, {regret_words(self.brief())})"
+
+
+def _question(groups: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the worst verdict of one of the two questions."""
+    return {
+        "verdict": worst_verdict(*(audit[name]["verdict"] for audit in groups.values())),
+        "question": QUESTIONS[name],
+    }
+
+
+def _priors(groups: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what stands for the prior where each log has its own."""
+    words = list(dict.fromkeys(audit["criterion"]["prior"] for audit in groups.values()))
+    if len(words) == 1:
+        return {}
+    return {"prior": f"each log has its own, such as: {words[0]}", "prior_learned": None}

@@ -45,17 +45,32 @@ def group_columns() -> Columns:
 
 
 def collected_notices(group: dict[str, Any], names: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return each notice of the groups once, with where it applies, groups by their `names`."""
+    """Return the notices of the groups, with where they apply, groups by their `names`.
+
+    Of few groups each notice once; of many each kind once, in the words of one of them.
+    """
+    groups = group["groups"]
+    if len(groups) > MOST_ROWS:
+        return [(_where_of_kind(entry, len(groups), names), entry["text"])
+                for entry in group["notices_by_kind"]]  # fmt: skip
     notices: dict[str, list[str]] = {}
-    for label, audit in group["groups"].items():
+    for label, audit in groups.items():
         for notice in audit["notices"]:
             notices.setdefault(notice, []).append(names[label])
     found = []
     for notice, labels in notices.items():
-        where = "all" if len(labels) == len(group["groups"]) else ", ".join(labels[:5])
+        where = "all" if len(labels) == len(groups) else ", ".join(labels[:5])
         more = "" if len(labels) <= 5 or where == "all" else f" and {len(labels) - 5} more"
         found.append((where + more, notice))
     return found
+
+
+def _where_of_kind(entry: dict[str, Any], n: int, names: Mapping[str, str]) -> str:
+    """Say in how many groups there is a notice of a kind, and whose words stand for them."""
+    if entry["alike"]:
+        return "all"
+    first = names[entry["groups"][0]]
+    return first if entry["n"] == 1 else f"{entry['n']} of {n} groups, {first} for one"
 
 
 def worst_first(groups: Mapping[str, Any]) -> list[str]:
@@ -74,11 +89,13 @@ def render_group(group: dict[str, Any]) -> str:
     """Return the report of several audits: a line each, then the share of violating runs."""
     columns, groups = group_columns(), group["groups"]
     few = len(groups) <= MOST_ROWS
-    names = dict(zip(groups, shortened(groups), strict=True))
-    rows = [
-        [names[label], *(cell(groups[label]) for _, cell in columns)]
-        for label in (groups if few else worst_first(groups)[:MOST_ROWS])
-    ]
+    shown = list(groups) if few else worst_first(groups)[:MOST_ROWS]
+    asked_prior = {label: audit for label, audit in groups.items() if "prior_sensitivity" in audit}
+    named = dict.fromkeys([*shown, *asked_prior])
+    if not few:
+        named |= dict.fromkeys(entry["groups"][0] for entry in group["notices_by_kind"])
+    names = dict(zip(named, shortened(named), strict=True))
+    rows = [[names[label], *(cell(groups[label]) for _, cell in columns)] for label in shown]
     runs = group["runs"]
     criterion = group["criterion"]
     logs = [audit["log"] for audit in group["groups"].values()]
@@ -111,7 +128,6 @@ def render_group(group: dict[str, Any]) -> str:
         lines += fitted(
             [f"{unfair}: share {share} [{lower}, {upper}] if they are runs of one rule"]
         )
-    asked_prior = {label: audit for label, audit in groups.items() if "prior_sensitivity" in audit}
     if asked_prior:
         lines += ["", "Sensitivity to the prior (numbers: --json)"]
         lines += _at_most(

@@ -99,7 +99,10 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
         )
         if output.prior_sensitivity:
             result = _add_prior_sensitivity(result)
-        numbers = result.to_dict()
+        if isinstance(result, Audit) or output.json_file is not None:
+            numbers = result.to_dict()
+        else:
+            numbers = result.brief()
         if output.rounds is not None and isinstance(part, Audit):  # never with --by
             from bayesfair.audit.log.per_round import write_rounds
 
@@ -175,13 +178,13 @@ def _keeping(keeper: Checkpoint | None, resume: Path | None) -> Iterator[None]:
 def _check_prior_sensitivity(wanted: bool, objective: bool, data: Any) -> None:
     """Refuse the question about the prior where no posterior can answer it."""
     from bayesfair.errors import OptionError
+    from bayesfair.history.logs import logs_in
 
     if wanted and not objective:
         raise OptionError(
             "--prior-sensitivity asks about the objective verdict; leave out --no-objective."
         )
-    logs = data.values() if isinstance(data, dict) else [data]
-    if wanted and any(hasattr(log, "chunks") for log in logs):
+    if wanted and any(hasattr(log, "chunks") for log in logs_in(data)):
         raise OptionError(
             "--prior-sensitivity needs the whole log in memory, and this one is read in parts; "
             "add --no-scan, or leave it out."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -91,13 +91,20 @@ def in_parts_if_large[Result](
 
 def say_work(data: Any, family: str, draws: int) -> None:
     """Say before the work how long it takes, where it is long, and when arms look like rows."""
-    from bayesfair.audit.log.limits import in_words, like_rows, work_of
+    from bayesfair.audit.log.limits import in_words, like_rows, work_of, work_of_many
+    from bayesfair.history.logs import logs_in
 
-    for log in data.values() if isinstance(data, dict) else [data]:
+    logs = logs_in(data)
+    for log in logs:
         if doubt := like_rows(int(log.n_arms), log.n_rounds):
             complain(f"{log.source}: {doubt.strip().replace('arm=', '--arm')}")
-        if text := in_words(work_of(log, family, draws=draws)):
-            complain(f"{log.source}: {text} ({log.n_arms} arms). Ctrl-C ends it.")
+    several = isinstance(data, Mapping)
+    work = work_of_many(data, family, draws=draws) if several else (
+        work_of(data, family, draws=draws)
+    )  # fmt: skip
+    if text := in_words(work):
+        what = f"{len(data)} groups" if several else f"{data.n_arms} arms"
+        complain(f"{logs[0].source}: {text} ({what}). Ctrl-C ends it.")
 
 
 def _has_other_values(data: Any) -> bool:

@@ -220,12 +220,14 @@ class Progress:
 
     Parameters
     ----------
-    data : History, HistoryScan or dict of them
+    data : History, HistoryScan or mapping to them
         What is audited, group by group.
     """
 
     def __init__(self, data: Any) -> None:
-        logs = list(data.values()) if isinstance(data, dict) else [data]
+        from bayesfair.history.logs import logs_in
+
+        logs = logs_in(data)
         counts = [getattr(log, "n_rounds", None) for log in logs]
         self.total = None if None in counts else sum(n for n in counts if n is not None)
         self.shown = sys.stderr is not None and sys.stderr.isatty()

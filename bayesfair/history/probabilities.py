@@ -24,6 +24,7 @@ __all__ = [
     "clipped_propensity",
     "resolution_of",
     "rounding_of_sums",
+    "units_of",
 ]
 
 _MAX_DECIMALS = 12
@@ -127,12 +128,17 @@ def _dyadic(values: frozenset[float]) -> bool:
 
 def _significant(flat: NDArray[np.float64]) -> int:
     """Return the most significant digits that a value has, 13 if more than 12."""
-    positive = np.abs(flat)
-    positive = positive[positive > np.finfo(np.float64).tiny]  # below, the power of ten is 0
-    if not positive.size:
-        return 0
-    mantissa = positive / 10.0 ** np.floor(np.log10(positive))  # in [1, 10)
-    return 1 + _decimals(mantissa)
+    return int(_significant_each(flat).max(initial=0))
+
+
+def _significant_each(flat: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the significant digits of every value; 0 where it is 0."""
+    size = np.abs(flat)
+    there = size > np.finfo(np.float64).tiny  # below, the power of ten is 0
+    found = np.zeros(len(flat), np.int64)
+    mantissa = size[there] / 10.0 ** np.floor(np.log10(size[there]))  # in [1, 10)
+    found[there] = 1 + _decimals_each(mantissa)
+    return found
 
 
 def resolution_of(values: NDArray[Any]) -> Resolution:
@@ -178,7 +184,13 @@ def _few_values(flat: NDArray[np.float64]) -> frozenset[float]:
 
 def _decimals(flat: NDArray[np.float64], start: int = 0) -> int:
     """Return the most decimals that a value has, at least ``start`` (known to be needed)."""
-    remaining = flat
+    return int(_decimals_each(flat, start).max(initial=start))
+
+
+def _decimals_each(flat: NDArray[np.float64], start: int = 0) -> NDArray[np.int64]:
+    """Return the decimals of every value, at least ``start``, 13 if more than 12."""
+    found = np.full(len(flat), _MAX_DECIMALS + 1)
+    left, remaining = np.arange(len(flat)), flat
     for decimals in range(start, _MAX_DECIMALS + 1):
         with np.errstate(over="ignore"):  # scores may be anything
             scaled = remaining * 10.0**decimals
@@ -188,10 +200,60 @@ def _decimals(flat: NDArray[np.float64], start: int = 0) -> int:
         off = np.abs(scaled - np.rint(scaled)) > np.minimum(
             slack, np.maximum(np.abs(scaled) * 4e-16, 1e-12) * 4
         )
-        remaining = remaining[off]
-        if not remaining.size:
-            return decimals
-    return _MAX_DECIMALS + 1
+        found[left[~off]] = decimals
+        left, remaining = left[off], remaining[off]
+        if not left.size:
+            break
+    return found
+
+
+_SAMPLED = 4000  # values from which on `resolution_of` looks at a sample first
+
+
+def units_of(
+    values: NDArray[np.float64], bounds: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the resolution of many parts of a table at once.
+
+    Parameters
+    ----------
+    values : (n, k) array
+        Probabilities as they were logged, all finite.
+    bounds : (G + 1,) array of int
+        Part g has the rows bounds[g] to bounds[g + 1] - 1, at least one.
+
+    Returns
+    -------
+    units : (G,) array
+        `Resolution.unit` of each part.
+    n_values : (G,) array of int
+        How many different values it has.
+    """
+    flat, edges = values.ravel(), bounds * values.shape[1]
+    starts, sizes = edges[:-1], np.diff(edges)
+    order = np.lexsort((flat, np.repeat(np.arange(len(sizes)), sizes)))
+    new = np.append(True, np.diff(flat[order]) != 0)
+    new[starts] = True
+    n_values = np.add.reduceat(new.astype(np.int64), starts)
+    decimals = np.maximum.reduceat(_decimals_each(flat), starts)
+    significant = np.maximum.reduceat(_significant_each(flat), starts)
+    with np.errstate(over="ignore"):
+        single = np.logical_and.reduceat(flat.astype(np.float32) == flat, starts)
+    dyadic = np.logical_and.reduceat(flat * 1024 == np.rint(flat * 1024), starts)
+    few = n_values <= _FEW
+    unknown = (decimals > _MAX_DECIMALS) & ~few
+    shorter = ~unknown & (decimals > 6) & (significant < decimals)
+    decimals = np.where(shorter, np.minimum(decimals, significant), decimals)
+    units = np.where(decimals <= _MAX_DECIMALS, 10.0**-decimals, 0.0)
+    units[few & ((decimals <= 2) | dyadic)] = 0.0
+    known: dict[bytes, float] = {}
+    for g in np.flatnonzero((single & ~(few & dyadic)) | (sizes >= _SAMPLED)).tolist():
+        part = flat[edges[g] : edges[g + 1]]
+        key = np.unique(part).tobytes() if len(part) < _SAMPLED else b""
+        if key not in known or not key:
+            known[key] = resolution_of(part).unit
+        units[g] = known[key]
+    return units, n_values
 
 
 def _refuse_scale(value: float, where: str, what: str, *, logarithms: bool) -> None:

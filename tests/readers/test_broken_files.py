@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 from broken_files import BROKEN, GOOD, Broken
 
@@ -18,7 +20,7 @@ def _consume(path, **options):
 def _use(broken: Broken, log) -> None:
     if broken.audit is not None:
         bf.audit(log, objective=False, **broken.audit)
-    elif not isinstance(log, (bf.History, dict)):
+    elif not isinstance(log, (bf.History, Mapping)):
         for _ in log.chunks():
             pass
 

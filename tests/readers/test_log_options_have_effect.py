@@ -5,6 +5,7 @@ The options are found in the signatures, so that a new one without a value to tr
 
 import inspect
 import warnings
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -69,7 +70,7 @@ def log_of(kind, folder, changes):
 
 def seen(data):
     """Everything that one log, several or a scan say."""
-    if isinstance(data, dict):
+    if isinstance(data, Mapping):
         return {label: seen(log) for label, log in data.items()}
     parts = list(data.chunks()) if hasattr(data, "chunks") else [data]
     return repr(

@@ -16,6 +16,7 @@ from bayesfair.audit.log.state import AuditState, check_log, parts_of
 from bayesfair.families import FAMILIES, may_have_levels
 from bayesfair.families.choose import enough_levels, family_of_levels
 from bayesfair.families.finite import seen_levels
+from bayesfair.history.logs import Logs
 from bayesfair.readers.log.scan import HistoryScan, iter_rewards
 
 __all__ = ["common_rewards"]
@@ -54,6 +55,10 @@ def common_rewards(logs: Mapping[Any, Any], question: Question) -> Question:
 
 def _observed(logs: Mapping[Any, Any]) -> Iterator[NDArray[np.float64]]:
     """Yield the observed rewards of all logs; several scans of one source are read together."""
+    if isinstance(logs, Logs):
+        reward = logs.together.rounds.reward
+        yield reward[~np.isnan(reward)]
+        return
     yield from iter_rewards([log for log in logs.values() if isinstance(log, HistoryScan)])
     for log in logs.values():
         check_log(log)

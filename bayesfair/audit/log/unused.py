@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bayesfair.base.options import AUDIT_OPTIONS, refuse_without_effect
+from bayesfair.history.logs import logs_in
 
 __all__ = ["refuse_unused"]
 
@@ -27,8 +28,7 @@ def refuse_unused(asked: Mapping[str, Any], data: Any, *, drawn: bool) -> None:
         Naming the option and what it needs.
     """
     objective = bool(asked.get("objective", True))
-    logs = data.values() if isinstance(data, Mapping) else [data]
-    kinds = {str(getattr(log, "selection", "")) for log in logs}
+    kinds = {str(getattr(log, "selection", "")) for log in logs_in(data)}
     kinds |= {"objective"} if objective else set()
     kinds |= {"drawn"} if drawn else set()
     what = "an audit" if objective else "an audit without objective part"

@@ -22,8 +22,11 @@ __all__ = [
     "RuleSums",
     "anchors",
     "joined_moments",
+    "moments_into",
+    "moments_table",
     "reward_moments",
     "row_prints",
+    "rule_into",
     "rule_sums",
     "text_prints",
     "window_prints",
@@ -97,7 +100,8 @@ class RuleSums(NamedTuple):
 
 
 @compiled()
-def _moments(arm, reward, p, out):  # type: ignore[no-untyped-def]
+def moments_into(arm, reward, p, out):  # type: ignore[no-untyped-def]
+    """Add rounds to a table of moments, (11, k)."""
     for t in range(arm.shape[0]):
         r = reward[t]
         if np.isnan(r):
@@ -135,11 +139,17 @@ def reward_moments(
     k : int
         Number of arms.
     """
-    out = np.zeros((11, k))
-    out[[7, 9]], out[[8, 10]] = np.inf, -np.inf
+    out = moments_table((k,))
     chances = np.zeros(len(arm)) if p is None else np.ascontiguousarray(p)
-    _moments(_fixed(arm), _fixed(np.ascontiguousarray(reward)), _fixed(chances), out)
+    moments_into(_fixed(arm), _fixed(np.ascontiguousarray(reward)), _fixed(chances), out)
     return RewardMoments(*out)
+
+
+def moments_table(shape: tuple[int, ...]) -> Floats:
+    """Return the moments of no rounds, (11, *shape), to be filled."""
+    out = np.zeros((11, *shape))
+    out[[7, 9]], out[[8, 10]] = np.inf, -np.inf
+    return out
 
 
 def joined_moments(a: RewardMoments, b: RewardMoments) -> RewardMoments:
@@ -166,7 +176,8 @@ def joined_moments(a: RewardMoments, b: RewardMoments) -> RewardMoments:
 
 
 @compiled()
-def _rule(arm, pi, by_round, by_arm, k, out):  # type: ignore[no-untyped-def]
+def rule_into(arm, pi, by_round, by_arm, k, out):  # type: ignore[no-untyped-def]
+    """Write the fields of `RuleSums`, (8,)."""
     slope, variance, step, same, same_variance, moved = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     n_pairs, n_steps = 0, 0
     for t in range(arm.shape[0]):
@@ -210,7 +221,7 @@ def rule_sums(arm: NDArray[np.int32], pi: Floats) -> RuleSums:
         pi.T.reshape(-1), (1, n)
     )  # fmt: skip
     out = np.zeros(8)
-    _rule(_fixed(arm), _fixed(line), *strides, k, out)
+    rule_into(_fixed(arm), _fixed(line), *strides, k, out)
     slope, variance, step, same, same_variance, n_pairs, moved, n_steps = out.tolist()
     return RuleSums(
         slope, variance, step, same, same_variance, int(n_pairs), moved, int(n_steps)

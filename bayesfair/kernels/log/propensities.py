@@ -27,6 +27,7 @@ __all__ = [
     "SortedColumns",
     "divergence_maxima",
     "pair_maxima",
+    "pair_maxima_into",
     "smallest_allowance",
 ]
 
@@ -35,7 +36,8 @@ _FAST = {"reassoc", "contract", "nsz"}  # never nnan: NaN means "not on offer"
 
 
 @compiled(fastmath=_FAST)
-def _pair_maxima(pi, block, out):  # type: ignore[no-untyped-def]
+def pair_maxima_into(pi, block, out):  # type: ignore[no-untyped-def]
+    """Raise ``out`` (k, k), above its diagonal, to the largest differences; see `pair_maxima`."""
     n_rounds, k = pi.shape
     column, high, low = np.empty((k, block)), np.empty(k), np.empty(k)
     for start in range(0, n_rounds, block):
@@ -93,7 +95,7 @@ def pair_maxima(pi: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     k = pi.shape[1]
     out = np.full((k, k), -np.inf)
-    _pair_maxima(np.ascontiguousarray(pi), 128, out)
+    pair_maxima_into(np.ascontiguousarray(pi), 128, out)
     out = np.maximum(out, out.T)
     np.fill_diagonal(out, 0.0)
     return np.asarray(out)

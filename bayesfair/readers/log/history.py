@@ -14,6 +14,7 @@ from bayesfair.base.labels import in_order as in_label_order
 from bayesfair.base.notices import Notice
 from bayesfair.errors import OptionError
 from bayesfair.history import History
+from bayesfair.history.logs import Logs
 from bayesfair.readers.files.tables import Source, no_rows, open_source
 from bayesfair.readers.log.building import (
     Builder,
@@ -27,7 +28,8 @@ from bayesfair.readers.log.columns import Layout, Option
 from bayesfair.readers.log.looking import layout_of
 from bayesfair.readers.log.offers import check_reading
 from bayesfair.readers.log.rounds import Converter, Rounds, concatenated
-from bayesfair.readers.log.tally import Tally, empty_columns, small_groups
+from bayesfair.readers.log.several import at_once
+from bayesfair.readers.log.tally import Tally, empty_columns
 from bayesfair.readers.values.stamps import Trend, check_trends
 
 __all__ = ["discovery_notice", "group_priors", "known_arms", "read_history"]
@@ -62,7 +64,7 @@ def read_history(
     delimiter: str | None = None,
     decimal: str = ".",
     probability_tolerance: float | None = None,
-) -> History | dict[str, History]:
+) -> History | Mapping[str, History]:
     r"""Read which arm was chosen in each round, what it paid, and how it was drawn.
 
     One rule for columns: an option names a column that must exist; None stands for the default
@@ -133,8 +135,9 @@ def read_history(
 
     Returns
     -------
-    History or dict of str to History
-        A dict, in the order of the groups' labels (by value if all are numbers), if `by` is given.
+    History or mapping of str to History
+        A mapping, in the order of the groups' labels (by value if all are numbers), if `by` is
+        given; the rounds of all groups are validated, each history is made when it is asked for.
 
     Raises
     ------
@@ -189,7 +192,7 @@ def read_history(
 
 def _read(
     opened: Source, converter: Converter, builder: Builder, *, fixed: bool, by_group: bool
-) -> History | dict[str, History]:
+) -> History | Mapping[str, History]:
     """Read all rows; `fixed`: the arms were known before."""
     layout, prior = builder.layout, builder.prior
     rounds = _everything(opened, converter)
@@ -206,29 +209,30 @@ def _read(
     converter.groups.check()
     names = converter.groups.labels
     assert rounds.group is not None
-    sizes = np.bincount(rounds.group, minlength=len(names))
-    notices += small_groups(sizes, layout.by)
     priors = group_priors(prior, names, layout.by)
     if rounds.pi is not None:
         notices += empty_columns(np.isnan(rounds.pi).all(axis=0), layout)
-    index = np.argsort(rounds.group, kind="stable")
-    ends = sizes.astype(np.int64).cumsum()
-    found = {}
-    split = dict(zip(names, np.split(index, ends[:-1]), strict=True))
-    for name in in_label_order(names):
-        rows = split[name]
-        own = replace(
-            builder,
-            source=f"{opened.name}, {layout.by}={name}",
-            prior=priors.get(name),
-        )
+    ordered = in_label_order(names)
+    place = {name: g for g, name in enumerate(ordered)}
+    group = np.array([place[name] for name in names])[rounds.group]
+    index = np.argsort(group, kind="stable")
+    bounds = np.append(0, np.bincount(group, minlength=len(names)).cumsum())
+
+    def source_of(name: str) -> str:
+        return f"{opened.name}, {layout.by}={name}"
+
+    def one(name: str) -> History:
+        rows = index[bounds[place[name]] : bounds[place[name] + 1]]
+        own = replace(builder, source=source_of(name), prior=priors.get(name))
         part = rounds.take(rows)
-        found[name] = (
-            _history(*_own_arms(part, labels, own), notices)
-            if by_group
-            else _history(part, labels, own, notices)
-        )
-    return found
+        if by_group:
+            return _history(*_own_arms(part, labels, own), notices)
+        return _history(part, labels, own, notices)
+
+    together = None if by_group or priors else at_once(rounds, index, bounds, labels, builder)
+    if together is not None:
+        return Logs(ordered, one, together, source_of)
+    return {name: one(name) for name in ordered}
 
 
 def group_priors(

@@ -32,7 +32,7 @@ from bayesfair.readers.log.looking import layout_of
 from bayesfair.readers.log.offers import check_reading
 from bayesfair.readers.log.passes import ROWS, Found, Plan, collected, rewards_seen, tables_of
 from bayesfair.readers.log.rounds import Rounds
-from bayesfair.readers.log.tally import Tally, empty_columns, small_groups
+from bayesfair.readers.log.tally import Tally, empty_columns
 from bayesfair.readers.values.stamps import Trend, check_trends
 from bayesfair.readers.values.times import NUMBER
 
@@ -362,8 +362,6 @@ def scan_history(
                 kind="arms_seen", column="arms", n=len(found.arms),
             ))  # fmt: skip
     notices += found.notices
-    if layout.by is not None:
-        notices += small_groups(list(found.groups.values()), layout.by)
     size = min(ROWS, max(1024, _CELLS // len(found.arms))) if asked is None else asked
     whole = HistoryScan(
         source=opened.name,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from bayesfair.base.checks import counted, listed
 from bayesfair.base.notices import Notice
@@ -14,9 +14,7 @@ from bayesfair.history import History
 from bayesfair.readers.log.columns import Layout
 from bayesfair.readers.log.rounds import Rounds
 
-__all__ = ["Tally", "empty_columns", "small_groups"]
-
-_HANDFUL = 10
+__all__ = ["Tally", "empty_columns"]
 
 
 def empty_columns(never: NDArray[np.bool_], layout: Layout) -> list[Notice]:
@@ -33,24 +31,6 @@ def empty_columns(never: NDArray[np.bool_], layout: Layout) -> list[Notice]:
             kind="never_on_offer",
             column=str(columns[never][0]),
             n=int(never.sum()),
-        )
-    ]
-
-
-def small_groups(sizes: ArrayLike, column: str) -> list[Notice]:
-    """Return a notice if most groups hold a handful of rounds, as those of a measurement do."""
-    rounds = np.asarray(sizes)
-    small = int(np.count_nonzero(rounds < _HANDFUL))
-    if len(rounds) < _HANDFUL or 2 * small <= len(rounds):
-        return []
-    return [
-        Notice(
-            f"column {column!r} makes {len(rounds)} groups, {small} of which hold fewer than "
-            f"{_HANDFUL} rounds (half of them at most {int(np.median(rounds))}): so few rounds "
-            "decide next to nothing. If it is a measurement, cut it into a few classes first.",
-            kind="small_groups",
-            column=column,
-            n=small,
         )
     ]
 

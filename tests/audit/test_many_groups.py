@@ -1,0 +1,190 @@
+"""Hundreds of groups in one pass: each number and notice is that of the group audited alone."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesfair as bf
+from bayesfair.audit import together
+from bayesfair.base.notices import Notice
+from bayesfair.history.logs import Logs
+from bayesfair.history.probabilities import resolution_of, units_of
+
+ARMS = "abc"
+
+
+def _rules(rng, n, kind):
+    """Return (n, 3) probabilities: coarse, fine, constant, single precision, or skewed."""
+    if kind == "constant":
+        return np.tile([0.5, 0.3, 0.2], (n, 1))
+    if kind == "designed":
+        return np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]])[rng.integers(2, size=n)]
+    p = rng.dirichlet([0.4, 2, 2] if kind == "skewed" else [4, 4, 4], size=n)
+    p = np.maximum(p, 1e-3)
+    p /= p.sum(axis=1, keepdims=True)
+    digits = {"coarse": 2, "fine": 6, "skewed": 5}.get(kind)
+    if digits is not None:
+        p = np.round(p, digits)
+        p[:, 2] = np.round(1 - p[:, 0] - p[:, 1], digits)
+    return p
+
+
+def _table(seed, n_groups, *, sizes=(1, 40), misled=0.1, gone=0.0):
+    """Return a log with a column of groups, some of which contradict themselves."""
+    rng, parts = np.random.default_rng(seed), []
+    kinds = ["constant", "designed", "coarse", "fine", "skewed", "raw"]
+    for g in range(n_groups):
+        n = int(rng.integers(*sizes))
+        p = _rules(rng, n, kinds[rng.integers(len(kinds))])
+        wrong = rng.random() < misled
+        arm = [int(p[t].argmin()) if wrong else int(rng.choice(3, p=p[t] / p[t].sum()))
+               for t in range(n)]  # fmt: skip
+        reward = (rng.random(n) < [0.2, 0.5, 0.7][rng.integers(3)]).astype(float)
+        reward[rng.random(n) < gone] = np.nan
+        columns = {f"p_{a}": p[:, i] for i, a in enumerate(ARMS)}
+        part = pd.DataFrame({"group": f"g{g:03}", "arm": [ARMS[i] for i in arm], "reward": reward})
+        part = part.assign(**columns)
+        if n > 20 and rng.random() < 0.3:  # an export that was added twice
+            part = pd.concat([part, part])
+        parts.append(part)
+    whole = pd.concat(parts, ignore_index=True)
+    return whole.sample(frac=1, random_state=seed).sort_values("group", kind="stable") if (
+        misled == 0
+    ) else whole  # fmt: skip
+
+
+def _alone(table, label, **asked):
+    """Return the audit of one group, read from a table that holds nothing else."""
+    part = table[table["group"] == label].drop(columns="group")
+    log = bf.read_history(part, arms=list(ARMS), missing=asked.pop("missing", "error"))
+    return bf.audit(log, **asked)
+
+
+CASES = [
+    (1, {"seed": 3, "draws": 300}, {}),
+    (2, {"objective": False}, {"sizes": (1, 6)}),
+    (3, {"seed": 4, "draws": 50, "eps1": 0.0, "eps2": 0.2}, {"misled": 0.5}),
+    (4, {"seed": 5, "draws": 50, "prior": (2.0, 0.7), "tolerance": 1e-3}, {"sizes": (30, 130)}),
+    (5, {"seed": 6, "draws": 50, "eps1": 3.0, "judge": "subjective"}, {"misled": 0.0}),
+]
+
+
+@pytest.mark.parametrize(("seed", "asked", "made"), CASES)
+def test_each_group_of_a_pass_is_what_it_is_alone(seed, asked, made):
+    table = _table(seed, 60, **made)
+    group = bf.audit(bf.read_history(table, by="group"), **asked)
+    found, brief = group.together, group.brief()
+    assert found is not None and not found.close.all()
+    for g, label in enumerate(group.audits):
+        alone = _alone(table, label, **({"eps2": 0.05} | asked))
+        shown, whole = brief["groups"][label], alone.to_dict()
+        for at in (("subjective", "verdict"), ("log", "n_rounds"), ("log", "order")):
+            assert shown[at[0]][at[1]] == whole[at[0]][at[1]]
+        assert shown["verdict"] == whole["verdict"]
+        assert shown["consistent"] == whole["consistent"]
+        close = pytest.approx(whole["subjective"]["smallest_eps2"], abs=1e-12)
+        assert shown["subjective"]["smallest_eps2"] == close
+        for name in ("regret_per_round", "lower", "upper"):
+            expected = whole["calibration"]["subjective"][name]
+            assert shown["calibration"]["subjective"][name] == pytest.approx(expected, abs=1e-12)
+        if whole["objective"] is None:
+            assert shown["objective"] is None
+        else:  # the draws are the same
+            assert shown["objective"]["verdict"] == whole["objective"]["verdict"]
+            probability = shown["objective"]["probability_fair"]
+            assert probability == whole["objective"]["probability_fair"]
+        kinds = {kind for kind, where in found.kinds.items() if where[g]}
+        # which arms there are is seen in the table as a whole here, and given there
+        known = {Notice.of(n).kind for n in alone.findings} - {"arms_seen", "unused_columns"}
+        assert kinds - {"arms_seen", "unused_columns"} == known, label
+
+
+def test_a_pass_over_rewards_not_observed_and_sorted_rounds_keeps_what_is_said_of_each():
+    table = _table(7, 40, sizes=(5, 12), gone=0.05, misled=0.0)
+    table["timestamp"] = np.random.default_rng(1).permutation(len(table))
+    asked = {"objective": False, "eps2": 0.05}
+    group = bf.audit(bf.read_history(table, by="group", missing="unobserved"), **asked)
+    assert group.together is not None and group.together.close.all()
+    for label in ("g003", "g017"):
+        alone = _alone(table, label, missing="unobserved", **asked)
+        assert group[label].regret == alone.regret
+        assert [str(n) for n in group[label].findings] == [str(n) for n in alone.findings]
+
+
+def test_groups_of_a_mapping_and_groups_of_a_pass_are_audited_alike():
+    logs = bf.read_history(_table(8, 60), by="group")
+    assert isinstance(logs, Logs)
+    passed = bf.audit(logs, seed=1, draws=100)
+    one_by_one = bf.audit(dict(logs), seed=1, draws=100)
+    assert passed.together is not None and one_by_one.together is None
+    assert passed.to_dict() == one_by_one.to_dict()
+    whole, brief = one_by_one.brief(), passed.brief()
+    assert {k: v for k, v in whole.items() if k not in ("groups", "notices_by_kind")} == {
+        k: v for k, v in brief.items() if k not in ("groups", "notices_by_kind")
+    }
+    for kind, other in zip(whole["notices_by_kind"], brief["notices_by_kind"], strict=True):
+        assert {k: kind[k] for k in ("kind", "n", "groups", "text")} == {
+            k: other[k] for k in ("kind", "n", "groups", "text")
+        }
+    assert str(passed) == str(one_by_one)
+
+
+def test_the_order_in_which_groups_are_looked_at_changes_nothing():
+    logs = bf.read_history(_table(9, 60), by="group")
+    seed = np.random.default_rng
+    first, second = (bf.audit(logs, seed=seed(5), draws=80) for _ in range(2))
+    labels = list(first.audits)
+    forwards = [first[label].regret_objective for label in labels]
+    assert forwards == [second[label].regret_objective for label in labels[::-1]][::-1]
+
+
+def test_posterior_draws_of_groups_follow_from_the_posterior_alone():
+    """Four groups with the same rewards of the same arms, in another order, share their draws."""
+    rows = [("a", 1), ("b", 0), ("a", 0)]
+    parts = [
+        pd.DataFrame({
+            "group": f"g{g}", "arm": [a for a, _ in order], "reward": [r for _, r in order],
+            "p_a": 0.5, "p_b": 0.5,
+        })
+        for g, order in enumerate([rows, rows[::-1], rows, rows[::-1]])
+    ]  # fmt: skip
+    group = bf.audit(bf.read_history(pd.concat(parts), by="group"), seed=2, draws=100)
+    best = [group[f"g{g}"].objective.p_best for g in range(4)]
+    assert all(np.array_equal(best[0], other) for other in best)
+
+
+def test_resolutions_of_many_parts_are_those_of_each():
+    rng = np.random.default_rng(3)
+    kinds = ["constant", "designed", "coarse", "fine", "skewed", "raw"]
+    parts = [_rules(rng, int(rng.integers(1, 60)), kinds[g % len(kinds)]) for g in range(120)]
+    parts += [p.astype(np.float32).astype(float) for p in parts[:40]]
+    parts += [_rules(rng, 3000, "fine"), np.array([[1e-9, 1 - 1e-9]] * 3 + [[0.5, 0.5]]).repeat(2)
+              .reshape(-1, 2)[:, [0, 1]].repeat(2, axis=1)[:, :3]]  # fmt: skip
+    bounds = np.append(0, np.cumsum([len(p) for p in parts]))
+    units, n_values = units_of(np.concatenate(parts), bounds)
+    assert units.tolist() == [resolution_of(p).unit for p in parts]
+    assert n_values.tolist() == [len(np.unique(p)) for p in parts]
+
+
+def test_most_groups_tiny_is_noticed_with_what_to_do():
+    table = _table(10, 60, sizes=(2, 6))
+    group = bf.audit(bf.read_history(table, by="group"), objective=False)
+    (note,) = [n for n in group.brief()["findings"] if n["kind"] == "small_groups"]
+    assert note["n"] == 60 and "60 of 60 groups hold fewer than 30 rounds" in note["text"]
+    assert "rests on the prior" in note["text"] and "Put groups together" in note["text"]
+    long = bf.audit(bf.read_history(_table(10, 5, sizes=(40, 50)), by="group"), objective=False)
+    assert "small_groups" not in [n["kind"] for n in long.to_dict()["findings"]]
+    assert "60 of 60 groups hold fewer than 30 rounds" in str(group).replace("\n   ", "")
+
+
+def test_groups_are_made_when_they_are_asked_for(monkeypatch):
+    asked = []
+    make = together.Audits.__getitem__
+    monkeypatch.setattr(
+        together.Audits, "__getitem__", lambda self, x: (asked.append(x), make(self, x))[1]
+    )
+    table = _table(11, 300, sizes=(4, 5), misled=0.0)
+    group = bf.audit(bf.read_history(table, by="group"), seed=1)
+    str(group)
+    assert len(set(asked)) < 30
+    assert group["g123"].summary.n_rounds == 4
