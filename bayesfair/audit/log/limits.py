@@ -126,7 +126,7 @@ def work_of_many(logs: Mapping[str, Any], family: str, *, draws: int) -> Work:
         return Work(beliefs + drawn, memory, beliefs, drawn, kept)
     whole, n = logs.together, len(logs)
     one = work_of(whole.rounds, family, draws=draws)
-    if whole.written is None or logs.n_arms > MOST_ARMS or family in _PER_LAW:
+    if whole.written is None or logs.n_arms > MOST_ARMS or family not in ("auto", "bernoulli"):
         beliefs, drawn = one.beliefs + n * _LOG, n * (one.objective + _DRAWN_LOG * (draws > 0))
         return Work(beliefs + drawn, one.memory, beliefs, drawn, one.objective_memory)
     k, truths = logs.n_arms, len(whole.counts()[0]) if draws else 0
