@@ -18,7 +18,7 @@ from scipy import special
 from bayesfair.audit.conclusion import Question
 from bayesfair.audit.criterion import top_verdict, verdict_of
 from bayesfair.audit.log.checks import LEVEL
-from bayesfair.audit.log.running import start_of
+from bayesfair.audit.log.start import start_of
 from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.violations import exact_rounds
 from bayesfair.audit.result import Audit
@@ -29,8 +29,8 @@ from bayesfair.families.conflict import prior_conflicts
 from bayesfair.history.logs import Logs, Together
 from bayesfair.kernels.log.guards import RuleSums, row_prints, window_prints
 from bayesfair.kernels.log.many import ManyResults, fair_shares, stream_many
+from bayesfair.kernels.log.part_result import ROUNDING
 from bayesfair.kernels.log.stream_narrow import MOST_ARMS
-from bayesfair.kernels.log.stream_state import ROUNDING
 
 __all__ = ["Audits", "Pass", "pass_over"]
 
@@ -89,8 +89,8 @@ class Pass:
     ----------
     logs : Logs
         The logs.
-    n_rounds, n_unfair : (G,) array
-        Rounds; violating rounds under the beliefs.
+    n_rounds : (G,) array of int
+        Rounds of each.
     smallest_eps2, regret : (G,) array
         Smallest eps2 at the asked eps1; fairness regret per round, under the beliefs.
     allowed, probability_fair : (G,) array
@@ -175,9 +175,10 @@ def pass_over(logs: Logs, question: Question, audits: Mapping[str, Audit]) -> Pa
         return None
     pi = whole.rounds.selection_probability
     assert pi is not None
+    alpha, beta = (np.ascontiguousarray(column) for column in start.beliefs.parameters.T)
     found = stream_many(
         whole.bounds, whole.rounds.arm, reward, np.ascontiguousarray(pi),
-        alpha=start.beliefs.alpha, beta=start.beliefs.beta, eps1_grid=np.array(criterion.grid),
+        alpha=alpha, beta=beta, eps1_grid=np.array(criterion.grid),
         eps1_index=criterion.grid_index, eps2=criterion.counting_eps2,
     )  # fmt: skip
     n, n_logs = whole.n_rounds, len(logs)
@@ -188,7 +189,7 @@ def pass_over(logs: Logs, question: Question, audits: Mapping[str, Audit]) -> Pa
         tolerance = np.where(units > tolerance, units + ROUNDING, tolerance)
     allowed = criterion.eps2 + tolerance
     counts, which = whole.counts()
-    posterior = np.stack([start.beliefs.alpha, start.beliefs.beta], axis=1) + counts
+    posterior = start.beliefs.parameters + counts
     probability = np.full(n_logs, np.nan)
     if question.objective:
         _fair(found, posterior, which, question, start.arms, allowed, probability)
@@ -290,7 +291,7 @@ def _unusual(whole: Together, found: ManyResults, start: AuditState) -> Flags:
         sticky = 2 * _least(np.abs(rule["same"]), rule["same_variance"], np.ones(len(found.rule)))
         context = k * _context(found)
         # the bound on how far P* moves by what was learned, as `checks.best_moved`
-        before = start.beliefs.alpha + start.beliefs.beta
+        before = start.beliefs.parameters.sum(axis=1)
         learned = special.digamma(before + found.moments.n + 1) - special.digamma(before + 1)
         far = rule["moved"] > 9.9 * learned.sum(axis=1)
     bad = np.where(rule["slope_variance"] > 1e-9, strength, 1) < LEVEL * _MARGIN

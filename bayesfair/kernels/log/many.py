@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.laws.tie_integral import tie_nodes
 from bayesfair.kernels.log.guards import RewardMoments, moments_into, moments_table, rule_into
+from bayesfair.kernels.log.part_result import TOLERANCES
 from bayesfair.kernels.log.propensities import pair_maxima_into
+from bayesfair.kernels.log.stream_blocks import Log, Out
 from bayesfair.kernels.log.stream_narrow import run_narrow
-from bayesfair.kernels.log.stream_state import TOLERANCES
 
 __all__ = ["ManyResults", "fair_shares", "stream_many"]
 
@@ -35,12 +36,8 @@ class ManyResults(NamedTuple):
         Sums over rounds of P*, pi and pi (1 - pi); NaN where some arm was not on offer.
     tallies : (G, 2, k) array of int
         Rounds in which the arm was chosen, was on offer.
-    totals : (G, 3) array
-        Sums of prod(1 - m) and of the largest pi; the worst excess.
-    still, moved : (G,) array of int
-        Rounds with the beliefs of the round before; those in which pi moved all the same.
-    n_violating : (G, len(TOLERANCES)) array of int
-        Violating rounds.
+    moved : (G,) array of int
+        Rounds with the beliefs of the round before in which pi moved all the same.
     regret : (N,) array
         sum_i max(P*_i - pi_i, 0) of every round.
     rule : (G, 8) array
@@ -54,10 +51,7 @@ class ManyResults(NamedTuple):
     frontier: Floats
     sums: Floats
     tallies: Ints
-    totals: Floats
-    still: Ints
     moved: Ints
-    n_violating: Ints
     regret: Floats
     rule: Floats
     moments: RewardMoments
@@ -65,26 +59,26 @@ class ManyResults(NamedTuple):
 
 
 @compiled()
-def _run(  # type: ignore[no-untyped-def]
-    bounds, arm, pi, line, p, reward, offered, until, counts, row_before,
-    alpha, beta, nodes, weights, grid, asked, limits,
-    frontier, worst_mean, sums, tallies, totals, marks, regret, p_chosen, p_rows,
-    rule, moments, maxima,
-):  # fmt: skip
-    k = alpha.shape[0]
+def _run(bounds, log, out, pi, p, rule, moments, maxima):  # type: ignore[no-untyped-def]
+    k = log.alpha.shape[0]
     one = np.zeros(1, np.int64)
     for g in range(bounds.shape[0] - 1):
         a, b = bounds[g], bounds[g + 1]
-        run_narrow(
-            one, b - a, b - a,
-            arm[a:b], line[a * k : b * k], (k, 1), offered,
-            until, arm[a:b], reward[a:b], counts, True, row_before,
-            alpha, beta, nodes, weights, grid, asked, limits,
-            frontier[g : g + 1], worst_mean[g : g + 1], sums[g : g + 1], tallies[g : g + 1],
-            totals[g : g + 1], marks[g : g + 1], regret[a:b], p_chosen[a:b], p_rows,
+        arm, line, reward = log.arm[a:b], log.pi[a * k : b * k], log.update_reward[a:b]
+        # records are made by position: numba knows no names of arguments here
+        here = Log(
+            b - a, b - a, arm, line, log.stride, log.offered, log.until, arm, reward, log.counts,
+            log.changed_before, log.row_before, log.alpha, log.beta, log.nodes, log.weights,
+            log.grid, log.asked, log.limits,
         )  # fmt: skip
-        rule_into(arm[a:b], line[a * k : b * k], k, 1, k, rule[g])
-        moments_into(arm[a:b], reward[a:b], p[a:b], moments[:, g])
+        own = Out(
+            out.frontier[g : g + 1], out.worst_mean[g : g + 1], out.sums[g : g + 1],
+            out.tallies[g : g + 1], out.totals[g : g + 1], out.marks[g : g + 1], out.regret[a:b],
+            out.p_chosen[a:b], out.p_rows,
+        )  # fmt: skip
+        run_narrow(one, here, own)
+        rule_into(arm, line, k, 1, k, rule[g])
+        moments_into(arm, reward, p[a:b], moments[:, g])
         pair_maxima_into(pi[a:b], 128, maxima[g])
 
 
@@ -117,30 +111,38 @@ def stream_many(
     eps1_grid, eps1_index, eps2
         As in `bayesfair.kernels.log.stream.stream_bernoulli`.
     """
-    n_logs, (n, k), n_grid = len(bounds) - 1, pi.shape, len(eps1_grid)
+    n_logs, (n, k) = len(bounds) - 1, pi.shape
     nodes, weights = tie_nodes(k)
-    frontier, worst_mean = np.zeros((n_logs, n_grid)), np.zeros((n_logs, k))
-    sums, totals = np.zeros((n_logs, 3, k)), np.zeros((n_logs, 3))
-    tallies = np.zeros((n_logs, 2, k), np.int64)
-    marks = np.zeros((n_logs, 3 + 3 * len(TOLERANCES)), np.int64)
-    marks[:, 3 + len(TOLERANCES) :] = -1
-    regret, p_chosen, p_rows = np.empty(n), np.empty(n), np.empty((0, k))
-    rule, maxima = np.zeros((n_logs, 8)), np.full((n_logs, k, k), -np.inf)
-    moments = moments_table((n_logs, k))
-    line = np.ascontiguousarray(pi).reshape(-1)
-    nothing = np.empty(0, np.int64)
-    _run(
-        _fixed(bounds), _fixed(arm), _fixed(pi), _fixed(line),
-        _fixed(np.take_along_axis(pi, arm[:, None].astype(np.int64), axis=1)[:, 0]),
-        _fixed(reward), _fixed(np.empty((0, k), bool)), _fixed(nothing), np.zeros((1, 2, k)),
-        _fixed(np.full(k, np.nan)), _fixed(alpha), _fixed(beta), nodes, weights,
-        _fixed(eps1_grid), eps1_index, _fixed(eps2 + np.array(TOLERANCES)),
-        frontier, worst_mean, sums, tallies, totals, marks, regret, p_chosen, p_rows,
-        rule, moments, maxima,
-    )  # fmt: skip
+    nothing, reward = np.empty(0, np.int64), _fixed(reward)
+    log = Log(
+        size=n,
+        n_rounds=n,
+        arm=_fixed(arm),
+        pi=_fixed(np.ascontiguousarray(pi).reshape(-1)),
+        stride=(k, 1),
+        offered=_fixed(np.empty((0, k), bool)),
+        until=_fixed(nothing),
+        update_arm=_fixed(arm),
+        update_reward=reward,
+        counts=np.zeros((1, 2, k)),
+        changed_before=True,
+        row_before=_fixed(np.full(k, np.nan)),
+        alpha=_fixed(alpha),
+        beta=_fixed(beta),
+        nodes=nodes,
+        weights=weights,
+        grid=_fixed(eps1_grid),
+        asked=eps1_index,
+        limits=_fixed(eps2 + np.array(TOLERANCES)),
+    )
+    out = Out.empty(n_logs, n, k, len(eps1_grid), has_pi=True, rows=False)
+    chosen = np.take_along_axis(pi, arm[:, None].astype(np.int64), axis=1)[:, 0]
+    rule, moments = np.zeros((n_logs, 8)), moments_table((n_logs, k))
+    maxima = np.full((n_logs, k, k), -np.inf)
+    _run(_fixed(bounds), log, out, _fixed(pi), _fixed(chosen), rule, moments, maxima)
     return ManyResults(
-        frontier, sums, tallies, totals, marks[:, 0], marks[:, 1],
-        marks[:, 3 : 3 + len(TOLERANCES)], regret, rule, RewardMoments(*moments), maxima,
+        out.frontier, out.sums, out.tallies, out.marks[:, 1], out.regret, rule,
+        RewardMoments(*moments), maxima,
     )  # fmt: skip
 
 
