@@ -6,6 +6,7 @@ from bayesfair.comparisons.connectivity import Connectivity
 from bayesfair.comparisons.data import Comparisons
 from bayesfair.comparisons.log import DuelLog, one_law
 from bayesfair.comparisons.outcomes import OUTCOMES
+from bayesfair.comparisons.sources import Origin
 from bayesfair.comparisons.worths import known_worths
 from bayesfair.kernels.orders.duels import DuelCounts
 
@@ -15,6 +16,7 @@ __all__ = [
     "Connectivity",
     "DuelCounts",
     "DuelLog",
+    "Origin",
     "known_worths",
     "one_law",
 ]

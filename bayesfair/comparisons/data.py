@@ -15,14 +15,15 @@ from bayesfair.base.options import COMPARISON_OPTIONS, KINDS, given, refuse_with
 from bayesfair.comparisons.cells import DuelCounts
 from bayesfair.comparisons.copies import ComparisonCopies
 from bayesfair.comparisons.duels import collapse_counts, collapse_duels, drop_self
-from bayesfair.comparisons.outcomes import OUTCOMES
+from bayesfair.comparisons.outcomes import OUTCOMES, Words
+from bayesfair.comparisons.places import RankRules
 from bayesfair.comparisons.rankings import (
     collapse_choices,
     collapse_orderings,
     collapse_ranked_rows,
     collapse_ranks,
 )
-from bayesfair.comparisons.sources import Source, checked_weight, lines_of
+from bayesfair.comparisons.sources import Origin, checked_weight, origin_of
 from bayesfair.errors import DataError, OptionError
 
 __all__ = ["OUTCOMES", "Comparisons", "DuelCounts"]
@@ -94,10 +95,7 @@ class Comparisons(ComparisonCopies):
         both_bad: str = "tie",
         unknown: str = "error",
         missing: str = "error",
-        row: ArrayLike | None = None,
-        source: str = "memory",
-        columns: Mapping[str, str] | None = None,
-        n_skipped: int = 0,
+        source: str | Origin = "memory",
         keep_rows: bool = False,
     ) -> Comparisons:
         """Return comparisons from one row per duel.
@@ -128,10 +126,8 @@ class Comparisons(ComparisonCopies):
             What becomes of "both bad" judgements.
         unknown, missing : {"error", "skip"}, {"error", "drop"}
             What happens to rows with unknown outcome words or missing values.
-        row : (N,) array of int, optional
-            Lines of the source, for messages.
-        columns : mapping, optional
-            What messages call the columns, by parameter.
+        source : str or Origin
+            What messages and reports call the data; with its lines and columns.
         keep_rows : bool
             Keep the order of rows (`cell`), which audits of who is compared with whom need.
 
@@ -150,22 +146,17 @@ class Comparisons(ComparisonCopies):
             words = {"outcomes": outcomes, "winner_is": winner_is, "both_bad": both_bad,
                      "unknown": unknown}  # fmt: skip
             _refuse(cls.from_duels, words, "winner_loser")
-        lines = lines_of(row)
         fields = collapse_duels(
             left,
             right,
             winner,
-            outcomes=outcomes,
-            winner_is=winner_is,
+            words=Words(outcomes, winner_is, both_bad, unknown),
             first=first,
             weight=weight,
             items=items,
-            both_bad=both_bad,
-            unknown=unknown,
             missing=missing,
-            source=Source(source, lines, columns or {}),
+            source=origin_of(source),
             keep_rows=keep_rows,
-            n_skipped=n_skipped,
             ranking=ranking,
         )
         return cls(**fields)
@@ -183,9 +174,7 @@ class Comparisons(ComparisonCopies):
         weight: ArrayLike | None = None,
         items: Sequence[object] | None = None,
         missing: str = "error",
-        row: ArrayLike | None = None,
-        columns: Mapping[str, str] | None = None,
-        source: str = "memory",
+        source: str | Origin = "memory",
     ) -> Comparisons:
         """Return comparisons from rows of counts (fractions allowed); a pair may have many rows.
 
@@ -196,7 +185,6 @@ class Comparisons(ComparisonCopies):
         >>> Comparisons.from_counts(["a"], ["b"], [7], [3]).n_comparisons
         10.0
         """
-        lines = lines_of(row)
         fields = collapse_counts(
             left,
             right,
@@ -207,7 +195,7 @@ class Comparisons(ComparisonCopies):
             weight=weight,
             missing=missing,
             items=items,
-            source=Source(source, lines, columns or {}),
+            source=origin_of(source),
         )
         return cls(**fields)
 
@@ -218,7 +206,7 @@ class Comparisons(ComparisonCopies):
         items: Sequence[object],
         *,
         ties: ArrayLike | None = None,
-        source: str = "memory",
+        source: str | Origin = "memory",
     ) -> Comparisons:
         """Return comparisons from a matrix: entry [i, j] counts how often item i beat item j.
 
@@ -238,7 +226,7 @@ class Comparisons(ComparisonCopies):
                [1., 0.]])
         """
         items = labels_of(as_sequence(items, "items"), "item")
-        where, k = Source(source), len(items)
+        where, k = origin_of(source), len(items)
         tables = []
         for name, entries in (("wins", wins), ("ties", ties)):
             table = np.zeros((k, k)) if entries is None else as_numbers(entries, name)
@@ -269,9 +257,7 @@ class Comparisons(ComparisonCopies):
         weight: ArrayLike | None = None,
         items: Sequence[object] | None = None,
         missing: str = "error",
-        row: ArrayLike | None = None,
-        columns: Mapping[str, str] | None = None,
-        source: str = "memory",
+        source: str | Origin = "memory",
     ) -> Comparisons:
         """Return comparisons from choices: one item taken out of the set that was offered.
 
@@ -283,14 +269,13 @@ class Comparisons(ComparisonCopies):
         >>> Comparisons.from_choices(["a", "b"], [["a", "b", "c"], ["b", "c"]])
         Comparisons(memory: 2 choices of 3 items 'a', 'b', 'c', 2 unique)
         """
-        lines = lines_of(row)
         fields = collapse_choices(
             chosen,
             offered,
             items=items,
             weight=weight,
             missing=missing,
-            source=Source(source, lines, columns or {}),
+            source=origin_of(source),
         )
         return cls(**fields)
 
@@ -308,9 +293,7 @@ class Comparisons(ComparisonCopies):
         unranked: float | None = None,
         last_tie: str | None = None,
         missing: str = "error",
-        row: ArrayLike | None = None,
-        columns: Mapping[str, str] | None = None,
-        source: str = "memory",
+        source: str | Origin = "memory",
     ) -> Comparisons:
         """Return comparisons from rankings.
 
@@ -365,34 +348,17 @@ class Comparisons(ComparisonCopies):
             "none" if weight is None else "weighted",
         }
         _refuse(cls.from_rankings, asked, *kinds)
-        lines = lines_of(row)
-        where = Source(source, lines, columns or {})
-        if ranks is None:
-            return cls(
-                **collapse_orderings(
-                    orderings,
-                    items=items,
-                    partial=partial,
-                    weight=weight,
-                    last_tie=last_tie,
-                    missing=missing,
-                    source=where,
-                )
-            )
-        return cls(
-            **collapse_ranks(
-                ranks,
-                items=items,
-                partial=partial,
-                weight=weight,
-                missing=missing,
-                lowest_is_best=lowest_is_best,
-                tie_tolerance=tie_tolerance,
-                unranked=unranked,
-                last_tie=last_tie,
-                source=where,
-            )
+        rules = RankRules(partial, last_tie, lowest_is_best, tie_tolerance, unranked)
+        collapse = collapse_orderings if ranks is None else collapse_ranks
+        fields = collapse(
+            orderings if ranks is None else ranks,
+            items=items,
+            rules=rules,
+            weight=weight,
+            missing=missing,
+            source=origin_of(source),
         )
+        return cls(**fields)
 
     @classmethod
     def from_ranked_rows(
@@ -409,9 +375,7 @@ class Comparisons(ComparisonCopies):
         unranked: float | None = None,
         last_tie: str | None = None,
         missing: str = "error",
-        row: ArrayLike | None = None,
-        columns: Mapping[str, str] | None = None,
-        source: str = "memory",
+        source: str | Origin = "memory",
     ) -> Comparisons:
         """Return comparisons from one row per ranking and item; options as in `from_rankings`.
 
@@ -420,19 +384,14 @@ class Comparisons(ComparisonCopies):
         >>> Comparisons.from_ranked_rows([1, 1, 2, 2], list("abba"), [1, 2, 1, 2]).n_comparisons
         2.0
         """
-        lines = lines_of(row)
         fields = collapse_ranked_rows(
             ranking,
             item,
             rank,
             items=items,
-            partial=partial,
+            rules=RankRules(partial, last_tie, lowest_is_best, tie_tolerance, unranked),
             weight=weight,
             missing=missing,
-            lowest_is_best=lowest_is_best,
-            tie_tolerance=tie_tolerance,
-            unranked=unranked,
-            last_tie=last_tie,
-            source=Source(source, lines, columns or {}),
+            source=origin_of(source),
         )
         return cls(**fields)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from bayesfair.base.checks import check_choice
 from bayesfair.base.label_encoder import LabelEncoder, encoded
 from bayesfair.base.notices import Notice
-from bayesfair.comparisons.outcomes import OUTCOMES, resolve_first, resolve_outcomes
+from bayesfair.comparisons.outcomes import OUTCOMES, Words, resolve_first, resolve_outcomes
 from bayesfair.comparisons.sources import (
-    Source,
+    Origin,
     absent_numbers,
     checked_weight,
     rows_with_missing,
@@ -150,17 +150,13 @@ def collapse_duels(
     right: Any,
     winner: Any,
     *,
-    outcomes: Mapping[object, str] | None,
-    winner_is: str | None,
+    words: Words,
     first: Any,
     weight: Any,
     items: Sequence[object] | None,
-    both_bad: str,
-    unknown: str,
     missing: str,
-    source: Source,
+    source: Origin,
     keep_rows: bool,
-    n_skipped: int,
     ranking: Any = None,
     square: NDArray[np.float64] | None = None,
 ) -> dict[str, Any]:
@@ -184,16 +180,14 @@ def collapse_duels(
         absent |= {"winner": won.codes < 0}
     gone, found = rows_with_missing(missing, absent, source)
     notices += found
-    outcome = np.zeros(n, np.int8)
+    outcome, n_skipped = np.zeros(n, np.int8), 0
     if won is not None:
         resolved = resolve_outcomes(
             won,
             a,
             b,
             names,
-            outcomes=outcomes,
-            winner_is=winner_is,
-            unknown=unknown,
+            asked=words,
             where=source.where,
         )
         outcome = resolved.outcome
@@ -214,7 +208,7 @@ def collapse_duels(
         if len(told.codes) != n:
             raise DataError(f"first has {len(told.codes)} rows, left {n}; they must agree.")
         shown = resolve_first(told, a, b, names, source.where)
-    outcome, notes, dropped = _both_bad(outcome, both_bad)
+    outcome, notes, dropped = _both_bad(outcome, words.both_bad)
     notices += notes
     values = checked_weight(numbers.get("weight"), n, source)
     same = (a == b) & (a >= 0)
@@ -250,7 +244,7 @@ def _cells(
     square: NDArray[np.float64] | None,
     keep: NDArray[np.bool_],
     items: tuple[str, ...],
-    source: Source,
+    source: Origin,
     keep_rows: bool,
 ) -> dict[str, Any]:
     """Collapse rows to unique (left, right, outcome, shown first)."""
@@ -303,8 +297,7 @@ def collapse_counts(
     weight: Any,
     missing: str,
     items: Sequence[object] | None,
-    source: Source,
-    build: Callable[..., dict[str, Any]] = collapse_duels,
+    source: Origin,
 ) -> dict[str, Any]:
     """Return the fields of `Comparisons` for rows of counts; see `Comparisons.from_counts`."""
     a, b = encoded(left, "item"), encoded(right, "item")
@@ -332,22 +325,20 @@ def collapse_counts(
         words_of = np.array([*told.labels, None], dtype=object)
         shown = np.tile(words_of[told.codes][kept], 3)
     taken = source.taken(kept)
-    words = np.repeat(np.array(OUTCOMES[:3], dtype=object), int(kept.sum()))
-    fields = build(
+    fields = collapse_duels(
         np.tile(names[0], 3),
         np.tile(names[1], 3),
-        words,
-        outcomes={word: word for word in OUTCOMES[:3]},
-        winner_is="side",
+        np.repeat(np.array(OUTCOMES[:3], dtype=object), int(kept.sum())),
+        words=Words({word: word for word in OUTCOMES[:3]}, "side"),
         first=shown,
         weight=np.concatenate([values[kept] for values in counts]),
         square=squares_of_counts(raw, times, kept),
         items=items,
-        both_bad="tie",
-        unknown="error",
         missing="error",
         source=taken._replace(row=np.tile(np.asarray(taken.row), 3)),
         keep_rows=False,
-        n_skipped=int(gone.sum()),
     )
-    return fields | {"notices": (*notices, *fields["notices"])}
+    return fields | {
+        "notices": (*notices, *fields["notices"]),
+        "n_skipped": fields["n_skipped"] + int(gone.sum()),
+    }

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bayesfair.base.checks import counted
 from bayesfair.base.labels import text_of
 from bayesfair.base.notices import Notice
-from bayesfair.comparisons.sources import Source, rows_with_missing
+from bayesfair.comparisons.sources import Origin, rows_with_missing
 from bayesfair.errors import DataError
 
 __all__ = ["gap_of", "is_absent", "is_group", "without_gaps"]
@@ -45,7 +45,7 @@ def gap_of(entries: Sequence[Any], at_least: int = 0) -> int | None:
 
 
 def without_gaps(
-    rows: list[list[Any]], gaps: dict[int, int], missing: str, name: str, source: Source
+    rows: list[list[Any]], gaps: dict[int, int], missing: str, name: str, source: Origin
 ) -> tuple[NDArray[np.bool_], list[Notice]]:
     """Return which rows lack a label among others, with the notice, or refuse them.
 

@@ -112,15 +112,22 @@ def _unknown_words(
     )
 
 
+class Words(NamedTuple):
+    """What the words of a column of outcomes mean; see `Comparisons.from_duels`."""
+
+    outcomes: Mapping[object, str] | None = None
+    winner_is: str | None = None
+    both_bad: str = "tie"
+    unknown: str = "error"
+
+
 def resolve_outcomes(
     winner: Encoded,
     left: NDArray[np.int32],
     right: NDArray[np.int32],
     items: tuple[str, ...],
     *,
-    outcomes: Mapping[object, str] | None,
-    winner_is: str | None,
-    unknown: str,
+    asked: Words,
     where: Where,
 ) -> Outcomes:
     """Return the outcome of every duel.
@@ -131,23 +138,23 @@ def resolve_outcomes(
         Winner column: sides, tie words, or names of the winning item (never both at once).
     left, right : (N,) arrays of int
         Positions of the two items in `items`; -1 = missing.
-    outcomes : mapping of word to "left", "right", "tie" or "both_bad", optional
-        Replaces the usual words. Numbers are compared by value: .5, "0.5" and 0.50 are one word.
-    winner_is : {"side", "item"}, optional
-        Needed only where an item is named like a side.
-    unknown : {"error", "skip"}
-        Whether unknown words are refused or their rows left out and counted.
+    asked : Words
+        `outcomes` replace the usual words; numbers are compared by value: .5, "0.5" and 0.50 are
+        one word. `winner_is` is needed only where an item is named like a side. Unknown words are
+        refused, or their rows left out and counted.
+    where : function of int
+        Names a row.
 
     Raises
     ------
     DataError
         Unknown words, with counts; a winner that took no part in its duel, with its row.
     """
-    check_choice(unknown, "unknown", ("error", "skip"))
-    words = _checked_words(outcomes)
+    check_choice(asked.unknown, "unknown", ("error", "skip"))
+    words = _checked_words(asked.outcomes)
     position = {item: i for i, item in enumerate(items)}
     labels = tuple(_as_word(label, words, position) for label in winner.labels)
-    reading = _reading(labels, words, position, winner_is)
+    reading = _reading(labels, words, position, asked.winner_is)
     as_outcome = np.full(len(labels) + 1, -1, np.int8)  # the last entry serves code -1
     as_item = np.full(len(labels) + 1, -1, np.int32)
     strange = []
@@ -163,7 +170,7 @@ def resolve_outcomes(
     notices: list[str] = []
     if strange:
         text = _unknown_words(winner, labels, strange, list(words), where)
-        if unknown == "error":
+        if asked.unknown == "error":
             raise DataError(text)
         n_unknown = int(np.isin(winner.codes, strange).sum())
         rows = "row" if n_unknown == 1 else "rows"

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.base.checks import counted
 from bayesfair.base.notices import Notice
-from bayesfair.comparisons.sources import Source
+from bayesfair.comparisons.sources import Origin
 from bayesfair.errors import DataError, OptionError
 
-__all__ = ["last_place_notices", "ranks_as_places"]
+__all__ = ["RankRules", "last_place_notices", "ranks_as_places"]
+
+
+class RankRules(NamedTuple):
+    """What ranks and their lack mean; see `Comparisons.from_rankings`."""
+
+    partial: str | None = None
+    last_tie: str | None = None
+    lowest_is_best: bool = True
+    tie_tolerance: float = 0.0
+    unranked: float | None = None
 
 
 def ranks_as_places(
@@ -22,10 +32,8 @@ def ranks_as_places(
     where: Callable[[int], str],
     row: Callable[[int], int | None],
     *,
-    lowest_is_best: bool,
-    unranked: float | None,
-    last_tie: str | None,
-    source: Source,
+    rules: RankRules,
+    source: Origin,
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64], list[Notice]]:
     """Return which entries are ranked, a number for each of these (low = best), and notices.
 
@@ -37,9 +45,8 @@ def ranks_as_places(
         Which ranking each entry belongs to.
     where, row : functions of int
         Names an entry (row and item); its line in the source, None if it has none.
-    lowest_is_best, unranked, last_tie
-        As in `Comparisons.from_rankings`.
-    source : Source
+    rules : RankRules
+    source : Origin
 
     Raises
     ------
@@ -49,6 +56,7 @@ def ranks_as_places(
     OptionError
         For choices written as ranks.
     """
+    lowest_is_best, unranked, last_tie = rules.lowest_is_best, rules.unranked, rules.last_tie
     if unranked is not None and not isinstance(unranked, (int, float, np.number)):
         raise OptionError(
             f"unranked={unranked!r} must be the number that stands for items that are not ranked, "

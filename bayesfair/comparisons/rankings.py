@@ -21,9 +21,9 @@ from bayesfair.base.label_notices import look_alike
 from bayesfair.base.labels import labels_of, text_of
 from bayesfair.base.notices import Notice
 from bayesfair.comparisons.missing_labels import gap_of, is_absent, is_group, without_gaps
-from bayesfair.comparisons.places import last_place_notices, ranks_as_places
+from bayesfair.comparisons.places import RankRules, last_place_notices, ranks_as_places
 from bayesfair.comparisons.sources import (
-    Source,
+    Origin,
     absent_numbers,
     checked_weight,
     rows_with_missing,
@@ -37,7 +37,7 @@ _REST = np.int32(2**31 - 1)  # sorts behind every level; stored as -1
 
 
 def _known_weights(
-    weight: Any, n: int, missing: str, source: Source
+    weight: Any, n: int, missing: str, source: Origin
 ) -> tuple[Any, int, list[Notice]]:
     """Return weights with 0 where they are missing, how many are, and the notice.
 
@@ -54,11 +54,10 @@ def collapse_orderings(
     orderings: Any,
     *,
     items: Sequence[object] | None,
-    partial: str | None,
+    rules: RankRules,
     weight: Any,
-    last_tie: str | None,
     missing: str,
-    source: Source,
+    source: Origin,
 ) -> dict[str, Any]:
     """Return the fields of `Comparisons` for orderings; see `Comparisons.from_rankings`."""
     labels: list[object] = []
@@ -98,9 +97,8 @@ def collapse_orderings(
         value=np.array(level, dtype=np.float64),
         n_rankings=len(length),
         items=words.labels,
-        partial=partial,
+        rules=rules,
         weight=weight,
-        last_tie=last_tie,
         source=source,
         notices=[*gap_notes, *found, *words.notices()],
     ) | {"n_skipped": gone + len(gaps)}
@@ -110,14 +108,10 @@ def collapse_ranks(
     ranks: ArrayLike,
     *,
     items: Sequence[object] | None,
-    partial: str | None,
+    rules: RankRules,
     weight: Any,
     missing: str,
-    lowest_is_best: bool,
-    tie_tolerance: float,
-    unranked: float | None,
-    last_tie: str | None,
-    source: Source,
+    source: Origin,
 ) -> dict[str, Any]:
     """Return the fields of `Comparisons` for a matrix of ranks or of any ordered quantity."""
     if items is None and hasattr(ranks, "columns"):
@@ -140,9 +134,7 @@ def collapse_ranks(
         ranking,
         lambda i: f"{source.where(int(ranking[i]))}: rank of {names[item[i]]!r}",
         lambda i: source.line(int(ranking[i])),
-        lowest_is_best=lowest_is_best,
-        unranked=unranked,
-        last_tie=last_tie,
+        rules=rules,
         source=source,
     )
     ranking, item = ranking[kept], item[kept]
@@ -153,12 +145,10 @@ def collapse_ranks(
         value=value,
         n_rankings=len(table),
         items=names,
-        partial=partial,
+        rules=rules,
         weight=weight,
         source=source,
         notices=[*found, *look_alike(names, "item"), *notes],
-        tie_tolerance=tie_tolerance,
-        last_tie=last_tie,
     ) | {"n_skipped": gone}
 
 
@@ -168,14 +158,10 @@ def collapse_ranked_rows(
     rank: Any,
     *,
     items: Sequence[object] | None,
-    partial: str | None,
+    rules: RankRules,
     weight: Any,
     missing: str,
-    lowest_is_best: bool,
-    tie_tolerance: float,
-    unranked: float | None,
-    last_tie: str | None,
-    source: Source,
+    source: Origin,
 ) -> dict[str, Any]:
     """Return the fields of `Comparisons` for one row per (ranking, item), with its rank."""
     words = LabelEncoder("item", items)
@@ -201,9 +187,7 @@ def collapse_ranked_rows(
         groups.codes,
         lambda i: f"{source.where(i)}: rank of {words.labels[codes[i]]!r}",
         source.line,
-        lowest_is_best=lowest_is_best,
-        unranked=unranked,
-        last_tie=last_tie,
+        rules=rules,
         source=source,
     )
     given = checked_weight(weight, len(value), source)
@@ -225,12 +209,10 @@ def collapse_ranked_rows(
         value=places,
         n_rankings=len(groups.labels),
         items=words.labels,
-        partial=partial,
+        rules=rules,
         weight=per_ranking,
         source=source._replace(row=lines),
         notices=[*found, *words.notices(), *notes],
-        tie_tolerance=tie_tolerance,
-        last_tie=last_tie,
     ) | {"n_skipped": int(gone.sum())}
 
 
@@ -241,7 +223,7 @@ def collapse_choices(
     items: Sequence[object] | None,
     weight: Any,
     missing: str,
-    source: Source,
+    source: Origin,
 ) -> dict[str, Any]:
     """Return the fields of `Comparisons` for choices; see `Comparisons.from_choices`."""
     words = LabelEncoder("item", items)
@@ -295,7 +277,7 @@ def collapse_choices(
         value=np.where(is_chosen, 0.0, np.inf),
         n_rankings=len(sets),
         items=words.labels,
-        partial="subset",
+        rules=RankRules("subset"),
         weight=weight,
         source=source,
         notices=[*notices, *words.notices()],
@@ -310,14 +292,13 @@ def _collapse(
     value: NDArray[np.float64],
     n_rankings: int,
     items: tuple[str, ...],
-    partial: str | None,
+    rules: RankRules,
     weight: Any,
-    source: Source,
+    source: Origin,
     notices: list[str],
-    tie_tolerance: float = 0.0,
-    last_tie: str | None = None,
 ) -> dict[str, Any]:
     """Sort, level, complete and collapse rankings given as (ranking, item, value: low = best)."""
+    partial, last_tie, tie_tolerance = rules.partial, rules.last_tie, rules.tie_tolerance
     check_in_range(tie_tolerance, "tie_tolerance", 0.0, np.inf, high_open=True)
     if last_tie is not None:
         check_choice(last_tie, "last_tie", ("tie", "rest"))

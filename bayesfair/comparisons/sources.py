@@ -14,10 +14,11 @@ from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError
 
 __all__ = [
-    "Source",
+    "Origin",
     "absent_numbers",
     "checked_weight",
     "lines_of",
+    "origin_of",
     "rows_with_missing",
     "squares",
     "squares_of_counts",
@@ -46,20 +47,32 @@ def lines_of(row: Any) -> NDArray[np.int64] | None:
     return lines.astype(np.int64)
 
 
-class Source(NamedTuple):
-    """Where rows came from, so that messages can name them."""
+class Origin(NamedTuple):
+    """Where rows came from, so that messages can name them.
+
+    Parameters
+    ----------
+    name : str
+        What messages and reports call the data.
+    row : (N,) array of int, optional
+        Lines of a file.
+    columns : mapping, optional
+        What messages call the columns, by parameter of the constructor.
+    lines : bool
+        Whether `row` holds lines of a file, not positions.
+    """
 
     name: str
     row: NDArray[np.int64] | None = None
     columns: Mapping[str, str] = MappingProxyType({})
-    lines: bool = True  # whether `row` holds lines of a file, not positions
+    lines: bool = True
 
     def called(self, parameter: str) -> str:
         """Name what was passed as a parameter: by its column, where it came from one."""
         found = self.columns.get(parameter)
         return parameter if found is None else f"column {found!r}"
 
-    def taken(self, kept: NDArray[Any]) -> Source:
+    def taken(self, kept: NDArray[Any]) -> Origin:
         """Return the source of the rows that were kept."""
         row = np.arange(len(kept)) if self.row is None else self.row
         return self._replace(row=row[kept], lines=self.has_lines)
@@ -81,6 +94,13 @@ class Source(NamedTuple):
     def line(self, i: int) -> int | None:
         """Return the line of a row; None where lines are unknown."""
         return int(self.row[i]) if self.row is not None and self.lines else None
+
+
+def origin_of(source: str | Origin) -> Origin:
+    """Return where rows came from, its lines checked."""
+    if isinstance(source, Origin):
+        return source._replace(row=lines_of(source.row))
+    return Origin(source)
 
 
 def squares(weight: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
@@ -119,7 +139,7 @@ def squares_of_counts(
 
 
 def checked_weight(
-    weight: Any, n: int, source: Source, name: str = "weight"
+    weight: Any, n: int, source: Origin, name: str = "weight"
 ) -> NDArray[np.float64] | None:
     """Return weights as floats; negative, missing or infinite ones are refused with their rows."""
     if weight is None:
@@ -163,7 +183,7 @@ def checked_weight(
 
 
 def rows_with_missing(
-    missing: str, absent: Mapping[str, NDArray[np.bool_]], source: Source
+    missing: str, absent: Mapping[str, NDArray[np.bool_]], source: Origin
 ) -> tuple[NDArray[np.bool_], list[Notice]]:
     """Return which rows lack something, with the notice; refuse them unless dropping was asked for.
 
@@ -172,7 +192,7 @@ def rows_with_missing(
     missing : {"error", "drop"}
     absent : mapping of parameter to (n,) array of bool
         Where each of the columns has no value.
-    source : Source
+    source : Origin
 
     Raises
     ------
@@ -200,7 +220,7 @@ def rows_with_missing(
 
 
 def absent_numbers(
-    n: int, columns: Mapping[str, Any], source: Source
+    n: int, columns: Mapping[str, Any], source: Origin
 ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.bool_]]]:
     """Return columns of numbers with 0 where they are missing, and where they are."""
     filled, absent = {}, {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -113,9 +114,9 @@ def _one_run(
         items=items,
         winner_is="side",
         source=source,
-        n_skipped=n_rounds - len(known),
         keep_rows=True,
     )
+    duels = replace(duels, n_skipped=n_rounds - len(known))
     cell = np.full(n_rounds, -1)
     cell[known] = duels.cell
     return DuelLog(duels, left, right, cell, pairs, slot=rule.slot)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from command_line import run
 
-from bayesfair.comparisons import Comparisons
+from bayesfair.comparisons import Comparisons, Origin
 from bayesfair.errors import BayesfairWarning, DataError, OptionError
 from bayesfair.readers.duels.comparisons import read_comparisons
 
@@ -66,7 +66,7 @@ def test_one_column_cannot_hold_the_wins_of_both_sides():
 
 def test_negative_ranks_are_refused_in_long_form():
     with pytest.raises(DataError, match=r"row 3 of x: rank of 'b' is -1. Ranks count") as error:
-        Comparisons.from_ranked_rows([1, 1], ["a", "b"], [1, -1], row=[2, 3], source="x")
+        Comparisons.from_ranked_rows([1, 1], ["a", "b"], [1, -1], source=Origin("x", [2, 3]))
     assert (error.value.row, error.value.value) == (3, -1.0)
     scores = Comparisons.from_ranked_rows([1, 1], ["a", "b"], [1, -1], lowest_is_best=False)
     assert scores.orderings() == [(("a",), ("b",))]

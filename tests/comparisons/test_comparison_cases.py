@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import norm
 
-from bayesfair.comparisons import Comparisons
+from bayesfair.comparisons import Comparisons, Origin
 from bayesfair.errors import ArmError, BayesfairWarning, DataError, OptionError
 from bayesfair.inference import fit
 from bayesfair.inference.comparisons import fit_comparisons
@@ -54,7 +54,7 @@ def test_a_winner_named_and_a_side_are_told_apart():
 
 def test_a_winner_that_took_no_part():
     with pytest.raises(DataError, match=r"row 7 of x\.csv: the winner 'c' is neither 'a' nor 'b'"):
-        Comparisons.from_duels(["a", "c"], ["b", "a"], ["c", "c"], row=[7, 8], source="x.csv")
+        Comparisons.from_duels(["a", "c"], ["b", "a"], ["c", "c"], source=Origin("x.csv", [7, 8]))
 
 
 def test_a_cycle_in_which_the_second_never_wins():
@@ -263,7 +263,9 @@ def test_weights():
     assert data.connectivity().no_data == ("c",)  # weight 0: the row is absent
     for bad, shown in ((-1, "got -1 in"), (np.nan, ""), (np.inf, "got inf in")):
         with pytest.raises(DataError, match=rf"{shown} ?row 4 of v\.csv"):
-            Comparisons.from_duels(left, right, weight=[1, 1, bad], row=[2, 3, 4], source="v.csv")
+            Comparisons.from_duels(
+                left, right, weight=[1, 1, bad], source=Origin("v.csv", [2, 3, 4])
+            )
     with pytest.raises(DataError, match="weight"):
         Comparisons.from_rankings([["a", "b"], ["b", "a"]], weight=[1.0, -2.0])
 
@@ -287,7 +289,7 @@ def test_labels_are_trimmed_and_normalised_never_shortened():
 def test_missing_values_are_named():
     with pytest.raises(DataError, match=r"row 3 of m\.csv, left: missing \(2 such rows\)"):
         Comparisons.from_duels(
-            ["a", None, "c"], ["b", "b", ""], ["left"] * 3, row=[2, 3, 4], source="m.csv"
+            ["a", None, "c"], ["b", "b", ""], ["left"] * 3, source=Origin("m.csv", [2, 3, 4])
         )
     with pytest.raises(ArmError, match="'NA' spells a missing item"):
         Comparisons.from_duels(["a", None, "NA"], ["b", "b", "a"], ["left"] * 3, missing="drop")

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 import bayesfair as bf
 from bayesfair.base.notices import Notice
-from bayesfair.comparisons import Comparisons
+from bayesfair.comparisons import Comparisons, Origin
 from bayesfair.errors import DataError, OptionError
 from bayesfair.readers.duels.comparisons import read_comparisons
 
@@ -45,7 +45,7 @@ def test_ranks_that_count_from_0_are_ranks():
 def test_zero_is_not_ranked_only_if_that_is_said():
     table = [[1, 2, 3, 4], [2, 1, 0, 0]]
     with pytest.raises(DataError, match="is 0, but in another ranking the best is 1") as error:
-        Comparisons.from_rankings(ranks=table, items=ABCD, row=[5, 9], source="r.csv")
+        Comparisons.from_rankings(ranks=table, items=ABCD, source=Origin("r.csv", [5, 9]))
     assert (error.value.row, error.value.value) == (9, 0.0) and "unranked=0" in str(error.value)
     with pytest.raises(OptionError, match="partial"):
         in_both_forms(table, unranked=0)

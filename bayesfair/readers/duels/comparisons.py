@@ -9,7 +9,7 @@ from typing import Any
 from bayesfair.base.arguments import MAPPING, NAMES, PLAIN, each, takes
 from bayesfair.base.checks import check_choice
 from bayesfair.base.options import COMPARISON_OPTIONS, KINDS, given, refuse_without_effect
-from bayesfair.comparisons import Comparisons
+from bayesfair.comparisons import Comparisons, Origin
 from bayesfair.readers.duels.arena import JsonLines
 from bayesfair.readers.duels.comparison_rows import (
     checked_columns,
@@ -176,9 +176,7 @@ def read_comparisons(
     watched = watched_order(opened_source, used.values()) if keep_rows and order is None else []
     shared = {
         "items": items,
-        "source": rows.source,
-        "row": rows.lines,
-        "columns": roles_of(used),
+        "source": Origin(rows.source, rows.lines, roles_of(used)),
         "weight": rows.number(weight),
         "missing": missing,
     }

@@ -11,7 +11,7 @@ import numpy as np
 from bayesfair.base.arguments import PLAIN, TEXT_OR_FALSE, each, takes
 from bayesfair.base.checks import check_choice, listed
 from bayesfair.base.options import COMPARISON_OPTIONS, KINDS, given, refuse_without_effect
-from bayesfair.comparisons import DuelLog
+from bayesfair.comparisons import DuelLog, Origin
 from bayesfair.errors import DataError, OptionError
 from bayesfair.readers.duels.arena import JsonLines
 from bayesfair.readers.duels.comparison_rows import (
@@ -139,8 +139,8 @@ def read_duels(
     words = {"outcomes": outcomes, "winner_is": winner_is, "both_bad": both_bad,
              "unknown": unknown} if kind == "duels" else {}  # fmt: skip
     made = duels(
-        rows, used, side, keep_rows=True, items=items, source=rows.source, row=rows.lines,
-        columns=roles_of(used), missing=missing, **words,
+        rows, used, side, keep_rows=True, items=items, missing=missing, **words,
+        source=Origin(rows.source, rows.lines, roles_of(used)),
     )  # fmt: skip
     notices = tuple(dict.fromkeys((*opened.notices, *watched, *made.notices)))
     made = replace(made, notices=notices)

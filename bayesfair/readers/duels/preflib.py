@@ -8,11 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from bayesfair.base import numerals
 from bayesfair.base.checks import check_choice
 from bayesfair.base.labels import clean_label
 from bayesfair.base.notices import Notice
-from bayesfair.comparisons import Comparisons
+from bayesfair.comparisons import Comparisons, Origin
 from bayesfair.errors import DataError
 
 __all__ = ["SUFFIXES", "read_preflib", "refuse_other_data"]
@@ -144,8 +146,7 @@ def read_preflib(
         items=list(called.values()),
         partial=partial,
         weight=weight,
-        row=row,
-        source=name,
+        source=Origin(name, np.array(row)),
     )
     total = sum(weight)
     notices = [*encoding, *made.notices]
