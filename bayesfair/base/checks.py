@@ -22,6 +22,7 @@ __all__ = [
     "did_you_mean",
     "listed",
     "no_seed",
+    "shown",
 ]
 
 
@@ -71,7 +72,7 @@ def check_choice(value: Any, name: str, options: Sequence[str]) -> str:
     if isinstance(value, str) and value in options:
         return value
     hint = did_you_mean(value, options) if isinstance(value, str) else ""
-    raise OptionError(f"{name}={value!r} is not known. Options: {listed(options, 30)}.{hint}")
+    raise OptionError(f"{name}={shown(value)} is not known. Options: {listed(options, 30)}.{hint}")
 
 
 def check_known(name: str, known: Sequence[str], what: str = "arm") -> int:
@@ -80,7 +81,7 @@ def check_known(name: str, known: Sequence[str], what: str = "arm") -> int:
         return list(known).index(name if isinstance(name, str) else "")
     except ValueError:
         raise ArmError(
-            f"no {what} {_short(name)}. Known {what}s: {listed(known)}.{did_you_mean(name, known)}"
+            f"no {what} {shown(name)}. Known {what}s: {listed(known)}.{did_you_mean(name, known)}"
         ) from None
 
 
@@ -102,7 +103,9 @@ def check_in_range(
     below = number < high if high_open else number <= high
     if not (above and below):
         left, right = "(" if low_open else "[", ")" if high_open else "]"
-        raise OptionError(f"{name}={value!r} must be a number in {left}{low:g}, {high:g}{right}.")
+        raise OptionError(
+            f"{name}={shown(value)} must be a number in {left}{low:g}, {high:g}{right}."
+        )
     return number
 
 
@@ -115,16 +118,27 @@ def check_count(value: Any, name: str, low: int = 0) -> int:
         whole = False
     if not whole:
         raise OptionError(
-            f"{name}={value!r} must be a whole number from {low} on.",
+            f"{name}={shown(value)} must be a whole number from {low} on.",
             kind="not_a_count",
             column=name,
-            value=str(value),
+            value=shown(value),
         )
     return number
 
 
-def _short(value: object) -> str:
-    text = repr(value)
+def shown(value: object) -> str:
+    """Return a value for a message, short; numbers of thousands of digits have no text.
+
+    Examples
+    --------
+    >>> shown("a"), shown(10**5000)
+    ("'a'", 'a whole number of 16610 bits')
+    """
+    try:
+        text = repr(value)
+    except ValueError:
+        bits = f" of {value.bit_length()} bits" if isinstance(value, int) else "s among them"
+        return f"a whole number{bits}"
     return text if isinstance(value, str) or len(text) <= 60 else f"{text[:57]}..."
 
 
@@ -162,7 +176,7 @@ def as_numbers(value: Any, name: str) -> NDArray[np.float64]:
     try:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise DataError(f"{name}={value!r:.60} must hold numbers only.") from None
+        raise DataError(f"{name}={shown(value)} must hold numbers only.") from None
 
 
 def as_generator(seed: Any) -> np.random.Generator:

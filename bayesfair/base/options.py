@@ -115,6 +115,7 @@ LOG_OPTIONS: dict[str, Effect] = {
     "offered_delimiter": Effect(
         frozenset({"offered_text"}), "it separates labels in offered=, a column of text"
     ),
+    "chosen": Effect(frozenset({"long"}), "it marks one row of each round, which round= numbers"),
 }
 
 #: Options of `audit` and of resumed audits.

@@ -164,6 +164,10 @@ LOG_COLUMNS = Group(
     offered_delimiter=option("Separates arms in such a list.", str, "|"),
     known_at=option("Column: first round or time that may use the reward."),
     known_until=option("Column: number of rounds whose rewards are known (batches)."),
+    round=option(
+        "Column that numbers the rounds, where each row is one arm of a round; '' where it is not."
+    ),
+    chosen=option("With --round: column of 0/1 that marks the chosen arm (default: rewarded)."),
     unique=option("Column that should hold no value twice, such as a request's id."),
     user=option("Column of whom each decision was for: do users keep their arm?"),
     rewards=option("Worth of words, as in won=1,lost=0.", convert=word_values),

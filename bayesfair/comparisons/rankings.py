@@ -118,7 +118,7 @@ def collapse_ranks(
         items = list(ranks.columns)
     try:
         table = np.array(ranks, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"ranks of {source.name} are not numeric: {error}.") from None
     if table.ndim != 2:
         raise DataError(f"ranks must be (rankings, items), got shape {table.shape}.")

@@ -146,7 +146,7 @@ def checked_weight(
         return None
     try:
         values = np.array(weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise DataError(
             f"{source.called(name)} of {source.name} is not numeric: {error}.", column=name
         ) from None
@@ -229,7 +229,7 @@ def absent_numbers(
             continue
         try:
             values = np.array(given, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             values = np.asarray(checked_weight(given, n, source, name))  # it says what is wrong
         absent[name] = np.isnan(values) if values.shape == (n,) else np.zeros(n, dtype=np.bool_)
         filled[name] = np.where(absent[name], 0.0, values) if values.shape == (n,) else values

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.base.checks import as_sequence, counted, listed
+from bayesfair.base.checks import as_sequence, counted, listed, shown
 from bayesfair.base.label_encoder import LabelEncoder
 from bayesfair.base.labels import by_label, labels_of, text_of
 from bayesfair.base.notices import Notice
@@ -122,7 +122,7 @@ def marks(values: ArrayLike) -> NDArray[np.bool_]:
         found = np.asarray(values)
         if found.dtype.kind == "O":
             found = found.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = np.zeros(0, dtype=str)
     if found.ndim != 2 and found.size:
         raise DataError(
@@ -176,10 +176,10 @@ def prior_pairs(given: Any, arms: tuple[str, ...]) -> NDArray[np.float64] | None
             if isinstance(pair, (str, bytes)):
                 raise TypeError
             successes, failures = map(float, pair)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             successes = failures = np.nan
         if not (0 <= successes < np.inf and 0 <= failures < np.inf):
-            raise DataError(f"{wanted}; arm {label!r} has {pair!r}.")
+            raise DataError(f"{wanted}; arm {label!r} has {shown(pair)}.")
         counts[i] = successes, failures
     return counts
 
@@ -211,7 +211,7 @@ def _labels_or_numbers(arm: Any, where: Where) -> NDArray[Any]:
             raw = np.fromiter(arm, dtype=object, count=len(arm))
         else:
             raw = np.asarray(arm)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise DataError(
             f"arm must be one label per round, got {type(arm).__name__}: {error}",
             kind="wrong_kind", column="arm",

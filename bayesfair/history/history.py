@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.base.checks import listed
+from bayesfair.base.checks import check_in_range, listed, shown
 from bayesfair.base.labels import label_order
 from bayesfair.base.notices import unique
 from bayesfair.errors import DataError
@@ -153,6 +153,8 @@ class History:
     def __post_init__(self, known_until: ArrayLike | None) -> None:
         """Validate once; see the class for what may be raised."""
         put = object.__setattr__
+        if self.probability_tolerance is not None:
+            check_in_range(self.probability_tolerance, "probability_tolerance", 0, 1)
         pi, offered = self._put_arms()
         codes, arms, n_rounds = self.arm, self.arms, self.n_rounds
         reward = self._column("reward", self.reward, np.float64)
@@ -400,7 +402,7 @@ class History:
                         continue
                     place = f"position {t}" if name == "row" else self.where(t)
                     return (
-                        f"{name} of {place} is {value!r}, which is no number. Give numbers"
+                        f"{name} of {place} is {shown(value)}, which is no number. Give numbers"
                         f"{' (NaN where none was observed)' if name == 'reward' else ''}; "
                         "bayesfair.read_history understands words such as 'True'."
                     )
@@ -413,7 +415,7 @@ class History:
             # what nobody else can write to need not be copied
             shared = isinstance(values, np.ndarray) and not values.flags.writeable
             matrix = np.array(values, dtype=np.float64, order="C", copy=None if shared else True)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise DataError(f"{name} of {self.source} is not numeric: {error}.") from None
         if matrix.ndim != 2:
             raise DataError(f"{name} must be (rounds, arms), got shape {matrix.shape}.")

@@ -64,7 +64,7 @@ class Finite(Rewards):
         """Validate once."""
         try:
             support, pmf = np.array(self.support, np.float64), np.array(self.pmf, np.float64)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise DataError(
                 f"Finite: support or pmf is not numeric, or ragged: {error}. Arms with different "
                 "supports: use Finite.from_arms."

@@ -176,3 +176,31 @@ def test_a_real_log_of_a_recommender_is_not_said_to_be_without_probabilities(cap
     assert done.status == 0, done.err
     said = " ".join(done.out.split())
     assert "propensity_score" in said and "No selection probabilities were logged" not in said
+
+
+@READERS
+@pytest.mark.parametrize(
+    ("name", "values", "said"),
+    [
+        ("log_prob", np.log(CHOSEN), "logarithms"),
+        ("logp", np.log(CHOSEN), "logarithms"),
+        ("propensity_pct", 100 * np.array(CHOSEN), "percent"),
+        ("inverse_propensity", 1 / np.array(CHOSEN), "inverse"),
+        ("ipw", 1 / np.array(CHOSEN), "inverse"),
+        ("importance_weight", 1 / np.array(CHOSEN), "inverse"),
+    ],
+)
+def test_probabilities_on_another_scale_are_named_with_what_makes_them_usable(
+    read, name, values, said
+):
+    frame = pd.DataFrame({"arm": ARM, "reward": REWARD, name: values})
+    with pytest.raises(DataError, match=rf"'{name}': {said}") as caught:
+        read(frame)
+    assert caught.value.kind == "probabilities_unread"
+    assert read(frame, propensity=False).selection == "none"
+
+
+def test_other_numbers_are_no_probabilities_on_another_scale():
+    frame = pd.DataFrame({"arm": ARM, "reward": REWARD, "log_size": [-1.0, -2, -3],
+                          "weight": [70.0, 81, 66], "share_pct": [10.0, 20, 30]})  # fmt: skip
+    assert read_history(frame).selection == "none"

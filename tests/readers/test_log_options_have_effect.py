@@ -39,6 +39,8 @@ TRY = {
     "offered_delimiter": ({"offered_delimiter": "/"}, {}),
     "known_at": ({"known_at": "late"}, {}),
     "known_until": ({"known_until": "until"}, {}),
+    "round": ({"round": "timestamp"}, {}),
+    "chosen": ({"chosen": "could_a"}, {}),
     "unique": ({"unique": "site"}, {}),
     "user": ({"user": "site"}, {}),
     "prior": ({"prior": {"a": (1, 2)}}, {}),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import bayesfair as bf
-from bayesfair.errors import DataError
+from bayesfair.errors import DataError, OptionError
 from bayesfair.readers import read_history, scan_history
 
 LONG = """timestamp,arm,p,chosen,reward
@@ -56,24 +57,22 @@ def test_the_columns_are_named_whatever_is_done_with_missing_rewards(
     with pytest.raises(DataError, match="one row per round and arm") as caught:
         read(path, **options)
     said = str(caught.value)
-    assert all(f"'{column}'" in said for column in ("timestamp", "p", "chosen", "arm"))
+    assert all(f"'{column}'" in said for column in ("timestamp", "p", "chosen"))
     assert (caught.value.kind, caught.value.column) == ("long_shape", "timestamp")
 
 
 @pytest.mark.parametrize("filled", [False, True])
 def test_the_remedy_gives_the_audit_of_the_log_with_one_row_per_round(filled):
-    """The lines of the message are run as they stand; by hand the rule is P*, regret 0."""
+    """The options of the message are used as they stand; by hand the rule is P*, regret 0."""
     log, rows = _simulated(60)
     if filled:
         rows = rows.fillna({"click": 0})
+    columns = {"arm": "item", "reward": "click", "order": "request"}
     for options in ({}, {"propensity": "chance"}):
         with pytest.raises(DataError) as caught:
-            read_history(rows, arm="item", reward="click", order="request", **options)
-    lines = str(caught.value).split("with pandas: ")[1].split("; ")
-    names = {"d": rows}
-    for line in lines:
-        exec(line, names)
-    again = read_history(names["rounds"], arm="item", reward="click", order="request")
+            read_history(rows, **columns, **options)
+    named = re.search(r"pass ((?:\w+='\w+'(?:, )?)+)", str(caught.value)).group(1)
+    again = read_history(rows, **columns, **eval(f"dict({named})"))
     assert again.arms == log.arms and again.arm.tolist() == log.arm.tolist()
     np.testing.assert_array_equal(again.selection_probability, log.selection_probability)
     assert bf.audit(again, objective=False).regret.value == pytest.approx(0, abs=1e-6)
@@ -138,16 +137,16 @@ def test_rounds_without_a_number_are_told_by_their_arms_and_the_remedy_runs():
         with pytest.raises(DataError, match="every 2 rows hold each arm once") as caught:
             read_history(rows, **options)
     names = {"d": rows}
-    for line in str(caught.value).split("with pandas: ")[1].split("; "):
-        exec(line, names)
-    again = read_history(names["rounds"][["arm", "reward", "p_a", "p_b"]])
+    exec(str(caught.value).split("with pandas: ")[1].partition(". ")[0], names)
+    again = read_history(names["d"], round="round", chosen="chosen", propensity="p")
     np.testing.assert_array_equal(again.selection_probability[:, 0], [0.5, 0.625, 0.75])
     assert again.reward.tolist() == [1, 0, 1]
 
 
 @READERS
 def test_probabilities_alone_tell_a_long_log(read):
-    rows = _frame(LONG.replace(",0,\n", ",0,0\n")).drop(columns="chosen")
+    fourth = "4,a,0.875,1,1\n4,b,0.125,0,0\n"
+    rows = _frame(LONG.replace(",0,\n", ",0,0\n") + fourth).drop(columns="chosen")
     rows.columns = ["visit", "item", "prob", "click"]
     with pytest.raises(DataError, match="'prob' sums to 1 within them"):
         read(rows, arm="item", reward="click", propensity="prob")
@@ -175,3 +174,97 @@ def test_a_log_of_one_arm_is_no_long_log(tmp_path):
     rows = "".join(f"{t},a,1\n" for t in range(12))
     (tmp_path / "one.csv").write_text("timestamp,arm,reward\n" + rows)
     assert read_history(tmp_path / "one.csv").n_rounds == 12
+
+
+HAND = np.array([[0.5, 0.5], [0.625, 0.375], [0.75, 0.25]])
+
+
+def test_the_rows_of_a_round_are_its_rule():
+    """By hand: the rows of each stamp side by side; chosen a, b, a with rewards 1, 0, 1."""
+    for rows in (_frame(), _frame().sample(frac=1, random_state=3)):
+        log = read_history(rows, round="timestamp", chosen="chosen", propensity="p")
+        assert (log.arms, log.arm.tolist(), log.reward.tolist()) == (
+            ("a", "b"),
+            [0, 1, 0],
+            [1, 0, 1],
+        )
+        np.testing.assert_array_equal(log.selection_probability, HAND)
+        assert bf.audit(log, objective=False).regret.value == pytest.approx(0, abs=1e-12)
+    by_reward = read_history(_frame(), round="timestamp", propensity="p")
+    np.testing.assert_array_equal(by_reward.selection_probability, HAND)
+    turned = read_history(_frame(), round="timestamp", propensity="p", arms=["b", "a"])
+    np.testing.assert_array_equal(turned.selection_probability, HAND[:, ::-1])
+    rule = read_history(
+        _frame(LONG.replace("2,a,0.625,0,\n", "")), round="timestamp", chosen="chosen"
+    )
+    assert rule.offered.tolist() == [[True, True], [False, True], [True, True]]
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "row"),
+    [
+        (("2,b,0.375,1,0", "2,b,0.375,0,0"), "not_one_chosen", 4),
+        (("2,a,0.625,0,", "2,a,0.625,1,1"), "not_one_chosen", 4),
+        (("1,b,0.5,0,", "1,a,0.5,0,"), "duplicate_arm", 3),
+        (("1,b,", ",b,"), "missing_label", 3),
+    ],
+)
+def test_a_round_without_one_chosen_arm_is_refused_by_row(tmp_path, change, kind, row):
+    path = tmp_path / "long.csv"
+    path.write_text(LONG.replace(*change))
+    with pytest.raises(DataError, match=f"row {row} of long.csv") as caught:
+        read_history(path, round="timestamp", chosen="chosen", propensity="p")
+    assert (caught.value.kind, caught.value.row) == (kind, row)
+
+
+def test_round_is_refused_by_a_scan_and_chosen_needs_it(tmp_path):
+    with pytest.raises(OptionError, match="round='timestamp' needs all rows of a round") as caught:
+        scan_history(_frame(), round="timestamp")
+    assert caught.value.kind == "needs_whole"
+    with pytest.raises(OptionError, match="chosen='shown' has no effect"):
+        read_history(pd.DataFrame({"arm": ["a"], "reward": [1], "shown": [1]}), chosen="shown")
+
+
+@READERS
+def test_whoever_says_that_rows_are_rounds_is_believed(read):
+    log = read(_frame().fillna(0), round=False, propensity="p")
+    assert log.n_rounds == 6
+
+
+@READERS
+def test_all_of_a_log_is_looked_at_not_its_first_rows(read):
+    """2400 rows that look like arms of rounds, and then no more; rounds of 1500 arms each."""
+    _, rows = _simulated(800)
+    plain = pd.DataFrame({
+        "request": np.arange(3000) + 10_000, "item": np.tile(["arm0", "arm1"], 1500),
+        "chance": 0.5, "shown": 1, "click": 1.0,
+    })  # fmt: skip
+    plain["item"] = np.random.default_rng(1).permutation(np.resize(rows.item.unique(), 3000))
+    mixed = pd.concat([rows, plain]).fillna({"click": 0})
+    assert read(mixed, arm="item", reward="click", propensity="chance").n_rounds == len(mixed)
+    n, k = 4, 1500
+    wide = pd.DataFrame({
+        "visit": np.repeat(np.arange(n), k), "arm": np.tile([f"a{i}" for i in range(k)], n),
+        "propensity": 1 / k, "chosen": (np.tile(np.arange(k), n) == 7).astype(int),
+    })  # fmt: skip
+    wide["reward"] = np.where(wide.chosen == 1, 1.0, np.nan)
+    with pytest.raises(DataError, match="one row per round and arm"):
+        read(wide, missing="unobserved")
+
+
+@READERS
+def test_small_plain_logs_are_seldom_refused_by_chance(read):
+    """Two arms, two rounds at each time, a random flag: 300 logs of 4 to 16 rounds."""
+    refused = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 9)) * 2
+        log = pd.DataFrame({
+            "timestamp": np.repeat(np.arange(n // 2), 2), "arm": rng.choice(["a", "b"], n),
+            "reward": rng.integers(0, 2, n), "flag": rng.integers(0, 2, n), "propensity": 0.5,
+        })  # fmt: skip
+        try:
+            read(log)
+        except DataError:
+            refused += 1
+    assert refused <= 3

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayesfair.base.arrow_arrays import valid_text
+from bayesfair.base.checks import shown
 from bayesfair.base.json_text import BadJson, once_each
 from bayesfair.base.labels import text_of
 from bayesfair.errors import DataError
@@ -147,7 +148,7 @@ def _arrow(series: Any, column: str) -> Any:
     if series.dtype != nw.Object:
         try:
             array = series.to_arrow()
-        except (pa.ArrowException, TypeError, ValueError, NotImplementedError):
+        except (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError):
             array = _from_values(series, column)
         return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
     # A column of Python objects may mix types (True, "no", 0; times with and without zone). Arrow
@@ -163,12 +164,10 @@ def _arrow(series: Any, column: str) -> Any:
     if any(isinstance(v, (list, tuple, dict)) for v in values):
         try:
             return pa.chunked_array([pa.array(values)])
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            raise DataError(
-                f"column {column!r} of data frame mixes lists or records and others.",
-                kind="mixed_column",
-                column=column,
-            ) from error
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            # of several kinds: their text says the same, and is refused by row where it is used
+            texts = [None if v is None else v if isinstance(v, str) else _text(v) for v in values]
+            return pa.chunked_array([pa.array(texts, pa.string())])
     try:
         texts = [text_of(v) for v in values]
     except UnicodeDecodeError as error:
@@ -177,6 +176,13 @@ def _arrow(series: Any, column: str) -> Any:
             f"{error.object[:40]!r}. Write the column as text."
         ) from None
     return pa.chunked_array([pa.array(texts, pa.string())])
+
+
+def _text(value: Any) -> str:
+    try:
+        return str(value)
+    except ValueError:  # thousands of digits
+        return f"[{shown(value)}]"
 
 
 def _plain(value: Any) -> Any:

@@ -18,10 +18,15 @@ from bayesfair.errors import ArmError, DataError, OptionError
 from bayesfair.readers.files.headers import missing_column
 from bayesfair.readers.values.stamps import Look
 
-__all__ = ["Layout", "Option", "resolve_layout"]
+__all__ = ["ROLES", "Layout", "Option", "resolve_layout"]
 
 PROBABILITIES, PROPENSITY, ORDER = "p_{arm}", "propensity", "timestamp"
 KNOWN_AT = "known_at"
+#: Options that name columns, and the arms.
+ROLES = (
+    "arm", "reward", "propensity", "probabilities", "order", "by", "offered", "known_at",
+    "known_until", "unique", "user", "arms",
+)  # fmt: skip
 Option = str | bool | None
 
 
@@ -41,8 +46,6 @@ class Layout:
         A column that lists the arms on offer.
     pattern : str
         Pattern of the probability columns, for messages.
-    order_was_found : bool
-        The order column was taken up by itself.
     spare : str or None
         A propensity column that is not used, only compared with the probabilities of all arms.
     notices : tuple of str
@@ -68,7 +71,6 @@ class Layout:
     offered: dict[str, str] = field(default_factory=dict)
     offered_list: str | None = None
     pattern: str = PROBABILITIES
-    order_was_found: bool = False
     spare: str | None = None
     notices: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
@@ -210,7 +212,6 @@ def resolve_layout(
         pattern=probabilities
         if isinstance(probabilities, str) and probabilities
         else PROBABILITIES,
-        order_was_found=order is None,
         spare=spare,
         notices=tuple(notices),
     )

@@ -35,6 +35,9 @@ _CHOSEN = {
     "assignmentprob", "assignmentprobability",
 }  # fmt: skip
 _MAYBE_CHOSEN = {"p", "pi", "prob", "probs", "proba", "probability", "policyprob"}
+_LOGS = {"log", "ln", "logp", "logprob", "logprobs", "loglik"}
+_PERCENT = {"pct", "percent", "percentage", "perc"}
+_INVERSE = {"inverse", "inv", "ipw", "iptw", "ips", "iw", "importance"}
 _SLACK = 0.02  # of a row's sum: the reading itself is strict
 
 
@@ -101,7 +104,9 @@ def find_probabilities(
             else:
                 maybe.append(_use("probabilities", pattern, found.values()))
         elif named:
-            maybe.append(_use("probabilities", pattern, found.values()))
+            matrix = np.column_stack([numbers[c] for c in found.values()])
+            how = _other_scale(pattern.replace("{arm}", " "), matrix)
+            maybe.append(_use("probabilities", pattern, found.values()) + how)
     if len(sure) == 1:
         pattern, found = next(iter(sure.items()))
         return FoundProbabilities(found, pattern, None, None, (_said(pattern, found.values()),))
@@ -126,6 +131,8 @@ def find_probabilities(
         for c, values in numbers.items()
         if _plain(c) in _MAYBE_CHOSEN and _are_chances(values)
     ]
+    if not maybe:
+        maybe = [f"{c!r}{how}" for c, values in numbers.items() if (how := _other_scale(c, values))]
     if maybe:
         raise DataError(
             f"{source} has no column 'p_{{arm}}' or 'propensity', but columns that look like "
@@ -140,6 +147,22 @@ def find_probabilities(
 
 def _use(option: str, value: str, columns: Any) -> str:
     return f"{listed(columns, 4)} ({option}={value!r})"
+
+
+def _other_scale(name: str, values: NDArray[np.float64]) -> str:
+    """Return what makes probabilities of numbers that are something else of them, or ""."""
+    words, known = words_of(name), values[~np.isnan(values)]
+    if not known.size:
+        return ""
+    chance = bool(words & (_WORDS - {"weight", "weights"}))
+    if words & _LOGS and (chance or words & {"logp", "logprob", "logprobs"}) and known.max() <= 0:
+        return ": logarithms; a column of numpy.exp() of them is what is needed"
+    if words & _PERCENT and chance and known.min() >= 0 and 1 < known.max() <= 100:
+        return ": percent; divide them by 100"
+    weights = words & {"ipw", "iptw", "ips"} or words & {"weight", "weights"}
+    if words & _INVERSE and (chance or weights) and known.min() >= 1 and known.max() > 1:
+        return ": inverse probabilities; a column of 1 / them is what is needed (propensity=)"
+    return ""
 
 
 def _said(pattern: str, columns: Any) -> Notice:
@@ -198,9 +221,11 @@ def _nested(
     unsure: list[str] = []
     for name, column in columns.items():
         rows = entries(column)
+        named = bool(words_of(name) & _WORDS)
+        if rows is None and named and _in_brackets(column):  # what is wrong is said if it is read
+            unsure.append(_use("probabilities", name, [name]))
         if rows is None or all(row is None for row in rows):
             continue
-        named = bool(words_of(name) & _WORDS)
         keys = keys_of(rows)
         values = [list(r.values()) if isinstance(r, dict) else list(r or ()) for r in rows]
         width = max(map(len, values))
@@ -220,6 +245,12 @@ def _nested(
     if len(found) == 1 and not unsure:
         return found[0], []
     return None, unsure + [_use("probabilities", str(f.nested), [f.nested]) for f in found]
+
+
+def _in_brackets(column: Any) -> bool:
+    """Whether a column is text of lists and records."""
+    texts = [v.strip() for v in column.to_pylist() if isinstance(v, str) and v.strip()]
+    return bool(texts) and all(text[0] in "{[(" for text in texts)
 
 
 def nested_layout(name: str, labels: Sequence[str]) -> FoundProbabilities:

@@ -2,69 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from bayesfair.base.arguments import MAPPING, PLAIN, TEXT, TEXT_OR_FALSE, each, takes
-from bayesfair.base.labels import by_label, labels_of
+from bayesfair.base.arguments import takes
 from bayesfair.base.labels import in_order as in_label_order
 from bayesfair.base.notices import Notice
-from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.history.logs import Logs
-from bayesfair.readers.files.tables import Source, no_rows, open_source
-from bayesfair.readers.log.building import (
-    Builder,
-    check_decimal,
-    grouped_by_arm,
-    in_order,
-    parse_missing,
-    refuse_unused,
-)
-from bayesfair.readers.log.columns import Layout, Option
-from bayesfair.readers.log.looking import layout_of
-from bayesfair.readers.log.offers import check_reading
+from bayesfair.readers.files.tables import no_rows
+from bayesfair.readers.log.counts_of_missing import Tally, empty_columns
+from bayesfair.readers.log.options import KINDS, LogOptions, with_log_options
+from bayesfair.readers.log.reading import Reading, group_priors, reading_of
 from bayesfair.readers.log.rounds import Converter, Rounds, concatenated
+from bayesfair.readers.log.rounds_to_history import grouped_by_arm, history_of, in_order
 from bayesfair.readers.log.several import at_once
-from bayesfair.readers.log.tally import Tally, empty_columns
 from bayesfair.readers.values.stamps import Trend, check_trends
 
-__all__ = ["discovery_notice", "group_priors", "known_arms", "read_history"]
+__all__ = ["discovery_notice", "read_history"]
 
 
-@takes(
-    **each(PLAIN, "arm", "reward", "propensity", "order", "by", "known_at", "known_until",
-           "unique", "user", "decimal"),
-    probabilities=TEXT_OR_FALSE,
-    offered=TEXT,
-    rewards=MAPPING,
-)  # fmt: skip
-def read_history(
-    source: Any,
-    *,
-    arm: str = "arm",
-    reward: str = "reward",
-    propensity: Option = None,
-    probabilities: Option = None,
-    order: Option = None,
-    by: str | None = None,
-    arms: Sequence[Any] | str | None = None,
-    offered: str | None = None,
-    offered_delimiter: str = "|",
-    known_at: Option = None,
-    known_until: str | None = None,
-    unique: str | None = None,
-    user: str | None = None,
-    prior: Any = None,
-    missing: str | float = "error",
-    rewards: Mapping[Any, float] | None = None,
-    delimiter: str | None = None,
-    decimal: str = ".",
-    probability_tolerance: float | None = None,
-) -> History | Mapping[str, History]:
+@takes(**KINDS)
+@with_log_options
+def read_history(source: Any, **options: Unpack[LogOptions]) -> History | Mapping[str, History]:
     r"""Read which arm was chosen in each round, what it paid, and how it was drawn.
 
     One rule for columns: an option names a column that must exist; None stands for the default
@@ -78,9 +41,11 @@ def read_history(
         Delimited text (delimiter detected or refused; gzip, bz2, xz, zstd, lz4), Parquet (one file,
         a folder, a glob), or a frame of pandas, Polars, Arrow or DuckDB.
     arm, reward : str
-        Columns of the choice and its reward. Labels are text: "001" and "NA" stay what they are,
-        the empty field is missing; surrounding blanks and the encoding of letters do not make a
-        difference. Rewards are 0/1, true/false, yes/no or numbers.
+        Columns of the choice and its reward. Labels are text: "001" stays what it is, the empty
+        field is missing; blanks around them, the encoding of letters and the ".0" of a whole number
+        do not make a difference. Words for missing ("NA", "None") and two spellings of one number
+        ("1", "01") are refused unless `arms` or columns name them. Rewards are 0/1, true/false,
+        yes/no or numbers.
     propensity : str, optional
         Column of :math:`\pi_t(a_t)`, in (0, 1].
     probabilities : str, optional
@@ -112,6 +77,12 @@ def read_history(
         known: rounds at that time or later may use it. Default: the next round.
     known_until : str, optional
         Column with the number of rounds whose rewards are known in this round (batches).
+    round, chosen : str, optional
+        Of a log with one row per round *and arm on offer*: the column that numbers the rounds, and
+        the one of 0/1 that marks the row of the chosen arm (default: the row with a reward).
+        `propensity` is then the probability of each row's arm, and together they are the whole
+        rule. A log that looks like this is refused unless `round` is given; False: each row is a
+        round.
     unique : str, optional
         Column that holds no value twice, such as the number of a request: an audit says where one
         comes back (within its group, with `by`). A scan keeps 24 bytes for each value.
@@ -161,55 +132,27 @@ def read_history(
     >>> history.selection_probability[11].tolist()
     [0.9230769230769231, 0.07692307692307693]
     """
-    values = locals()
-    check_decimal(decimal)
-    check_reading(probability_tolerance, offered_delimiter)
-    missing = parse_missing(missing)
-    by_group = isinstance(arms, str)
-    if by_group and (arms != "by_group" or not by):
-        raise OptionError(
-            f'arms={arms!r} must be a list of labels, or "by_group" together with by=.'
-        )
-    given = None if by_group else known_arms(arms)
-    if by and prior is not None and not isinstance(prior, Mapping):
-        raise OptionError("prior together with by= must be a mapping of group to prior.")
-    opened = open_source(source, delimiter=delimiter, wanted=[arm, reward])
-    layout = layout_of(
-        opened, decimal=decimal, mapping=rewards, arm=arm, reward=reward, propensity=propensity,
-        probabilities=probabilities, order=order, by=by, offered=offered, known_at=known_at,
-        known_until=known_until, unique=unique, user=user, arms=given,
-    )  # fmt: skip
-    refuse_unused(read_history, values, opened, layout)
-    fixed = given if given is not None else layout.arms_from_columns
-    converter = Converter(
-        layout, opened.name, fixed, decimal=decimal, mapping=rewards,
-        offered_delimiter=offered_delimiter,
-    )  # fmt: skip
-    builder = Builder(layout, opened.name, missing, None, probability_tolerance, prior)
-    with opened.locating():
-        return _read(opened, converter, builder, fixed=fixed is not None, by_group=by_group)
+    reading = reading_of(read_history, source, options)
+    with reading.source.locating():
+        return _read(reading)
 
 
-def _read(
-    opened: Source, converter: Converter, builder: Builder, *, fixed: bool, by_group: bool
-) -> History | Mapping[str, History]:
-    """Read all rows; `fixed`: the arms were known before."""
-    layout, prior = builder.layout, builder.prior
-    rounds = _everything(opened, converter)
-    labels = converter.book.labels
-    notices = [*opened.notices, *layout.notices]
-    if not fixed:
+def _read(reading: Reading) -> History | Mapping[str, History]:
+    """Read all rows."""
+    layout, converter = reading.layout, Converter(reading, reading.arms)
+    rounds = _everything(reading, converter)
+    notices = [*reading.source.notices, *layout.notices]
+    if reading.arms is None:
         rounds = _sorted_labels(rounds, converter)
-        labels = converter.book.labels
-        notices.append(discovery_notice(len(labels)))
+        notices.append(discovery_notice(len(converter.book.labels)))
+    labels = converter.book.labels
     notices += converter.book.notices() + converter.groups.notices()
-    builder = replace(builder, known_kind=converter.known_kind)
     if layout.by is None:
-        return _history(rounds, labels, builder, notices)
+        return _history(reading, rounds, labels, notices)
     converter.groups.check()
     names = converter.groups.labels
     assert rounds.group is not None
-    priors = group_priors(prior, names, layout.by)
+    priors = group_priors(reading, names)
     if rounds.pi is not None:
         notices += empty_columns(np.isnan(rounds.pi).all(axis=0), layout)
     ordered = in_label_order(names)
@@ -218,54 +161,18 @@ def _read(
     index = np.argsort(group, kind="stable")
     bounds = np.append(0, np.bincount(group, minlength=len(names)).cumsum())
 
-    def source_of(name: str) -> str:
-        return f"{opened.name}, {layout.by}={name}"
-
     def one(name: str) -> History:
-        rows = index[bounds[place[name]] : bounds[place[name] + 1]]
-        own = replace(builder, source=source_of(name), prior=priors.get(name))
-        part = rounds.take(rows)
-        if by_group:
-            return _history(*_own_arms(part, labels, own), notices)
-        return _history(part, labels, own, notices)
+        own, arms = reading.of_group(name, priors), labels
+        part = rounds.take(index[bounds[place[name]] : bounds[place[name] + 1]])
+        if reading.by_group:
+            own, part, arms = _own_arms(own, part, labels)
+        return _history(own, part, arms, notices)
 
-    together = None if by_group or priors else at_once(rounds, index, bounds, labels, builder)
+    plain = not (reading.by_group or priors)
+    together = at_once(rounds, index, bounds, labels, reading) if plain else None
     if together is not None:
-        return Logs(ordered, one, together, source_of)
+        return Logs(ordered, one, together, lambda name: reading.of_group(name, {}).name)
     return {name: one(name) for name in ordered}
-
-
-def group_priors(
-    prior: Mapping[Any, Any] | None, groups: Collection[str], column: str
-) -> dict[str, Any]:
-    """Return the prior of each group that has one.
-
-    Raises
-    ------
-    OptionError
-        If it names a group that is not there, or one twice.
-    """
-    priors = by_label(prior or {}, "group", "prior")
-    unknown = [g for g in priors if g not in groups]
-    if unknown:
-        raise OptionError(
-            f"prior names group {unknown[0]!r}, which column {column!r} does not have."
-        )
-    return priors
-
-
-def known_arms(arms: Sequence[Any] | str | None) -> tuple[str, ...] | None:
-    """Return the labels that a caller gives, cleaned as those of the log are."""
-    if arms is None:
-        return None
-    if isinstance(arms, str):
-        raise OptionError(f"arms={arms!r} must be a list of labels.")
-    if isinstance(arms, (Set, bytes)) or not isinstance(arms, Iterable):
-        raise OptionError(f"arms={arms!r} must be a list of labels, in the order to be used.")
-    labels = labels_of(arms)
-    if not labels:
-        raise OptionError("arms is empty; leave it out to use the labels seen.")
-    return labels
 
 
 def discovery_notice(n_arms: int) -> Notice:
@@ -280,8 +187,9 @@ def discovery_notice(n_arms: int) -> Notice:
     )
 
 
-def _everything(opened: Source, converter: Converter) -> Rounds:
-    parts, row = [], opened.first_row
+def _everything(reading: Reading, converter: Converter) -> Rounds:
+    opened, parts = reading.source, []
+    row = opened.first_row
     for table in opened.tables(converter.layout.columns, converter.layout.labels):
         if table.num_rows:
             parts.append(converter.convert(table, row))
@@ -308,8 +216,8 @@ def _sorted_labels(rounds: Rounds, converter: Converter) -> Rounds:
 
 
 def _own_arms(
-    rounds: Rounds, labels: tuple[str, ...], builder: Builder
-) -> tuple[Rounds, tuple[str, ...], Builder]:
+    reading: Reading, rounds: Rounds, labels: tuple[str, ...]
+) -> tuple[Reading, Rounds, tuple[str, ...]]:
     """Keep the arms that a group chose or had on offer."""
     present = np.bincount(rounds.arm[rounds.arm >= 0], minlength=len(labels)) > 0
     if rounds.pi is not None:
@@ -318,10 +226,8 @@ def _own_arms(
         present |= rounds.offered.any(axis=0)
     new = np.append(np.cumsum(present) - 1, -1).astype(np.int32)
     kept = tuple(label for label, here in zip(labels, present, strict=True) if here)
-    probabilities: dict[str, str] = builder.layout.probabilities
-    layout: Layout = replace(
-        builder.layout, probabilities={a: probabilities[a] for a in kept if a in probabilities}
-    )
+    columns = reading.layout.probabilities
+    own = {label: columns[label] for label in kept if label in columns}
     part = replace(
         rounds,
         arm=new[rounds.arm],
@@ -330,22 +236,22 @@ def _own_arms(
         if rounds.offered is None
         else np.ascontiguousarray(rounds.offered[:, present]),
     )
-    return part, kept, replace(builder, layout=layout)
+    return replace(reading, layout=replace(reading.layout, probabilities=own)), part, kept
 
 
 def _history(
-    rounds: Rounds, arms: tuple[str, ...], builder: Builder, notices: Sequence[str]
+    reading: Reading, rounds: Rounds, arms: tuple[str, ...], notices: Sequence[str]
 ) -> History:
     found = list(notices)
-    if builder.layout.order is not None:
-        rounds, notes = in_order(rounds, builder.layout.order)
+    if reading.layout.order is not None:
+        rounds, notes = in_order(rounds, reading.layout.order)
         found += notes
     elif note := grouped_by_arm(rounds.arm):
         found.append(note)
     if rounds.watched is not None:
         trends = [Trend().after(values) for values in rounds.watched.T]
-        found += check_trends(trends, builder.layout.watched, builder.source)
+        found += check_trends(trends, reading.layout.watched, reading.name)
     tally = Tally(np.zeros(len(arms), dtype=np.int64))
-    history = builder.history(rounds, arms, tally=tally, notices=found)
-    late = tally.notices(builder.missing, arms, builder.layout)
+    history = history_of(reading, rounds, arms, tally=tally, notices=found)
+    late = tally.notices(reading.missing, arms, reading.layout)
     return history.with_notices(*late) if late else history

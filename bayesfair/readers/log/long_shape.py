@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,44 +12,110 @@ from numpy.typing import NDArray
 
 from bayesfair.base.arrow_arrays import codes, plain
 from bayesfair.errors import DataError
+from bayesfair.readers.values.stamps import words_of
 
-__all__ = ["refuse_long"]
+__all__ = ["LEVEL", "LongForm", "long_form"]
 
-_ENOUGH = 8  # blocks from which one sign is enough
-_CHANCE = 1 / 8  # of arms drawn alike that stand once in every block: below it too
+LEVEL = 0.01
+"""Chance below which rows in no such order would look as they do; above it they are rounds."""
+
+_MOST = 0.95  # of the blocks show a sign: one glitch makes no plain log of thousands of blocks
+_MARKS = {
+    "chosen", "choice", "selected", "selection", "picked", "taken", "played", "pulled", "shown",
+    "displayed", "impressed", "decision",
+}  # fmt: skip
+_NAMED = 0.05  # of plain logs have a 0/1 column with such a name that marks something else
 
 
-def refuse_long(
-    source: str,
+@dataclass(frozen=True)
+class LongForm:
+    """What shows that rows are arms of rounds.
+
+    Attributes
+    ----------
+    arm, reward : str
+        Their columns.
+    key : str or None
+        Column that numbers the rounds; None = every `k` rows are one.
+    share : str or None
+        Column that sums to 1 within a round.
+    mark : str or None
+        Column of 0/1 that marks one row of each round.
+    one : bool
+        Whether the reward is filled in one row of each.
+    k : int
+        Number of arms.
+    """
+
+    arm: str
+    reward: str
+    key: str | None
+    share: str | None
+    mark: str | None
+    one: bool
+    k: int
+
+    @property
+    def columns(self) -> list[str]:
+        """What the signs were seen in."""
+        return [c for c in (self.arm, self.reward, self.key, self.share, self.mark) if c]
+
+    def error(self, source: str) -> DataError:
+        """Return the error of a log that was to have one row per round."""
+        same = f"every {self.k} rows hold" if self.key is None else (
+            f"rows with the same {self.key!r} hold"
+        )  # fmt: skip
+        signs = [
+            f"{self.share!r} sums to 1 within them" if self.share else "",
+            f"{self.mark!r} marks one row of each" if self.mark else "",
+            f"{self.reward!r} is filled in one row of each" if self.one and not self.mark else "",
+        ]
+        if self.key is None:
+            remedy = (
+                "Number the rounds in a column of their own and name it with round=..., with "
+                f"pandas: d['round'] = [i // {self.k} for i in range(len(d))]"
+            )
+        else:
+            also = [f"round={self.key!r}"]
+            also += [f"chosen={self.mark!r}"] if self.mark else []
+            also += [f"propensity={self.share!r}"] if self.share else []
+            remedy = f"To read it so, pass {', '.join(also)}"
+            if not (self.mark or self.one):
+                remedy += " and chosen=... with the column that marks the arm that was chosen"
+        return DataError(
+            f"{source} has one row per round and arm, not one row per round: {same} each arm once, "
+            f"{' and '.join(sign for sign in signs if sign)}. Arms that were not chosen would "
+            f"count as plays. {remedy}. If each row is a round, pass round=False.",
+            kind="long_shape",
+            column=self.key,
+            source=source,
+        )
+
+
+def long_form(
     arm: tuple[str, NDArray[np.int32]],
     reward: tuple[str, NDArray[np.float64] | None],
     keys: Mapping[str, Any],
     numbers: Mapping[str, NDArray[np.float64]],
-) -> None:
-    """Refuse a log whose rows are arms of rounds.
+) -> LongForm | None:
+    """Return what shows that rows are arms of rounds, None where each is a round of its own.
 
-    Rows that share the value of some column hold each arm at most once, and two of these hold in
-    every such block (one is enough from 8 blocks on): some numbers sum to 1, as probabilities do;
-    some 0/1 mark stands once, as of the arm that was chosen; one reward is there, the others are
-    missing. One is enough too where every block holds every arm, more often than chance would have
-    it; then the rows may stand in any order, or, with a mark, without a number of the round. A
-    trial in which everybody gets each treatment looks alike, but has rewards throughout.
+    Rows that share the value of some column hold each arm at most once, and one of these at least
+    holds in every such block: some numbers sum to 1, as probabilities do; some 0/1 mark stands
+    once, as of the arm that was chosen; one reward is there, the others are missing. Without a
+    column that numbers the rounds, blocks are every k rows, and only a mark tells. Rows in an order
+    that has nothing to do with it must look so with a chance of at most `LEVEL`, over all columns
+    that were tried: each sign is compared with the same values in random order. A trial in which
+    everybody gets each treatment looks alike, but has rewards throughout.
 
     Parameters
     ----------
-    source : str
-        What messages call the log.
     arm, reward : (str, values)
-        Names of the columns, and their first rows.
+        Names of the columns, and their rows.
     keys : mapping
         Columns that may number the rounds.
     numbers : mapping
         Columns of numbers, the reward's apart.
-
-    Raises
-    ------
-    DataError
-        Naming the columns, with what makes one row per round of them.
     """
     marks = {c: v for c, v in numbers.items() if np.isin(v, (0, 1)).all()}
     shares = {
@@ -56,37 +123,57 @@ def refuse_long(
     }
     k = len(np.unique(arm[1]))
     if k < 2:
-        return  # every row holds the one arm
-    n_blocks = len(arm[1]) // max(k, 1)
-    every = np.arange(n_blocks + 1) * k  # of each k rows, where nothing numbers the rounds
+        return None  # every row holds the one arm
+    every = np.arange(len(arm[1]) // k + 1) * k  # of each k rows, where nothing numbers the rounds
     grouped = [(key, *_blocks(values, k)) for key, values in keys.items()]
     for key, index, starts in [*grouped, (None, np.arange(len(arm[1])), every)]:
         if len(starts) < 3 or not _once(arm[1][index], starts):
             continue
-        paid = np.zeros(len(index)) if reward[1] is None else reward[1][index]
-        one = _sums_to_one((~np.isnan(paid)).astype(float), starts, 0)
+        rows = index[: starts[-1]]
+        paid = np.zeros(len(rows)) if reward[1] is None else reward[1][rows]
+        known = (~np.isnan(paid)).astype(float)
+        one = _sums_to_one(known, starts, 0)
         mark = _first(
-            c
-            for c, v in marks.items()
-            if _sums_to_one(v[index], starts, 0) and _idle(paid[v[index] == 0])
+            c for c, v in marks.items() if _sums_to_one(v[rows], starts, 0) and _idle(paid, v[rows])
         )
         share = _first(
             c
             for c, v in shares.items()
-            if _sums_to_one(v[index], starts, 1e-2)
-            and (one or mark or _one_pays(paid, v[index], starts))
+            if _sums_to_one(v[rows], starts, 1e-2)
+            and (one or mark or _one_pays(paid, v[rows], starts))
         )
-        blocks = len(starts) - 1
-        full = bool((np.diff(starts) == k).all())
-        rare = full and (math.factorial(k) / k**k if k < 100 else 0) ** blocks <= _CHANCE
-        signs = (share is not None) + (mark is not None) + one
-        moves = mark is not None and full and not _always_there(marks[mark][index], starts)
-        # where nothing numbers the rounds, a 1 beside an arm that is not marked may be its reward
-        unpaid = mark is not None and _is_zero(paid[marks[mark][index] == 0])
-        if key is None and not (moves and unpaid):
+        if key is None:
+            # where nothing numbers the rounds, a 1 beside an arm not marked may be its reward
+            if mark is None or _always_there(marks[mark][rows], starts):
+                continue
+            if np.nan_to_num(paid[marks[mark][rows] == 0]).any():
+                continue
+        signs: list[tuple[NDArray[Any], Callable[[NDArray[Any]], bool]]] = []
+        if share:
+            signs.append(
+                (shares[share][rows], partial(_sums_to_one, starts=starts, tolerance=1e-2))
+            )
+        if mark:
+            signs.append((marks[mark][rows], partial(_sums_to_one, starts=starts, tolerance=0)))
+            signs.append((paid, partial(_idle, mark=marks[mark][rows])))
+        if one:
+            signs.append((known, partial(_sums_to_one, starts=starts, tolerance=0)))
+        if not signs:
             continue
-        if signs >= (1 if blocks >= _ENOUGH or (rare and (share or moves)) else 2):
-            raise _long(source, arm[0], reward[0], key, share, mark, one, k)
+        chance = (len(grouped) + 1) * _NAMED ** bool(mark and words_of(mark) & _MARKS)
+        chance *= _by_chance(arm[1][rows], partial(_once, starts=starts))
+        for values, holds in signs:
+            chance *= _by_chance(values, holds)
+        if chance <= LEVEL:
+            return LongForm(arm[0], reward[0], key, share, mark, one, k)
+    return None
+
+
+def _by_chance(values: NDArray[Any], holds: Callable[[NDArray[Any]], bool]) -> float:
+    """Return how often the same values in random order would show a sign, at least 1 in n + 1."""
+    rng = np.random.default_rng(0)
+    n = 1000 if len(values) <= 100 else 100
+    return (1 + sum(holds(rng.permutation(values)) for _ in range(n))) / (n + 1)
 
 
 def _always_there(mark: NDArray[np.float64], every: NDArray[np.int64]) -> bool:
@@ -125,25 +212,23 @@ def _runs(value: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _once(arm: NDArray[np.int32], starts: NDArray[np.int64]) -> bool:
-    """Whether no block holds an arm twice."""
-    block = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    pairs = np.column_stack([block, arm[: starts[-1]]])
-    return bool((arm >= 0).all()) and len(np.unique(pairs, axis=0)) == len(pairs)
+    """Whether (nearly) no block holds an arm twice."""
+    n = len(starts) - 1
+    block = np.repeat(np.arange(n), np.diff(starts))
+    held = arm[: starts[-1]]
+    pair = np.sort(block * (int(held.max(initial=0)) + 1) + held)
+    twice = np.unique(pair[1:][pair[1:] == pair[:-1]])
+    return bool((held >= 0).all()) and len(twice) <= (1 - _MOST) * n
 
 
 def _sums_to_one(values: NDArray[np.float64], starts: NDArray[np.int64], tolerance: float) -> bool:
     sums = np.add.reduceat(values[: starts[-1]], starts[:-1])
-    return bool((np.abs(sums - 1) <= tolerance).all())
+    return bool(np.mean(np.abs(sums - 1) <= tolerance) >= _MOST)
 
 
-def _is_zero(paid: NDArray[np.float64]) -> bool:
-    """Whether rewards are missing or 0."""
-    return not np.nan_to_num(paid).any()
-
-
-def _idle(paid: NDArray[np.float64]) -> bool:
+def _idle(paid: NDArray[np.float64], mark: NDArray[np.float64]) -> bool:
     """Whether arms that were not chosen paid nothing, or all the same that stands for it."""
-    known = paid[~np.isnan(paid)]
+    known = paid[(mark == 0) & ~np.isnan(paid)]
     return not known.size or bool((known == known[0]).all())
 
 
@@ -157,40 +242,3 @@ def _one_pays(
 
 def _first(names: Iterable[str]) -> str | None:
     return next(iter(names), None)
-
-
-def _long(
-    source: str,
-    arm: str,
-    reward: str,
-    found: str | None,
-    share: str | None,
-    mark: str | None,
-    one: bool,
-    k: int,
-) -> DataError:
-    key = "round" if found is None else found
-    same = f"rows with the same {key!r} hold" if found is not None else f"every {k} rows hold"
-    signs = [
-        f"{share!r} sums to 1 within them" if share else "",
-        f"{mark!r} marks one row of each" if mark else "",
-        f"{reward!r} is filled in one row of each" if one and not mark else "",
-    ]
-    kept = "d[...]  # the rows of the arms that were chosen"
-    if mark or one:
-        kept = f"d[d[{mark!r}] == 1]" if mark else f"d[d[{reward!r}].notna()]"
-    lines = [f"rounds = {kept}"]
-    if share:
-        wide = f"d.pivot(index={key!r}, columns={arm!r}, values={share!r}).add_prefix('p_')"
-        lines = [f"wide = {wide}", f"{lines[0]}.merge(wide, on={key!r})"]
-        if found is None:
-            lines.insert(0, f"d = d.assign(round=[i // {k} for i in range(len(d))])")
-    return DataError(
-        f"{source} has one row per round and arm, not one row per round: {same} "
-        f"each arm once, {' and '.join(sign for sign in signs if sign)}. Arms that "
-        "were not chosen would count as plays. Make one row per round of it, with pandas: "
-        f"{'; '.join(lines)}",
-        kind="long_shape",
-        column=found,
-        source=source,
-    )

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.base.arrow_arrays import plain
-from bayesfair.base.checks import check_in_range, listed
+from bayesfair.base.checks import listed
 from bayesfair.base.json_text import BadJson, once_each
 from bayesfair.base.label_encoder import LabelEncoder
 from bayesfair.base.labels import text_of
-from bayesfair.errors import DataError, OptionError
+from bayesfair.errors import DataError
 from bayesfair.readers.log.nested import meaning
 
-__all__ = ["Offers", "check_reading"]
+__all__ = ["Offers"]
 
 Where = Callable[[int], str]
 Offer = list[Any] | tuple[str, ...] | dict[str, Any]
@@ -215,17 +215,3 @@ def _label(value: Any) -> str | None:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return text_of(value)
-
-
-def check_reading(tolerance: Any, offered_delimiter: Any) -> None:
-    """Check the options that are used only once rows are read.
-
-    Raises
-    ------
-    OptionError
-        Naming what is allowed.
-    """
-    if tolerance is not None:
-        check_in_range(tolerance, "probability_tolerance", 0.0, 0.5)
-    if not isinstance(offered_delimiter, str) or not offered_delimiter:
-        raise OptionError(f"offered_delimiter={offered_delimiter!r} must be text, such as '|'.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -13,9 +13,9 @@ from bayesfair.base.arrow_arrays import is_missing
 from bayesfair.base.checks import counted
 from bayesfair.base.label_encoder import LabelEncoder
 from bayesfair.errors import DataError
-from bayesfair.readers.log.columns import Layout
 from bayesfair.readers.log.nested import nested_matrix
 from bayesfair.readers.log.offers import Offers
+from bayesfair.readers.log.reading import Reading
 from bayesfair.readers.values.stamps import seconds
 from bayesfair.readers.values.times import NUMBER, mixed, order_values
 from bayesfair.readers.values.values import fingerprints, matrix, numbers, rewards, truths
@@ -88,40 +88,23 @@ def concatenated(parts: Sequence[Rounds]) -> Rounds:
 
 
 class Converter:
-    """Convert tables of one source, one after the other.
+    """Convert tables of one log, one after the other.
 
     Parameters
     ----------
-    layout : Layout
-        Which column plays which part.
-    source : str
-        What messages call the source.
+    reading : Reading
+        How it is read.
     arms : sequence of str or None
         The arms, if they are known before a row is read.
-    decimal : str
-        Decimal sign of text.
-    mapping : mapping, optional
-        Rewards by their word.
-    offered_delimiter : str
-        What separates the labels in a column that lists the arms on offer.
     """
 
-    def __init__(
-        self,
-        layout: Layout,
-        source: str,
-        arms: Sequence[str] | None,
-        *,
-        decimal: str = ".",
-        mapping: Mapping[Any, float] | None = None,
-        offered_delimiter: str = "|",
-    ) -> None:
-        self.layout = layout
-        self.source = source
-        self.decimal = decimal
-        self.mapping = mapping
+    def __init__(self, reading: Reading, arms: Sequence[str] | None) -> None:
+        self.reading = reading
+        self.layout = reading.layout
+        self.source = reading.source.name
+        self.decimal = reading.decimal
         self.book = LabelEncoder("arm", arms, self._remedy)
-        self.offers = Offers(self.book, offered_delimiter)
+        self.offers = Offers(self.book, reading.offered_delimiter)
         self.groups = LabelEncoder("group")
         self.order_kind: str | None = None
         self.known_kind: str | None = None
@@ -186,7 +169,7 @@ class Converter:
             group = self.group_of(*column(layout.by))
         return Rounds(
             arm=arm,
-            reward=rewards(*column(layout.reward), decimal=decimal, mapping=self.mapping),
+            reward=rewards(*column(layout.reward), decimal=decimal, mapping=self.reading.rewards),
             row=np.arange(row0, row0 + table.num_rows, dtype=np.int64),
             pi=pi,
             propensity=optional(layout.propensity),

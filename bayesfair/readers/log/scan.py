@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.base import notices as said
-from bayesfair.base.arguments import MAPPING, PLAIN, TEXT, TEXT_OR_FALSE, each, takes
+from bayesfair.base.arguments import takes
 from bayesfair.base.labels import in_order
 from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.history.probabilities import Resolution
 from bayesfair.readers.files.read_ahead import ahead
-from bayesfair.readers.files.tables import no_rows, open_source
-from bayesfair.readers.log.building import (
-    Builder,
-    check_decimal,
-    parse_missing,
-    refuse_unused,
-    tied,
-)
-from bayesfair.readers.log.columns import Option
-from bayesfair.readers.log.history import discovery_notice, group_priors, known_arms
-from bayesfair.readers.log.looking import layout_of
-from bayesfair.readers.log.offers import check_reading
-from bayesfair.readers.log.passes import ROWS, Found, Plan, collected, rewards_seen, tables_of
-from bayesfair.readers.log.rounds import Rounds
-from bayesfair.readers.log.tally import Tally, empty_columns
+from bayesfair.readers.files.tables import no_rows
+from bayesfair.readers.log.counts_of_missing import Tally, empty_columns
+from bayesfair.readers.log.first_pass import ROWS, Found, collected, rewards_seen, tables_of
+from bayesfair.readers.log.history import discovery_notice
+from bayesfair.readers.log.options import KINDS, LogOptions, with_log_options
+from bayesfair.readers.log.reading import Reading, group_priors, reading_of
+from bayesfair.readers.log.rounds import Converter, Rounds
+from bayesfair.readers.log.rounds_to_history import check_known, history_of, settled, tied
 from bayesfair.readers.values.stamps import Trend, check_trends
 from bayesfair.readers.values.times import NUMBER
 
@@ -48,21 +41,17 @@ class HistoryScan:
 
     Attributes
     ----------
-    source : str
-        What errors and reports call the log.
     arms : tuple of str
         Labels, the same for every part.
-    selection : str
-        ``"full"``, ``"chosen"`` or ``"none"``, as in `History`.
     n_rounds : int or None
         Number of rounds, None where only reading the log would tell.
-    prior_counts : mapping, array or None
-        Outcomes before the log; every part carries them, and they count once.
     notices : tuple of str
         What is known before a round is read. Parts carry them too; the last part adds what was
         counted over the whole.
     chunk_rounds : int
         Rounds per part; of one group of a source, rows of the source that a part is taken from.
+    reading : Reading
+        How the source is read.
 
     Examples
     --------
@@ -72,19 +61,32 @@ class HistoryScan:
     [(5, 2), (5, 7), (2, 12)]
     """
 
-    source: str
     arms: tuple[str, ...]
-    selection: str
     n_rounds: int | None
-    prior_counts: Any
     notices: tuple[str, ...]
     chunk_rounds: int
-    _plan: Plan = field(repr=False)
+    reading: Reading = field(repr=False)
+
+    @property
+    def source(self) -> str:
+        """What errors and reports call the log."""
+        return self.reading.name
+
+    @property
+    def selection(self) -> str:
+        """What was logged of the rule: ``"full"``, ``"chosen"`` or ``"none"``."""
+        layout = self.reading.layout
+        return "full" if layout.probabilities else "chosen" if layout.propensity else "none"
+
+    @property
+    def prior_counts(self) -> Any:
+        """Outcomes before the log; every part carries them, and they count once."""
+        return self.reading.prior
 
     @property
     def unused_columns(self) -> tuple[str, ...]:
         """Columns of the source that nothing is read from."""
-        return self._plan.layout.unused
+        return self.reading.layout.unused
 
     @property
     def n_arms(self) -> int:
@@ -105,44 +107,43 @@ class HistoryScan:
         return ahead(self._located())
 
     def _located(self) -> Iterator[History]:
-        with self._plan.source.locating():
+        with self.reading.source.locating():
             yield from self._parts()
 
     def _parts(self) -> Iterator[History]:
-        plan, tally = self._plan, Tally(np.zeros(self.n_arms, dtype=np.int64))
-        converter = plan.converter(self.arms)
-        progress = _Progress(plan)
+        reading, tally = self.reading, Tally(np.zeros(self.n_arms, dtype=np.int64))
+        converter = Converter(reading, self.arms)
+        progress = _Progress(reading)
         resolution = Resolution()
         held: History | None = None
-        row = plan.source.first_row
-        for table in tables_of(plan, plan.layout.columns, self.chunk_rounds):
+        row = reading.source.first_row
+        for table in tables_of(reading, reading.layout.columns, self.chunk_rounds):
             rounds = converter.convert(table, row)
             if converter.known_kind not in (None, NUMBER):
                 raise DataError(
-                    f"{converter.where(str(plan.layout.known_at), row)(0)}: holds a "
+                    f"{converter.where(str(reading.layout.known_at), row)(0)}: holds a "
                     f"{converter.known_kind}, which only the rounds still to come could place. A "
                     "scan needs round numbers there; read the log whole (read_history), "
                     "or pass known_at=False to use each reward in the next round.",
                     kind="needs_whole",
-                    column=str(plan.layout.known_at),
+                    column=str(reading.layout.known_at),
                 )
             row += len(rounds)
             progress.look_at(rounds)
-            if plan.group is not None:
-                rounds = rounds.take(rounds.group == converter.groups.code(plan.group))
+            if reading.group is not None:
+                rounds = rounds.take(rounds.group == converter.groups.code(reading.group))
                 if not len(rounds):
                     continue
             progress.check(rounds, self.source)
-            builder = Builder(
-                plan.layout, self.source, plan.missing, converter.known_kind, plan.tolerance,
-                self.prior_counts, self.n_rounds or 0,
-            )  # fmt: skip
-            if plan.missing == "drop" and not (~np.isnan(rounds.reward) & (rounds.arm >= 0)).any():
-                builder.settled(rounds, tally)  # counted, and nothing left of this part
+            if (
+                reading.missing == "drop"
+                and not (~np.isnan(rounds.reward) & (rounds.arm >= 0)).any()
+            ):
+                settled(reading, rounds, tally)  # counted, and nothing left of this part
                 continue
-            part = builder.history(
-                rounds, self.arms, tally=tally, offset=progress.n_rounds, resolution=resolution,
-                notices=self.notices,
+            part = history_of(
+                reading, rounds, self.arms, tally=tally, offset=progress.n_rounds,
+                resolution=resolution, notices=self.notices, length=self.n_rounds or 0,
             )  # fmt: skip
             progress.n_rounds += part.n_rounds
             resolution = part.resolution
@@ -150,13 +151,13 @@ class HistoryScan:
                 yield held
             held = part
         if held is None:
-            raise no_rows(plan.source, tally.total)
-        progress.check_end(self.source)
+            raise no_rows(reading.source, tally.total)
+        progress.check_end()
         late = [*converter.book.notices(), *progress.notices(self.source)]
-        late += tally.notices(plan.missing, self.arms, plan.layout)
+        late += tally.notices(reading.missing, self.arms, reading.layout)
         last = held.with_notices(*late)
         # rows left out after the last round belong to it
-        object.__setattr__(last, "n_skipped", last.n_skipped + tally.untold(plan.missing))
+        object.__setattr__(last, "n_skipped", last.n_skipped + tally.untold(reading.missing))
         yield last
 
     def __repr__(self) -> str:
@@ -171,29 +172,29 @@ def iter_rewards(scans: Sequence[HistoryScan]) -> Iterator[NDArray[np.float64]]:
     """Yield the observed rewards of scans, of groups of one source in one pass over it."""
     shared: dict[int, list[HistoryScan]] = {}
     for scan in scans:
-        shared.setdefault(id(scan._plan.source), []).append(scan)
+        shared.setdefault(id(scan.reading.source), []).append(scan)
     for same in shared.values():
-        plan = same[0]._plan
-        groups = [s._plan.group for s in same if s._plan.group is not None]
-        with plan.source.locating():
-            yield from rewards_seen(plan, same[0].arms, groups or None)
+        reading = same[0].reading
+        groups = [s.reading.group for s in same if s.reading.group is not None]
+        with reading.source.locating():
+            yield from rewards_seen(reading, same[0].arms, groups or None)
 
 
 class _Progress:
     """What has to be remembered from part to part."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
         self.n_rounds = 0
         self.n_ties = 0
         self._last: Any = None
-        self._trends = [Trend() for _ in plan.layout.watched]
+        self._trends = [Trend() for _ in reading.layout.watched]
         self._latest: Rounds | None = None  # the one row with the largest `known_at`
         self._never: NDArray[np.bool_] | None = None
 
     def look_at(self, rounds: Rounds) -> None:
         """Note which arms have no probability in any row, of whatever group."""
-        if self.plan.group is None or rounds.pi is None:
+        if self.reading.group is None or rounds.pi is None:
             return
         if self._never is None:
             self._never = np.ones(rounds.pi.shape[1], dtype=np.bool_)
@@ -202,18 +203,18 @@ class _Progress:
 
     def check(self, rounds: Rounds, source: str) -> None:
         """Refuse a part that does not continue the order of the parts before it."""
-        plan, known = self.plan, rounds.known_at
+        reading, known = self.reading, rounds.known_at
         if rounds.watched is not None:
             pairs = zip(self._trends, rounds.watched.T, strict=True)
             self._trends = [trend.after(values) for trend, values in pairs]
             if self._trends[0].n >= _TOLD:
-                check_trends(self._trends, plan.layout.watched, source)
+                check_trends(self._trends, reading.layout.watched, source)
         if known is not None and not np.isnan(known).all():
             latest = rounds.take([int(np.nanargmax(known))])
             before = None if self._latest is None else self._latest.known_at
             if before is None or (latest.known_at is not None and latest.known_at[0] > before[0]):
                 self._latest = latest
-        order, column = rounds.order, plan.layout.order
+        order, column = rounds.order, reading.layout.order
         if order is None or column is None:
             return
         joined = order if self._last is None else np.concatenate([self._last, order])
@@ -222,24 +223,22 @@ class _Progress:
             at = int(back[0]) + 1
             row = int(rounds.row[at - (len(joined) - len(order))])
             raise DataError(
-                f"row {row} of {plan.source.name}, column {column!r}: {joined[at]} comes after "
+                f"row {row} of {reading.source.name}, column {column!r}: {joined[at]} comes after "
                 f"{joined[at - 1]}. A scan needs the rows in order: sort the source, read it whole "
                 "(read_history) to have it sorted, or pass order=False if its own order is "
                 "right.",
                 kind="needs_whole",
                 row=row,
                 column=column,
-                source=plan.source.name,
+                source=reading.source.name,
             )
         self.n_ties += int(np.count_nonzero(joined[1:] == joined[:-1]))
         self._last = order[-1:]
 
-    def check_end(self, source: str) -> None:
+    def check_end(self) -> None:
         """Refuse numbers in `known_at` that lie far beyond the log, now that its end is known."""
         if self._latest is not None:
-            Builder(
-                self.plan.layout, source, self.plan.missing, NUMBER, n_rounds=self.n_rounds
-            ).check_known(self._latest)
+            check_known(self.reading, self._latest, self.n_rounds)
 
     def notices(self, source: str) -> list[str]:
         """Say which arms are never on offer, and what is not certain of the order.
@@ -251,43 +250,17 @@ class _Progress:
         """
         found: list[str] = []
         if self._trends:
-            found += check_trends(self._trends, self.plan.layout.watched, source)
-        found += tied(self.n_ties, self.n_rounds, str(self.plan.layout.order))
+            found += check_trends(self._trends, self.reading.layout.watched, source)
+        found += tied(self.n_ties, self.n_rounds, str(self.reading.layout.order))
         if self._never is not None:
-            found += empty_columns(self._never, self.plan.layout)
+            found += empty_columns(self._never, self.reading.layout)
         return found
 
 
-@takes(
-    **each(PLAIN, "arm", "reward", "propensity", "order", "by", "known_at", "known_until",
-           "unique", "user", "decimal"),
-    probabilities=TEXT_OR_FALSE,
-    offered=TEXT,
-    rewards=MAPPING,
-)  # fmt: skip
+@takes(**KINDS)
+@with_log_options
 def scan_history(
-    source: Any,
-    *,
-    arm: str = "arm",
-    reward: str = "reward",
-    propensity: Option = None,
-    probabilities: Option = None,
-    order: Option = None,
-    by: str | None = None,
-    arms: Sequence[Any] | None = None,
-    offered: str | None = None,
-    offered_delimiter: str = "|",
-    known_at: Option = None,
-    known_until: str | None = None,
-    unique: str | None = None,
-    user: str | None = None,
-    prior: Any = None,
-    missing: str | float = "error",
-    rewards: Mapping[Any, float] | None = None,
-    delimiter: str | None = None,
-    decimal: str = ".",
-    probability_tolerance: float | None = None,
-    chunk_rounds: int | None = None,
+    source: Any, *, chunk_rounds: int | None = None, **options: Unpack[LogOptions]
 ) -> HistoryScan | dict[str, HistoryScan]:
     """Prepare to read a history in parts, in constant memory whatever its length.
 
@@ -295,20 +268,18 @@ def scan_history(
     the source (an unsorted source is refused where `order` is used); where neither `arms` nor
     columns such as ``p_{arm}`` name the arms, a first pass over the source collects them and counts
     the rounds; `known_at` is a round number, since a time would need the rounds still to come, as
-    would `known_until`. With `by`, a first pass collects the groups, rows have to be in order
-    within their group only, and an audit reads the source once for each group; once more
+    would `known_until` and `round`. With `by`, a first pass collects the groups, rows have to be in
+    order within their group only, and an audit reads the source once for each group; once more
     before, the rewards alone, where family or levels follow from those of all groups.
 
     Parameters
     ----------
+    source : path or data frame
+        See `read_history`.
     chunk_rounds : int, optional
         Rounds per part; default 250000, fewer where there are more than 30 arms.
-    source, arm, reward, propensity, probabilities, order, by, arms, offered, offered_delimiter
-        See `read_history`.
-    known_at, known_until, unique, user, prior, missing, rewards, delimiter, decimal
-        See `read_history`; `known_until` is refused.
-    probability_tolerance
-        See `read_history`.
+    **options
+        Those of `read_history`; `known_until` and `round` are refused.
 
     Returns
     -------
@@ -327,35 +298,23 @@ def scan_history(
     >>> scan_history(examples.path("ecmo")).arms
     ('ECMO', 'conventional')
     """
-    values = locals()
-    check_decimal(decimal)
-    check_reading(probability_tolerance, offered_delimiter)
     asked = None if chunk_rounds is None else _positive(chunk_rounds)
-    action = parse_missing(missing)
-    _check_scannable(by, arms, known_until, prior)
-    given = known_arms(arms)
-    opened = open_source(source, delimiter=delimiter, wanted=[arm, reward])
-    layout = layout_of(
-        opened, decimal=decimal, mapping=rewards, arm=arm, reward=reward, propensity=propensity,
-        probabilities=probabilities, order=order, by=by, offered=offered, known_at=known_at,
-        unique=unique, user=user, arms=given,
-    )  # fmt: skip
-    refuse_unused(scan_history, values, opened, layout)
-    if layout.known_at and action == "drop":
+    _check_scannable(options)
+    reading = reading_of(scan_history, source, options)
+    opened, layout = reading.source, reading.layout
+    if layout.known_at and reading.missing == "drop":
         raise OptionError(
             "a scan cannot both leave rows out (missing='drop') and use known_at, whose numbers "
             "would change with rows still to come; use missing='unobserved' or read_history.",
             kind="needs_whole",
             column="missing",
         )
-    plan = Plan(opened, layout, action, probability_tolerance, decimal, rewards, offered_delimiter)
     notices = [*opened.notices, *layout.notices]
-    labels = given if given is not None else layout.arms_from_columns
-    found = Found(labels or (), {}, opened.n_rows, ())
-    if labels is None or layout.by is not None:
+    found = Found(reading.arms or (), {}, opened.n_rows, ())
+    if reading.arms is None or layout.by is not None:
         with opened.locating():
-            found = collected(plan, labels)
-        if labels is None:
+            found = collected(reading)
+        if reading.arms is None:
             notices.append(Notice(
                 f"{discovery_notice(len(found.arms))} A first pass over {found.n_rows} rows "
                 "collected them.",
@@ -363,46 +322,41 @@ def scan_history(
             ))  # fmt: skip
     notices += found.notices
     size = min(ROWS, max(1024, _CELLS // len(found.arms))) if asked is None else asked
+    drops = reading.missing == "drop"
     whole = HistoryScan(
-        source=opened.name,
         arms=found.arms,
-        selection="full" if layout.probabilities else "chosen" if layout.propensity else "none",
-        n_rounds=None if action == "drop" else found.n_rows,
-        prior_counts=prior,
+        n_rounds=None if drops else found.n_rows,
         notices=said.unique(notices),
         chunk_rounds=size,
-        _plan=plan,
+        reading=reading,
     )
     if layout.by is None:
         return whole
-    priors = group_priors(prior, found.groups, layout.by)
+    priors = group_priors(reading, found.groups)
     return {
         group: replace(
             whole,
-            source=f"{opened.name}, {layout.by}={group}",
-            n_rounds=None if action == "drop" else found.groups[group],
-            prior_counts=priors.get(group),
-            _plan=replace(plan, group=group),
+            n_rounds=None if drops else found.groups[group],
+            reading=reading.of_group(group, priors),
         )
         for group in in_order(found.groups)
     }
 
 
-def _check_scannable(by: str | None, arms: Any, known_until: str | None, prior: Any) -> None:
+def _check_scannable(options: LogOptions) -> None:
     """Refuse what only the whole log can tell."""
-    if known_until:
-        raise OptionError(
-            f"known_until={known_until!r} needs the rounds still to come, which a scan has not "
-            "read. Give the first round that may use each reward (known_at=), or read the log "
-            "whole (read_history)."
-        )
-    if isinstance(arms, str) and arms == "by_group":
-        raise OptionError(
-            'arms="by_group" needs all rows of a group, which a scan has not read. Name the arms, '
-            "or read the log whole (read_history)."
-        )
-    if by and prior is not None and not isinstance(prior, Mapping):
-        raise OptionError("prior together with by= must be a mapping of group to prior.")
+    whole = "which a scan has not read. {} or read the log whole (read_history)."
+    for name, reason in (
+        ("known_until", "the rounds still to come, " + whole.format(
+            "Give the first round that may use each reward (known_at=),")),
+        ("round", "all rows of a round, " + whole.format("Write the log with one row per round,")),
+        ("arms", "all rows of a group, " + whole.format("Name the arms,")),
+    ):  # fmt: skip
+        value = options.get(name)
+        if value and (name != "arms" or isinstance(value, str)):
+            raise OptionError(
+                f"{name}={value!r} needs {reason}", kind="needs_whole", column=name, value=value
+            )
 
 
 def _positive(chunk_rounds: Any) -> int:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bayesfair.errors import BayesfairError
 from bayesfair.history import History
 from bayesfair.history.logs import Together
-from bayesfair.readers.log.building import Builder
+from bayesfair.readers.log.reading import Reading
 from bayesfair.readers.log.rounds import Rounds
 
 __all__ = ["at_once"]
@@ -26,7 +26,7 @@ def at_once(
     index: NDArray[np.intp],
     bounds: NDArray[np.int64],
     arms: Sequence[str],
-    builder: Builder,
+    reading: Reading,
 ) -> Together | None:
     """Return all groups validated together; None where each has to be looked at by itself.
 
@@ -40,8 +40,8 @@ def at_once(
         Where each group begins there.
     arms : sequence of str
         Labels.
-    builder : Builder
-        Makes the history of a group.
+    reading : Reading
+        How the log is read.
     """
     single = (
         rounds.known_at, rounds.known_until, rounds.offered, rounds.unique, rounds.user,
@@ -51,7 +51,7 @@ def at_once(
     if any(column is not None for column in single) or both or len(arms) > _FEW:
         return None
     missing = np.isnan(rounds.reward)
-    if (rounds.arm < 0).any() or (missing.any() and builder.missing != "unobserved"):
+    if (rounds.arm < 0).any() or (missing.any() and reading.missing != "unobserved"):
         return None
     owner, told = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)), missing[index]
     rounds = rounds.take(index)
@@ -79,8 +79,8 @@ def at_once(
             arms=tuple(arms),
             time=rounds.order,
             row=rounds.row,
-            source=builder.source,
-            probability_tolerance=builder.tolerance,
+            source=reading.name,
+            probability_tolerance=reading.tolerance,
         )
     except BayesfairError:  # which group it is, is said where each is made by itself
         return None

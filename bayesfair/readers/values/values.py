@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.base.arrow_arrays import codes, is_missing, pieces, plain, taken
-from bayesfair.base.checks import listed
+from bayesfair.base.checks import listed, shown
 from bayesfair.base.labels import text_of
 from bayesfair.base.numerals import number, why_no_number
 from bayesfair.errors import DataError, OptionError
@@ -259,8 +259,10 @@ def _meanings(mapping: Mapping[Any, float] | None) -> dict[str, float]:
     for word, value in (mapping or {}).items():
         try:
             worth = float(value)
-        except (TypeError, ValueError):
-            raise OptionError(f"rewards: {word!r} maps to {value!r}, which is no number.") from None
+        except (TypeError, ValueError, OverflowError):
+            raise OptionError(
+                f"rewards: {word!r} maps to {shown(value)}, which is no number."
+            ) from None
         text = str(word).strip()
         meaning[text] = worth
         value_of_word = _number(text, ".")

@@ -1,44 +1,22 @@
-"""A pass over a source, table by table: what it needs to know, and what a first one collects."""
+"""A pass over a source, table by table: what a first one collects."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.readers.files.tables import Source, no_rows
-from bayesfair.readers.log.columns import Layout
+from bayesfair.readers.files.tables import no_rows
+from bayesfair.readers.log.reading import Reading
 from bayesfair.readers.log.rounds import Converter
 from bayesfair.readers.values.values import rewards
 
-__all__ = ["ROWS", "Found", "Plan", "collected", "rewards_seen", "tables_of"]
+__all__ = ["ROWS", "Found", "collected", "rewards_seen", "tables_of"]
 
 ROWS = 250_000
 """Rows of one table, unless asked otherwise."""
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """How to read the source: everything that a pass over it needs."""
-
-    source: Source
-    layout: Layout
-    missing: str | float
-    tolerance: float | None
-    decimal: str
-    mapping: Mapping[Any, float] | None
-    offered_delimiter: str
-    group: str | None = None  # the only one to be read
-
-    def converter(self, arms: Sequence[str] | None) -> Converter:
-        """Return what converts the tables of one pass."""
-        return Converter(
-            self.layout, self.source.name, arms, decimal=self.decimal, mapping=self.mapping,
-            offered_delimiter=self.offered_delimiter,
-        )  # fmt: skip
 
 
 class Found(NamedTuple):
@@ -50,19 +28,19 @@ class Found(NamedTuple):
     notices: tuple[str, ...]
 
 
-def collected(plan: Plan, arms: tuple[str, ...] | None) -> Found:
+def collected(reading: Reading) -> Found:
     """Return labels and groups of the whole source in their order, and the number of its rows.
 
-    `arms`: where they are known, only the groups are collected.
+    Where the arms are known, only the groups are collected.
     """
-    layout = plan.layout
-    converter = plan.converter(arms)
+    layout, arms = reading.layout, reading.arms
+    converter = Converter(reading, arms)
     listing = layout.offered_list if arms is None else None
     wanted = [layout.arm if arms is None else None, listing, layout.by]
     columns = [c for c in wanted if c is not None]
-    row = plan.source.first_row
+    row = reading.source.first_row
     rows = np.zeros(0, dtype=np.int64)
-    for table in tables_of(plan, columns, ROWS):
+    for table in tables_of(reading, columns, ROWS):
         if arms is None:
             converter.book.encode(table.column(layout.arm), converter.where(layout.arm, row))
         if listing is not None:
@@ -73,9 +51,9 @@ def collected(plan: Plan, arms: tuple[str, ...] | None) -> Found:
             here[: len(rows)] += rows
             rows = here
         row += table.num_rows
-    n_rows = row - plan.source.first_row
+    n_rows = row - reading.source.first_row
     if not n_rows:
-        raise no_rows(plan.source)
+        raise no_rows(reading.source)
     groups = dict(zip(converter.groups.labels, rows.tolist(), strict=True))
     converter.groups.check()
     if arms is None:
@@ -85,40 +63,40 @@ def collected(plan: Plan, arms: tuple[str, ...] | None) -> Found:
 
 
 def rewards_seen(
-    plan: Plan, arms: Sequence[str], groups: Sequence[str] | None
+    reading: Reading, arms: Sequence[str], groups: Sequence[str] | None
 ) -> Iterator[NDArray[np.float64]]:
     """Yield the rewards that count as observed, table by table; nothing else is read.
 
     `groups`: those whose rewards are wanted; None where the source is one log. What is missing and
     must not be is left to the reading of the rounds, which says so.
     """
-    layout = plan.layout
-    converter = plan.converter(arms)
+    layout = reading.layout
+    converter = Converter(reading, arms)
     columns = [c for c in (layout.arm, layout.reward, layout.by) if c is not None]
-    row = plan.source.first_row
-    for table in tables_of(plan, list(dict.fromkeys(columns)), ROWS):
+    row = reading.source.first_row
+    for table in tables_of(reading, list(dict.fromkeys(columns)), ROWS):
         arm = converter.book.encode(table.column(layout.arm), converter.where(layout.arm, row))
         reward = rewards(
             table.column(layout.reward), converter.where(layout.reward, row),
-            decimal=plan.decimal, mapping=plan.mapping,
+            decimal=reading.decimal, mapping=reading.rewards,
         )  # fmt: skip
         wanted = arm >= 0
         if groups is not None and layout.by is not None:
             group = converter.group_of(table.column(layout.by), converter.where(layout.by, row))
             wanted &= np.isin(group, [converter.groups.code(g) for g in groups])
-        if isinstance(plan.missing, float):
-            reward = np.where(np.isnan(reward), plan.missing, reward)
+        if isinstance(reading.missing, float):
+            reward = np.where(np.isnan(reward), reading.missing, reward)
         yield reward[wanted & ~np.isnan(reward)]
         row += table.num_rows
 
 
-def tables_of(plan: Plan, columns: Sequence[str], size: int) -> Iterator[Any]:
+def tables_of(reading: Reading, columns: Sequence[str], size: int) -> Iterator[Any]:
     """Yield tables of `size` rows from record batches, fewer where a new file has other types."""
     import pyarrow as pa
 
     held: list[Any] = []
     n_held = 0
-    for batch in plan.source.batches(columns, plan.layout.labels):
+    for batch in reading.source.batches(columns, reading.layout.labels):
         if held and batch.schema != held[0].schema:
             yield pa.Table.from_batches(held)
             held, n_held = [], 0

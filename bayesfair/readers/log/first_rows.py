@@ -6,7 +6,7 @@ another name, rows that are arms of a round rather than rounds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,13 +17,13 @@ from bayesfair.base.json_text import BadJson
 from bayesfair.base.label_encoder import LabelEncoder
 from bayesfair.errors import DataError, OptionError
 from bayesfair.readers.files.tables import Source
-from bayesfair.readers.log.columns import Layout, Option, resolve_layout
+from bayesfair.readers.log.columns import ROLES, Layout, Option, resolve_layout
 from bayesfair.readers.log.found_probabilities import (
     FoundProbabilities,
     find_probabilities,
     nested_layout,
 )
-from bayesfair.readers.log.long_shape import refuse_long
+from bayesfair.readers.log.long_shape import LongForm, long_form
 from bayesfair.readers.log.nested import keys_of, parsed
 from bayesfair.readers.values.stamps import looks_like_time
 from bayesfair.readers.values.values import numbers, rewards
@@ -31,19 +31,18 @@ from bayesfair.readers.values.values import numbers, rewards
 __all__ = ["layout_of"]
 
 _ROWS = 2000
+_ALL = 2_000_000
 
 
-def layout_of(source: Source, *, decimal: str, mapping: Any, **asked: Any) -> Layout:
+def layout_of(source: Source, asked: Mapping[str, Any]) -> Layout:
     """Return which column plays which part, by the options and by what the first rows hold.
 
     Parameters
     ----------
     source : Source
         The log.
-    decimal, mapping
-        How numbers and rewards are written.
-    **asked
-        The options of `resolve_layout`.
+    asked : mapping
+        All `LogOptions`; `arms` are labels.
 
     Raises
     ------
@@ -53,9 +52,10 @@ def layout_of(source: Source, *, decimal: str, mapping: Any, **asked: Any) -> La
     """
     probabilities: Option = asked["probabilities"]
     record = _record(source, probabilities)
+    roles = {name: asked[name] for name in ROLES}
     if record is not None:
-        asked = {**asked, "probabilities": False}
-    layout = resolve_layout(source.header, source.name, **asked)
+        roles["probabilities"] = False
+    layout = resolve_layout(source.header, source.name, **roles)
     columns = list(dict.fromkeys([*layout.columns, *layout.unused]))
     head = source.sample(columns, _ROWS)
     if record is not None:
@@ -68,8 +68,9 @@ def layout_of(source: Source, *, decimal: str, mapping: Any, **asked: Any) -> La
     except DataError:
         return layout  # said when it is read, with the row
     unused = {c: head.column(c) for c in layout.unused}
-    values = {c: v for c, x in unused.items() if (v := _numbers(x, decimal)) is not None}
-    _look_at_shape(source, layout, head, arm, values, decimal, mapping)
+    values = {c: v for c, x in unused.items() if (v := _numbers(x, asked["decimal"])) is not None}
+    if asked["round"] is None:
+        _check_shape(source, layout, head, arm, values, asked)
     if probabilities is None and asked["propensity"] is None and not layout.chances:
         found = find_probabilities(source.name, unused, values, book.labels, asked["arms"])
         if found is not None:
@@ -160,30 +161,54 @@ def _numbers(column: Any, decimal: str) -> NDArray[np.float64] | None:
     return None if np.isnan(found).all() else found
 
 
-def _look_at_shape(
+def _check_shape(
     source: Source,
     layout: Layout,
     head: Any,
     arm: NDArray[np.int32],
     values: dict[str, NDArray[np.float64]],
-    decimal: str,
-    mapping: Any,
+    asked: Mapping[str, Any],
 ) -> None:
+    """Refuse a log with one row per round and arm: told by its first rows, then by all of it."""
     if layout.probabilities or layout.offered_list or layout.offered:
         return  # as one row per round has it
-    paid: NDArray[np.float64] | None = None
-    try:
-        paid = rewards(head.column(layout.reward), str, decimal=decimal, mapping=mapping)
-    except DataError:
-        pass  # said when it is read
     keys = [c for c in (layout.order, layout.by, *layout.unused) if c is not None]
-    chance = layout.propensity
-    found = None if chance is None else _numbers(head.column(chance), decimal)
-    chances = {} if chance is None or found is None else {chance: found}
-    refuse_long(
-        source.name,
-        (layout.arm, arm),
-        (layout.reward, paid),
-        {c: head.column(c) for c in keys},
-        {**chances, **values},
-    )
+
+    def form(rows: Any, arm: NDArray[np.int32], columns: Sequence[str]) -> LongForm | None:
+        paid: NDArray[np.float64] | None = None
+        try:
+            paid = rewards(
+                rows.column(layout.reward), str, decimal=asked["decimal"], mapping=asked["rewards"]
+            )
+        except DataError:
+            pass  # said when it is read
+        named = [c for c in (*values, layout.propensity) if c is not None and c in columns]
+        numeric = {
+            c: v for c in named if (v := _numbers(rows.column(c), asked["decimal"])) is not None
+        }
+        own = {c: rows.column(c) for c in keys if c in columns}
+        return long_form((layout.arm, arm), (layout.reward, paid), own, numeric)
+
+    columns = head.column_names
+    found = form(head, arm, columns)
+    crowded = len(np.unique(arm)) > _ROWS // 4  # rounds so long that the first rows hold few
+    if head.num_rows >= _ROWS and (found or crowded):
+        columns = found.columns if found else list(columns)
+        rows = _rows_of(source, columns, _ALL)
+        found = form(rows, LabelEncoder("arm").encode(rows.column(layout.arm), str), columns)
+    if found:
+        raise found.error(source.name)
+
+
+def _rows_of(source: Source, columns: Sequence[str], n: int) -> Any:
+    """Return these columns of the whole log, of a very long one the first `n` rows."""
+    import pyarrow as pa
+
+    batches, held = [], 0
+    with source.locating():
+        for batch in source.batches(columns):
+            batches.append(pa.Table.from_batches([batch]))
+            held += batch.num_rows
+            if held >= n:
+                break
+    return pa.concat_tables(batches, promote_options="permissive")

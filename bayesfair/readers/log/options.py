@@ -1,0 +1,64 @@
+"""The options of the readers of logs, each declared once: its name, kind and default."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypedDict
+
+from bayesfair.base.arguments import MAPPING, PLAIN, TEXT, TEXT_OR_FALSE, each
+from bayesfair.readers.log.columns import Option
+
+__all__ = ["DEFAULTS", "KINDS", "LogOptions", "with_log_options"]
+
+
+class LogOptions(TypedDict, total=False):
+    """Options of `read_history` and `scan_history`; `read_history` says what they mean."""
+
+    arm: str
+    reward: str
+    propensity: Option
+    probabilities: Option
+    order: Option
+    by: str | None
+    arms: Sequence[Any] | str | None
+    offered: str | None
+    offered_delimiter: str
+    known_at: Option
+    known_until: str | None
+    round: Option
+    chosen: str | None
+    unique: str | None
+    user: str | None
+    prior: Any
+    missing: str | float
+    rewards: Mapping[Any, float] | None
+    delimiter: str | None
+    decimal: str
+    probability_tolerance: float | None
+
+
+DEFAULTS: dict[str, Any] = {
+    **dict.fromkeys(LogOptions.__annotations__),
+    "arm": "arm", "reward": "reward", "offered_delimiter": "|", "missing": "error", "decimal": ".",
+}  # fmt: skip
+
+KINDS = {
+    **each(PLAIN, "arm", "reward", "propensity", "order", "by", "known_at", "known_until", "round",
+           "unique", "user", "decimal"),
+    "probabilities": TEXT_OR_FALSE, "offered": TEXT, "chosen": TEXT, "rewards": MAPPING,
+}  # fmt: skip
+
+
+def with_log_options[**P, R](function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function that takes `LogOptions` show each of them, with its default."""
+    own = inspect.signature(function)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    shared = [
+        inspect.Parameter(name, keyword, default=DEFAULTS[name], annotation=kind)
+        for name, kind in LogOptions.__annotations__.items()
+    ]
+    parameters = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    signature = own.replace(parameters=[*parameters[:1], *shared, *parameters[1:]])
+    function.__signature__ = signature  # type: ignore[attr-defined]  # read by inspect
+    return function

@@ -1,0 +1,193 @@
+"""How one log is read: every option, checked, and which column of the source plays which part."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bayesfair.base import numerals
+from bayesfair.base.checks import check_choice, check_in_range
+from bayesfair.base.labels import by_label, labels_of
+from bayesfair.base.options import LOG_OPTIONS, given, refuse_without_effect
+from bayesfair.errors import OptionError
+from bayesfair.readers.files.tables import Source, open_source
+from bayesfair.readers.log.columns import Layout
+from bayesfair.readers.log.first_rows import layout_of
+from bayesfair.readers.log.long_form import one_row_per_round
+from bayesfair.readers.log.options import DEFAULTS
+
+__all__ = ["Reading", "group_priors", "parse_missing", "reading_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """How a log, or one group of it, is read.
+
+    Attributes
+    ----------
+    source : Source
+        The rows.
+    layout : Layout
+        Which column plays which part.
+    name : str
+        What messages and reports call the log.
+    arms : tuple of str or None
+        Labels that are known before a row is read.
+    by_group : bool
+        Each group has the arms that it chose or had on offer.
+    missing : str or float
+        What a missing reward means.
+    tolerance : float or None
+        Of the sums of probabilities.
+    decimal : str
+        Decimal sign of text.
+    rewards : mapping or None
+        Rewards by their word.
+    offered_delimiter : str
+        What separates the labels in a column that lists the arms on offer.
+    prior : mapping, array or None
+        Outcomes before the log.
+    group : str or None
+        The only group to be read.
+    """
+
+    source: Source
+    layout: Layout
+    name: str
+    arms: tuple[str, ...] | None
+    by_group: bool
+    missing: str | float
+    tolerance: float | None
+    decimal: str
+    rewards: Mapping[Any, float] | None
+    offered_delimiter: str
+    prior: Any
+    group: str | None = None
+
+    def of_group(self, group: str, priors: Mapping[str, Any]) -> Reading:
+        """Return the same of one group."""
+        name = f"{self.source.name}, {self.layout.by}={group}"
+        return replace(self, name=name, prior=priors.get(group), group=group)
+
+
+def reading_of(function: Callable[..., Any], source: Any, options: Mapping[str, Any]) -> Reading:
+    """Return how a source is read; nothing but its header and first rows are looked at.
+
+    Parameters
+    ----------
+    function : callable
+        The reader, whose defaults tell what was given.
+    source : object
+        The log.
+    options : mapping
+        Those of `LogOptions` that were given.
+
+    Raises
+    ------
+    DataError, ArmError, OptionError
+        As `read_history`.
+    """
+    asked = DEFAULTS | dict(options)
+    if asked["decimal"] not in (".", ","):
+        raise OptionError(f"decimal={asked['decimal']!r} is not known. Options: '.', ','.")
+    tolerance, mark = asked["probability_tolerance"], asked["offered_delimiter"]
+    if tolerance is not None:
+        check_in_range(tolerance, "probability_tolerance", 0.0, 0.5)
+    if not isinstance(mark, str) or not mark:
+        raise OptionError(f"offered_delimiter={mark!r} must be text, such as '|'.")
+    missing = parse_missing(asked["missing"])
+    by_group = isinstance(asked["arms"], str)
+    if by_group and (asked["arms"] != "by_group" or not asked["by"]):
+        raise OptionError(
+            f'arms={asked["arms"]!r} must be a list of labels, or "by_group" together with by=.'
+        )
+    named = asked["arms"] = None if by_group else _known_arms(asked["arms"])
+    if asked["by"] and asked["prior"] is not None and not isinstance(asked["prior"], Mapping):
+        raise OptionError("prior together with by= must be a mapping of group to prior.")
+    wanted = [asked["arm"], asked["reward"]]
+    opened = open_source(source, delimiter=asked["delimiter"], wanted=wanted)
+    long = asked["round"] if isinstance(asked["round"], str) and asked["round"] else None
+    if long:
+        with opened.locating():
+            opened, changed = one_row_per_round(opened, asked)
+        asked |= changed
+    layout = layout_of(opened, asked)
+    _refuse_unused(function, DEFAULTS | dict(options), opened, layout, long=bool(long))
+    return Reading(
+        opened, layout, opened.name, named if named is not None else layout.arms_from_columns,
+        by_group, missing, tolerance, asked["decimal"], asked["rewards"], mark, asked["prior"],
+    )  # fmt: skip
+
+
+def parse_missing(value: Any) -> str | float:
+    """Return one of the words, or the number that stands for a missing reward.
+
+    Examples
+    --------
+    >>> parse_missing("drop"), parse_missing("0"), parse_missing(0.5)
+    ('drop', 0.0, 0.5)
+    """
+    if not isinstance(value, bool):
+        try:
+            number = numerals.number(value.strip()) if isinstance(value, str) else float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = None
+        if number is not None and math.isfinite(number):
+            return number
+    return check_choice(value, "missing", ("error", "unobserved", "drop", "a number"))
+
+
+def _known_arms(arms: Sequence[Any] | None) -> tuple[str, ...] | None:
+    """Return the labels that a caller gives, cleaned as those of the log are."""
+    if arms is None:
+        return None
+    if isinstance(arms, (Set, bytes)) or not isinstance(arms, Iterable):
+        raise OptionError(f"arms={arms!r} must be a list of labels, in the order to be used.")
+    labels = labels_of(arms)
+    if not labels:
+        raise OptionError("arms is empty; leave it out to use the labels seen.")
+    return labels
+
+
+def group_priors(reading: Reading, groups: Iterable[str]) -> dict[str, Any]:
+    """Return the prior of each group that has one.
+
+    Raises
+    ------
+    OptionError
+        If it names a group that is not there, or one twice.
+    """
+    priors = by_label(reading.prior or {}, "group", "prior")
+    known = set(groups)
+    unknown = [g for g in priors if g not in known]
+    if unknown:
+        raise OptionError(
+            f"prior names group {unknown[0]!r}, which column {reading.layout.by!r} does not have."
+        )
+    return priors
+
+
+def _refuse_unused(
+    function: Callable[..., Any],
+    values: Mapping[str, Any],
+    opened: Source,
+    layout: Layout,
+    *,
+    long: bool,
+) -> None:
+    """Refuse options of a reader of logs that have no effect on the log at hand."""
+    kinds = {"full"} if layout.probabilities else set()
+    if long:
+        kinds |= {"long", "text"}
+    listing = [] if layout.offered_list is None else [layout.offered_list]
+    if opened.holds_text(listing):
+        kinds |= {"offered_text"}
+    numbers = [layout.reward, layout.propensity, layout.order, layout.known_at, layout.known_until]
+    named = [column for column in numbers if column is not None]
+    if opened.holds_text([*named, *layout.probabilities.values()]):
+        kinds |= {"text"}
+    asked = given(function, values)
+    asked.pop("delimiter", None)  # asked about when the source was opened
+    refuse_without_effect(asked, kinds, LOG_OPTIONS, opened.name)
