@@ -256,23 +256,29 @@ def units_of(
     return units, n_values
 
 
-def _refuse_scale(value: float, where: str, what: str, *, logarithms: bool) -> None:
+def _refuse_scale(
+    value: float, where: str, what: str, *, logarithms: bool, column: str | None = None
+) -> None:
     """Raise for a value that is no probability, guessing what it is instead."""
+    fields = {"kind": "bad_probability", "column": column, "value": value}
     if logarithms and value < 0:
         raise ProbabilityError(
             f"{where}: {what} is {value:g}, and none is above 0. These look like logarithms "
-            f"(exp({value:g}) = {np.exp(value):.4g}); take exp() before the audit."
+            f"(exp({value:g}) = {np.exp(value):.4g}); take exp() before the audit.",
+            **fields,
         )
     if value > 1:
         percent = 1.5 < value <= 100
         hint = "These look like percent" if percent else "If these are scores"
         hint += "; divide by 100." if percent else ", divide by the row's sum."
         raise ProbabilityError(
-            f"{where}: {what} is {value:g}, above 1. A probability lies in [0, 1]. {hint}"
+            f"{where}: {what} is {value:g}, above 1. A probability lies in [0, 1]. {hint}",
+            **fields,
         )
     raise ProbabilityError(
         f"{where}: {what} is {value:g}, below 0. A probability lies in [0, 1]; "
-        "correct the log, nothing is clipped."
+        "correct the log, nothing is clipped.",
+        **fields,
     )
 
 
@@ -338,14 +344,17 @@ def checked_rows(
         t = int(np.flatnonzero(bad.any(axis=1))[0])
         i = int(np.flatnonzero(bad[t])[0])
         what = f"the probability of arm {arms[i]!r}"
-        _refuse_scale(float(pi[t, i]), where(t), what, logarithms=bool(np.nanmax(pi) <= 0))
+        logs = bool(np.nanmax(pi) <= 0)
+        _refuse_scale(float(pi[t, i]), where(t), what, logarithms=logs, column=arms[i])
     chosen = pi[np.arange(n_rounds), arm]
     absent = np.flatnonzero(np.isnan(chosen))
     if absent.size:
         t = int(absent[0])
         raise ProbabilityError(
             f"{where(t)}: the probability of the chosen arm {arms[arm[t]]!r} is missing (NaN). "
-            "NaN means that the arm was not on offer; fill in its probability or correct the arm."
+            "NaN means that the arm was not on offer; fill in its probability or correct the arm.",
+            kind="missing_probability",
+            column=arms[arm[t]],
         )
     sums = np.nansum(pi, axis=1)
     off = np.abs(sums - 1)
@@ -373,7 +382,9 @@ def checked_rows(
             f"{where(t)}: arm {arms[arm[t]]!r} was chosen although its logged probability is 0 "
             f"({counted(never.size, 'such row')}). "
             "The log and the rule disagree; check that the columns "
-            "belong to these arms and to the state before the choice."
+            "belong to these arms and to the state before the choice.",
+            kind="chosen_with_0",
+            column=arms[arm[t]],
         )
     rescaled = off > 1e-12
     if not rescaled.any():

@@ -317,7 +317,7 @@ def test_python_objects_keep_what_they_say():
             "reward": pd.Series([True, "False", 0, "1", "yes", False], dtype=object),
         }
     )
-    history = read_history(frame)
+    history = read_history(frame, arms=["1", "2", "NA", "None", "True"])
     # a whole float is the number it is in every other column
     assert [history.arms[i] for i in history.arm] == ["1", "1", "NA", "None", "True", "2"]
     assert history.reward.tolist() == [1, 0, 0, 1, 1, 0]
