@@ -260,7 +260,7 @@ def _refuse_scale(
     value: float, where: str, what: str, *, logarithms: bool, column: str | None = None
 ) -> None:
     """Raise for a value that is no probability, guessing what it is instead."""
-    fields = {"kind": "bad_probability", "column": column, "value": value}
+    fields: dict[str, Any] = {"kind": "bad_probability", "column": column, "value": value}
     if logarithms and value < 0:
         raise ProbabilityError(
             f"{where}: {what} is {value:g}, and none is above 0. These look like logarithms "
