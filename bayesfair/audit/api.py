@@ -340,7 +340,7 @@ def _audit_next(label: str, log: Any, question: Question) -> Audit:
     note = Notice(
         "The earlier audit had no such group: its beliefs start from the prior.", kind="new_group"
     )
-    summary = replace(result.summary, notices=(note, *result.summary.notices))
+    summary = result.summary.noted(note)
     return replace(result, summary=summary, findings=(note, *result.findings))
 
 
@@ -368,7 +368,7 @@ def _summarise_log(data: Any, question: Question) -> tuple[Summary, list[str]]:
         summary = summarise(part, begin, question.criterion, result, threads)
         summary = replace(summary, start=state)
         if total is None:  # notes belong to the summary, so that merged audits keep them
-            total = replace(summary, notices=(*notes, *summary.notices))
+            total = summary.noted(*notes)
         else:
             total = total.merged(summary)
         state = summary.end
@@ -407,8 +407,8 @@ def _same_log_again(earlier: Summary, part: History) -> list[str]:
 
     There is none if all rows of the part lie behind those seen: then it is a slice of one log.
     """
-    source, worst = part.source, earlier.worst
-    if source in _NO_FILE or source != earlier.last_source:
+    source, worst = part.source, earlier.pairs.worst
+    if source in _NO_FILE or source != earlier.facts.last_source:
         return []
     if part.row is not None and worst is not None and worst.source == source:
         seen = max(worst.row or 0, earlier.end.n_rounds + 1)

@@ -74,10 +74,11 @@ class Question:
 
 def conclude(summary: Summary, question: Question, notes: list[str], data: Any) -> Audit:
     """Add tolerance, objective part and notices to a summary."""
-    notices = [*notes, *summary.notices, *summary.repairs.sentences(), *log_findings(summary)]
+    facts = summary.facts
+    notices = [*notes, *facts.notices, *facts.repairs.sentences(), *log_findings(summary)]
     tolerance = question.criterion.tolerance
     if question.tolerance is None and summary.selection == "full":
-        unit = summary.resolution.unit
+        unit = facts.resolution.unit
         if unit > tolerance:
             tolerance = unit + ROUNDING
             notices.append(Notice(
@@ -204,7 +205,7 @@ def _objective(
         ))  # fmt: skip
     else:
         rewards = posterior_rewards(summary.end, question.draws, rng)
-    judged = [] if summary.judged is None else [(summary.judged, rewards)]
+    judged = [] if summary.pairs.judged is None else [(summary.pairs.judged, rewards)]
     return evaluate(_parts(summary, rewards), question.criterion, judged), notices
 
 
@@ -218,12 +219,12 @@ def _parts(summary: Summary, rewards: Rewards) -> list[Part]:
 
 def _known(data: Any, summary: Summary, rewards: Rewards) -> Iterator[tuple[JudgedRounds, Rewards]]:
     """Yield all judged rounds, if need be by reading the log again: one truth costs little."""
-    if summary.judged is None:
+    if summary.pairs.judged is None:
         return
-    if summary.judged.exact:
-        yield summary.judged, rewards
+    if summary.pairs.judged.exact:
+        yield summary.pairs.judged, rewards
         return
-    done, start = summary.start.n_rounds, summary.judged.base
+    done, start = summary.start.n_rounds, summary.pairs.judged.base
     size = exact_rounds(len(summary.arms))
     for part in parts_of(data):
         pi = part.selection_probability

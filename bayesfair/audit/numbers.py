@@ -30,7 +30,7 @@ def audit_numbers(audit: Audit) -> dict[str, Any]:
         if audit.objective is not None and audit.objective.lower_bound is not None:
             low = float(np.quantile(audit.objective.lower_bound, 0.025))
             lower_objective = max(low - noise, 0.0)
-    weights = summary.weights
+    weights = summary.terms.weights
     ess = weights.total**2 / weights.squares if weights.n and weights.squares else None
     out: dict[str, Any] = {
         "bayesfair": settings.version,
@@ -40,16 +40,16 @@ def audit_numbers(audit: Audit) -> dict[str, Any]:
         "consistent": audit.consistent,
         "checks": {name: check.to_dict() for name, check in audit.checks.items()},
         "log": {
-            "source": summary.source,
+            "source": summary.facts.source,
             "n_rounds": summary.n_rounds,
             "n_judged": n,
             "n_arms": len(summary.arms),
             "arms": list(summary.arms),
             "selection": summary.selection,
-            "order": "time" if summary.by_time else "rows",
-            "n_skipped": sums.n_skipped,
+            "order": "time" if summary.facts.by_time else "rows",
+            "n_skipped": summary.facts.n_skipped,
             "n_unobserved": int(sums.n_unobserved.sum()),
-            "unused_columns": list(summary.unused_columns),
+            "unused_columns": list(summary.facts.unused_columns),
         },
         "criterion": {
             "eps1": criterion.eps1,
@@ -63,7 +63,7 @@ def audit_numbers(audit: Audit) -> dict[str, Any]:
             "prior": settings.prior,
             "prior_learned": learned_numbers(summary, criterion),
             "beliefs_model": settings.beliefs_model or "conjugate",
-            "missing": summary.missing,
+            "missing": summary.facts.missing,
             "seed": settings.seed,
             "draws": settings.draws,
             "tolerance": criterion.tolerance,
@@ -106,7 +106,7 @@ def _calibration(audit: Audit, estimate: Estimate | None, lower: float | None) -
 
 
 def _worst(audit: Audit) -> dict[str, Any] | None:
-    worst = audit.summary.worst
+    worst = audit.summary.pairs.worst
     if worst is None or worst.arm < 0:
         return None
     found = {
@@ -116,7 +116,7 @@ def _worst(audit: Audit) -> dict[str, Any] | None:
         "arm_other": audit.summary.arms[worst.arm_other],
     }
     # a row means nothing without its file, where the log came in several
-    return found if worst.source == audit.summary.source else found | {"source": worst.source}
+    return found if worst.source == audit.summary.facts.source else found | {"source": worst.source}
 
 
 def _subjective(audit: Audit) -> dict[str, Any]:
@@ -183,7 +183,9 @@ def _frontier(audit: Audit) -> list[dict[str, Any]]:
     return [
         {
             "eps1": eps1,
-            "subjective": finite_or_text(audit.summary.frontier[e]) if audit.auditable else None,
+            "subjective": finite_or_text(audit.summary.pairs.frontier[e])
+            if audit.auditable
+            else None,
             "objective": None if needed is None else _spread(needed[:, e]),
         }
         for e, eps1 in enumerate(audit.criterion.grid)

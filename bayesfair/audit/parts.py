@@ -101,10 +101,10 @@ def join[T: (Audit, AuditGroup)](
     for part in (first, second):
         if part.unfinished is not None:
             raise OptionError(
-                f"the audit of {part.summary.source!r} was interrupted and cannot be merged: "
+                f"the audit of {part.summary.facts.source!r} was interrupted and cannot be merged: "
                 "finish it with resume, giving its log again.",
                 kind="unfinished",
-                value=part.summary.source,
+                value=part.summary.facts.source,
             )
         if part.settings.beliefs_model is not None:
             raise OptionError(

@@ -153,14 +153,18 @@ class Audit:
     @property
     def smallest_eps2(self) -> float | None:
         """Smallest eps2 that every round satisfies at eps1 under its beliefs."""
-        return float(self.summary.frontier[self.criterion.grid_index]) if self.auditable else None
+        return (
+            float(self.summary.pairs.frontier[self.criterion.grid_index])
+            if self.auditable
+            else None
+        )
 
     @property
     def violations(self) -> ViolatingRounds | None:
         """Number, first and last (-1 = none) of the violating rounds under the beliefs."""
         if not self.auditable:
             return None
-        return ViolatingRounds(*(self.criterion.count_at(x) for x in self.summary.violations))
+        return ViolatingRounds(*(self.criterion.count_at(x) for x in self.summary.pairs.violations))
 
     @property
     def n_violating_rounds(self) -> int | None:
@@ -215,7 +219,7 @@ class Audit:
     @property
     def regret(self) -> Estimate | None:
         """Subjective fairness regret per round; None where no probabilities were logged."""
-        n, terms = self.summary.sums.n_rounds, self.summary.regret
+        n, terms = self.summary.sums.n_rounds, self.summary.terms.regret
         if self.summary.selection == "none" or n == 0:
             return None
         if self.summary.selection == "full":
@@ -244,7 +248,7 @@ class Audit:
             ``round`` (n,): rounds seen; ``regret`` (n,): cumulative subjective fairness regret;
             ``plays`` (n, k): cumulative plays.
         """
-        s = self.summary.series
+        s = self.summary.terms.series
         marks = s.stride * np.arange(1, len(s.regret) + 1)
         if not len(marks) or marks[-1] != s.n_rounds:
             return {
@@ -374,6 +378,6 @@ class Audit:
         from bayesfair.audit.log.verdict_words import regret_words
 
         found = self.to_dict()
-        return f"Audit({self.summary.source}: {self.verdict}, {regret_words(found)}, " + (
+        return f"Audit({self.summary.facts.source}: {self.verdict}, {regret_words(found)}, " + (
             f"{self.summary.sums.n_rounds} rounds)"
         )

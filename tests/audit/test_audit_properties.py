@@ -75,7 +75,7 @@ def test_raising_eps_never_adds_a_violation(log):
         for eps1, eps2 in [(0, 0), (0.5, 0), (1, 0), (1, 0.1), (2, 0.1), (2, 0.5)]
     ]
     assert counts == sorted(counts, reverse=True)
-    frontier = bf.audit(log, objective=False).summary.frontier
+    frontier = bf.audit(log, objective=False).summary.pairs.frontier
     assert np.all(np.diff(frontier) <= 1e-15)  # rounding of eps1 * m
 
 

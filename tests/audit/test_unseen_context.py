@@ -205,7 +205,7 @@ def test_unused_columns_of_several_parts_are_named_once():
     first = history(log, rows=slice(0, 20), unused_columns=("x",))
     second = history(log, rows=slice(20, 40), unused_columns=("x", "keep_prob"))
     audit = bf.audit(first, objective=False).resume(second)
-    assert audit.summary.unused_columns == ("x", "keep_prob")
+    assert audit.summary.facts.unused_columns == ("x", "keep_prob")
     said = {n.kind: n for n in audit.findings}
     assert "2 columns were not used: 'x', 'keep_prob'" in said["unused_columns"]
     assert "thinned" in said["thinned"] and said["thinned"].column == "keep_prob"

@@ -288,7 +288,7 @@ def test_long_logs_are_estimated_alike_by_whichever_way_and_say_so(monkeypatch):
     whole = bf.audit(log, **asked)
     found = whole.to_dict()["objective"]
     assert found["n_violating_rounds"]["exact"] is False
-    assert len(whole.summary.judged.round) < 2000
+    assert len(whole.summary.pairs.judged.round) < 2000
     assert "(estimated)" in question_words(whole.to_dict(), "objective")
     assert "estimated_violations" in [n.kind for n in whole.findings]
     # about 1450 of the rounds were looked at; binomial error of a share near 1/4

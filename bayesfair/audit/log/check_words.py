@@ -94,17 +94,17 @@ def _choices(summary: Summary, check: Check) -> str:
                 f"{sums.selection[i]:.1f} (z = {c.statistic:.1f})"
             )
         elif c.method == "exact":
-            assert summary.chosen is not None
-            expected = float(summary.chosen.highest[i]) * float(sums.n_offered[i])
+            assert summary.terms.chosen is not None
+            expected = float(summary.terms.chosen.highest[i]) * float(sums.n_offered[i])
             said.append(
                 f"arm {c.arm!r} was chosen {c.n} times, the probabilities add up to "
                 f"{expected:.1f} (z = {c.statistic:.1f})"
             )
         else:
-            assert summary.chosen is not None
+            assert summary.terms.chosen is not None
             said.append(
                 f"propensities of arm {c.arm!r} look too small: its {c.n} plays stand for "
-                f"{summary.chosen.inverse[i]:.0f} rounds of {sums.n_offered[i]} "
+                f"{summary.terms.chosen.inverse[i]:.0f} rounds of {sums.n_offered[i]} "
                 f"(z = {c.statistic:.1f})"
             )
     return f"The choices do not fit the logged probabilities: {'; '.join(said)}. {_CAUSES}"
@@ -119,7 +119,7 @@ def _strength(summary: Summary, check: Check) -> str:
 
 
 def _propensities(summary: Summary, check: Check) -> str:
-    w = summary.weights
+    w = summary.terms.weights
     return (
         f"The mean of P*_a/pi_a is {w.total / w.n:.4f}, significantly above 1, which no true "
         f"propensities allow: the logged propensities are too small. {_CAUSES}"
@@ -226,7 +226,7 @@ def _hardly_chosen(summary: Summary, check: Check) -> list[Notice]:
     p = check.p_value
     if check.statistic is None or p is None or check.statistic >= 0 or 1 - p >= LEVEL:
         return []
-    w = summary.weights
+    w = summary.terms.weights
     return [Notice(
         f"The mean of P*_a/pi_a is {w.total / w.n:.4f}, below 1: some arms with a chance to be "
         "best are never or hardly ever chosen, or the propensities are too large.",
@@ -249,7 +249,7 @@ def _unjudged(summary: Summary) -> list[Notice]:
 
 def unused_findings(summary: Summary) -> list[Notice]:
     """Name the columns of a log that were not used, and what would use them."""
-    columns = summary.unused_columns
+    columns = summary.facts.unused_columns
     if not columns:
         return []
     n = len(columns)

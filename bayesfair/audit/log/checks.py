@@ -201,7 +201,7 @@ def _chosen_arms(summary: Summary) -> list[Check]:
 
     A deficit is no evidence: there may be rounds in which the arm had no chance.
     """
-    sums, checks, found = summary.sums, summary.chosen, []
+    sums, checks, found = summary.sums, summary.terms.chosen, []
     if checks is None:
         return []
     for i in np.flatnonzero(sums.plays).tolist():
@@ -236,7 +236,7 @@ def _strength(summary: Summary) -> Check:
 
 def _propensities(summary: Summary) -> Check:
     """Test that the mean of P*_a/pi_a, the P* mass on arms with a chance, is no more than 1."""
-    w = summary.weights
+    w = summary.terms.weights
     if summary.selection != "chosen":
         return _untested(
             _NO_P

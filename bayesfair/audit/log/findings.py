@@ -102,8 +102,8 @@ def _belief_findings(summary: Summary) -> list[Notice]:
             kind="context", n=sums.n_moved,
         ))  # fmt: skip
     several = len(summary.arms) > 1 and sums.n_rounds > 1 and not _no_pair(summary)
-    if summary.selection == "full" and several and summary.resolution.values:
-        if is_steady(summary).all() and len(summary.resolution.values) <= len(summary.arms):
+    if summary.selection == "full" and several and summary.facts.resolution.values:
+        if is_steady(summary).all() and len(summary.facts.resolution.values) <= len(summary.arms):
             found.append(Notice(
                 "The selection probabilities never change: in this log the rule does not learn "
                 "from rewards. Its smooth fairness is tested against beliefs that it does not use.",
@@ -119,7 +119,7 @@ def _tie_sentence(summary: Summary) -> Notice | None:
     rewards the true ones. Beliefs are optimistic about arms that were hardly tried; what the regret
     owes to that is not owed to ties.
     """
-    sums, regret = summary.sums, summary.regret.total / max(summary.sums.n_rounds, 1)
+    sums, regret = summary.sums, summary.terms.regret.total / max(summary.sums.n_rounds, 1)
     n, k = sums.n_rounds, len(summary.arms)
     observed = sums.plays - sums.n_unobserved
     if summary.selection == "none" or n < _ENOUGH_ROUNDS or k < 2 or not observed.any():

@@ -57,7 +57,7 @@ def _violating(summary: Summary, criterion: Criterion, last: int) -> str:
     """Say how many of the violating rounds are among those up to the last one of learning."""
     if summary.selection != "full":
         return ""
-    n, first_bad, last_bad = (criterion.count_at(values) for values in summary.violations)
+    n, first_bad, last_bad = (criterion.count_at(values) for values in summary.pairs.violations)
     if not n or first_bad > last:
         where = "No round that violates under the beliefs is among them."
     elif last_bad <= last:

@@ -31,11 +31,12 @@ def verdict_findings(
             )
         )
     if objective is not None and not objective.counted:
+        judged = summary.pairs.judged
+        n = 0 if judged is None else len(judged.round)
         found.append(
             Notice(
                 "In how many rounds the rule violates under the true rewards, the first and the "
-                f"last are estimated from {len(summary.judged.round) if summary.judged else 0} of "
-                f"{summary.sums.n_rounds} rounds, the earliest ones without a gap; whether any "
+                f"last are estimated from {n} of {summary.sums.n_rounds} rounds, the earliest ones without a gap; whether any "
                 "round violates is exact.",
                 kind="estimated_violations",
                 n=summary.sums.n_rounds,
@@ -77,10 +78,10 @@ def _not_judged(summary: Summary, criterion: Criterion) -> list[Notice]:
 def _cannot_fail(summary: Summary, criterion: Criterion) -> list[Notice]:
     """Say that no pair of arms differs by more than eps2 allows, whatever their rewards."""
     several = summary.selection == "full" and summary.most_offered > 1
-    largest = float(summary.frontier[criterion.grid.index(0.0)])
+    largest = float(summary.pairs.frontier[criterion.grid.index(0.0)])
     if not several or largest > criterion.allowed:
         return []
-    regret = summary.regret.total / summary.sums.n_rounds
+    regret = summary.terms.regret.total / summary.sums.n_rounds
     differences = ("total_variation", "wasserstein")  # of two-outcome laws: of their probabilities
     unit = "" if criterion.divergence in differences else f" ({criterion.divergence})"
     return [

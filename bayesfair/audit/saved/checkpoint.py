@@ -110,7 +110,7 @@ class Checkpoint:
         model = "truth" if question.truth is not None else question.model
         name = model if model is None or model == "truth" else label_of(model)
         before, objective = 0, question.objective
-        source = summary.last_source
+        source = summary.facts.last_source
         earlier = begun(question)
         if self._joined is not None:
             first, objective, draws = self._joined
@@ -275,8 +275,8 @@ def check_logs(logs: Mapping[str, Any], prior: Any) -> None:
     for label, audit in prior.audits.items():
         if label not in logs:
             raise DataError(
-                f"the interrupted audit had begun the group {label!r} of {audit.summary.source!r}, "
-                "which is not there. Give the same logs again.",
+                f"the interrupted audit had begun the group {label!r} of "
+                f"{audit.summary.facts.source!r}, which is not there. Give the same logs again.",
                 kind="other_source",
                 value=label,
             )

@@ -17,12 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.log.accumulators import (
+    ChosenChecks,
+    Facts,
+    Moments,
+    Pairs,
+    Sums,
+    Terms,
+    Worst,
+)
 from bayesfair.audit.log.arm_groups import GroupPairs
 from bayesfair.audit.log.cells import ChosenCell, FullCell
 from bayesfair.audit.log.intervals import Estimate
 from bayesfair.audit.log.series import Series
 from bayesfair.audit.log.state import AuditState
-from bayesfair.audit.log.summary import ChosenChecks, Moments, Summary, Sums, Worst
+from bayesfair.audit.log.summary import Summary
 from bayesfair.audit.log.violations import JudgedRounds, Violations
 from bayesfair.audit.result import Audit, Settings
 from bayesfair.audit.saved.guards_schema import GUARDS
@@ -123,7 +132,6 @@ STATE = Record(AuditState, {
 
 SUMS = Record(Sums, {
     "n_rounds": WHOLE,
-    "n_skipped": WHOLE,
     "plays": i8("arm"),
     "n_unobserved": i8("arm"),
     "reward_total": f8("arm"),
@@ -195,28 +203,23 @@ CELL = OneOf((
     }),
 ))  # fmt: skip
 
-SUMMARY = Record(Summary, {
-    "criterion": CRITERION,
-    "selection": TEXT,
-    "source": TEXT,
-    "start": STATE,
-    "end": STATE,
-    "sums": SUMS,
+PAIRS = Record(Pairs, {
     "frontier": f8("eps1"),
     "worst": Maybe(WORST),
     "violations": Record(Violations, dict.fromkeys(Violations._fields, i8("tolerance"))),
     "judged": Maybe(JUDGED),
+})  # fmt: skip
+
+TERMS = Record(Terms, {
     "regret": MOMENTS,
     "weights": MOMENTS,
     "chosen": Maybe(CHOSEN_CHECKS),
-    "resolution": Record(Resolution, {
-        "decimals": WHOLE,
-        "single": TRUTH,
-        "values": Mapped(f8("value"), lambda s: np.array(sorted(s), dtype=np.float64),
-                         lambda values: frozenset(values.tolist())),
-    }),
     "series": SERIES,
-    "cells": Keyed(CELL),
+})  # fmt: skip
+
+FACTS = Record(Facts, {
+    "source": TEXT,
+    "n_skipped": WHOLE,
     "missing": TEXT,
     "notices": NOTICES,
     "repairs": Record(Repairs, {
@@ -224,9 +227,27 @@ SUMMARY = Record(Summary, {
         "largest": NUMBER,
         "n_clipped": WHOLE,
     }),
-    "guards": GUARDS,
+    "resolution": Record(Resolution, {
+        "decimals": WHOLE,
+        "single": TRUTH,
+        "values": Mapped(f8("value"), lambda s: np.array(sorted(s), dtype=np.float64),
+                         lambda values: frozenset(values.tolist())),
+    }),
     "unused_columns": Many(TEXT),
     "by_time": TRUTH,
+})  # fmt: skip
+
+SUMMARY = Record(Summary, {
+    "criterion": CRITERION,
+    "selection": TEXT,
+    "start": STATE,
+    "end": STATE,
+    "sums": SUMS,
+    "pairs": PAIRS,
+    "terms": TERMS,
+    "cells": Keyed(CELL),
+    "guards": GUARDS,
+    "facts": FACTS,
 })  # fmt: skip
 
 OBJECTIVE = Record(Objective, {

@@ -113,7 +113,7 @@ def parts_of_tree(
             return [Part(None, 0, rewards)], []
         return [Part(None, summary.sums.n_rounds, rewards, None, shares)], []
     if starts is None:
-        judged = [] if summary.judged is None else [(summary.judged, rewards)]
+        judged = [] if summary.pairs.judged is None else [(summary.pairs.judged, rewards)]
         return parts_from_cells(summary.cells, rewards, data.n_arms), judged
     parts: list[Part] = []
     judged = []
