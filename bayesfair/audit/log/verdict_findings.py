@@ -36,8 +36,8 @@ def verdict_findings(
         found.append(
             Notice(
                 "In how many rounds the rule violates under the true rewards, the first and the "
-                f"last are estimated from {n} of {summary.sums.n_rounds} rounds, the earliest ones without a gap; whether any "
-                "round violates is exact.",
+                f"last are estimated from {n} of {summary.sums.n_rounds} rounds, the earliest ones "
+                "without a gap; whether any round violates is exact.",
                 kind="estimated_violations",
                 n=summary.sums.n_rounds,
             )
