@@ -444,5 +444,5 @@ def test_rewards_outside_the_family_name_the_audit_that_goes_on():
     for go_on in (audit.resume, audit.state.after):
         with pytest.raises(bf.DataError, match="audit that this log continues is of family 'bern"):
             go_on(ratings)
-    with pytest.raises(bf.DataError, match="For ratings use family='finite'"):
+    with pytest.raises(bf.DataError, match="Ratings: family='finite'"):
         bf.audit(ratings, family="bernoulli", seed=1)
