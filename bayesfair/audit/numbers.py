@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bayesfair.audit.criterion import QUESTIONS, finite_or_text
 from bayesfair.audit.log.intervals import Estimate, share_distance
 from bayesfair.audit.log.prior_findings import learned_numbers
-from bayesfair.audit.truth.objective import interval
+from bayesfair.base.estimates import interval
 from bayesfair.base.notices import Notice
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from bayesfair.base.arguments import takes
 from bayesfair.base.checks import as_generator, check_in_range
+from bayesfair.base.estimates import ENDS
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
 from bayesfair.inference.fitted_data import fitted_data
@@ -184,7 +185,7 @@ def predicted_wins(
     drawn = np.stack(
         list(replicated_wins(tree, comparisons, replicates=count, rng=rng)), dtype=np.float32
     )
-    low, high = np.quantile(drawn, [0.025, 0.975], axis=0, method="inverted_cdf")
+    low, high = np.quantile(drawn, ENDS, axis=0, method="inverted_cdf")
     above = (1 + (drawn >= wins - 1e-6).sum(axis=0)) / (count + 1)
     below = (1 + (drawn <= wins + 1e-6).sum(axis=0)) / (count + 1)
     total = wins + wins.T

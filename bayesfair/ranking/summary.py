@@ -6,14 +6,13 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from bayesfair.base.arguments import takes
+from bayesfair.base.estimates import Z95, interval
 from bayesfair.base.notices import Notice, notices_from_json, unique
 from bayesfair.comparisons import Comparisons
 from bayesfair.inference.fitted_data import fitted_data
 from bayesfair.inference.read_fits import reads_fits
-from bayesfair.ranking.table import Z95, rank_table
+from bayesfair.ranking.table import rank_table
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -132,8 +131,7 @@ def _parameters(tree: xr.DataTree) -> dict[str, Any]:
     def one(name: str, at: Mapping[str, str] | None = None) -> dict[str, Any]:
         value = group[name].sel(at or {}).values
         if sampled:
-            ends = np.quantile(value, [0.025, 0.975])
-            found = [value.mean(), value.std(ddof=1), *ends]
+            found: list[Any] = [value.mean(), value.std(ddof=1), *interval(value.ravel())]
         else:
             error = float(group[f"{name}_standard_error"].sel(at or {}).values)
             found = [value, error, value - Z95 * error, value + Z95 * error]

@@ -10,6 +10,7 @@ from scipy.special import expit, logit, ndtr
 
 from bayesfair.base.arguments import takes
 from bayesfair.base.checks import check_in_range, check_known
+from bayesfair.base.estimates import ENDS, Z95
 from bayesfair.base.labels import one_label
 from bayesfair.inference.comparison_trees import worth_of
 from bayesfair.inference.read_fits import reads_fits
@@ -19,12 +20,9 @@ from bayesfair.ranking.letters import letters_of
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Z95", "interval_of", "rank_table"]
+__all__ = ["interval_of", "rank_table"]
 
 FloatArray = NDArray[np.float64]
-
-#: Half the width of a normal 95 % interval.
-Z95 = 1.959963984540054
 
 
 @takes()
@@ -142,7 +140,7 @@ def _tiers(told: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def _ends(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
-    low, high = np.quantile(draws, [0.025, 0.975], axis=0)
+    low, high = np.quantile(draws, ENDS, axis=0)
     return low, high
 
 
@@ -155,7 +153,7 @@ def _from_draws(fit: Fitted) -> tuple[dict[str, Any], FloatArray]:
         columns[f"{name}_lower"], columns[f"{name}_upper"] = _ends(draws)
     columns["log_worth_sd"] = fit.log_worth.std(axis=0, ddof=1)
     ranks = ranks_of(fit.log_worth[:, seen])
-    low, high = np.quantile(ranks, [0.025, 0.975], axis=0, method="inverted_cdf")
+    low, high = np.quantile(ranks, ENDS, axis=0, method="inverted_cdf")
     found = {"p_rank1": (ranks == 1).mean(axis=0), "rank_mean": ranks.mean(axis=0),
              "rank_lower": low, "rank_upper": high}  # fmt: skip
     for name, value in found.items():

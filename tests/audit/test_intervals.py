@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bayesfair.audit.truth.objective import interval
+from bayesfair.base.estimates import interval
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 40, 41, 400, 4001])

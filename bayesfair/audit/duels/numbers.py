@@ -12,7 +12,7 @@ from bayesfair.audit.criterion import finite_or_text
 from bayesfair.audit.duels.judge import Truly, worst_pair
 from bayesfair.audit.duels.record import DuelRecord
 from bayesfair.audit.log.intervals import Estimate
-from bayesfair.audit.truth.objective import interval
+from bayesfair.base.estimates import interval
 
 __all__ = ["duel_numbers"]
 

@@ -12,8 +12,8 @@ from bayesfair.audit.duels.beliefs import Path
 from bayesfair.audit.duels.law import Law, Windows
 from bayesfair.audit.duels.truth import Truth
 from bayesfair.audit.log.intervals import Estimate, mean_interval
-from bayesfair.audit.truth.objective import interval
 from bayesfair.base.checks import as_generator
+from bayesfair.base.estimates import interval
 from bayesfair.comparisons import DuelLog
 from bayesfair.errors import DataError
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.audit.duels.beliefs import options_of
+from bayesfair.base.arguments import FIT
 from bayesfair.base.checks import check_choice, check_count, check_in_range
 from bayesfair.base.notices import Notice
 from bayesfair.comparisons import DuelLog, known_worths
@@ -122,7 +123,7 @@ def _check_options(*, worth: Any, tree: Any, model: Any, prior_sd: Any, draws: A
 
 def _truth_of_fit(log: DuelLog, tree: Any, seed: Any) -> Truth:
     """Return the draws of a fit, and its own model for the beliefs."""
-    if not hasattr(tree, "children"):
+    if not FIT.holds(tree):
         raise OptionError(
             f"fit={tree!r:.60} must be a tree that bayesfair.fit returned.",
             kind="wrong_kind",

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from bayesfair.base.estimates import Z95
+
 __all__ = [
     "Estimate",
     "beta_interval",
@@ -20,8 +22,6 @@ __all__ = [
     "wilson_interval",
     "z_threshold",
 ]
-
-Z95 = 1.959963984540054
 
 
 class Estimate(NamedTuple):

@@ -15,6 +15,7 @@ from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.log.cells import ChosenCell, FullCell
 from bayesfair.audit.log.intervals import Estimate
 from bayesfair.audit.log.violations import JudgedRounds, Violations, draws_used, violations_under
+from bayesfair.base.estimates import interval
 from bayesfair.kernels.log.propensities import smallest_allowance
 from bayesfair.rewards import Bernoulli, Rewards
 
@@ -98,26 +99,6 @@ class Objective:
             exact = False
         lower, upper = interval(draws)
         return Estimate(float(self.regret.mean()), lower, upper, exact and self.error == 0)
-
-
-def interval(draws: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the equal-tailed 95 % interval; infinities keep their place."""
-    ordered = np.sort(draws)
-    n = len(ordered)
-    if np.isfinite(ordered[-1]):
-        return _between(ordered, 0.025 * (n - 1)), _between(ordered, 0.975 * (n - 1))
-    return float(ordered[int(0.025 * (n - 1))]), float(ordered[int(np.ceil(0.975 * (n - 1)))])
-
-
-def _between(ordered: NDArray[np.float64], place: float) -> float:
-    """Return the value at a place between two sorted ones, as `numpy.quantile` does, but at once.
-
-    An audit of a thousand groups asks for ten thousand of them.
-    """
-    below = int(place)
-    above = min(below + 1, len(ordered) - 1)
-    low, high, share = float(ordered[below]), float(ordered[above]), place - below
-    return high - (high - low) * (1 - share) if share >= 0.5 else low + (high - low) * share
 
 
 def evaluate(
