@@ -76,6 +76,7 @@ def fit_command(  # noqa: D103 - the help is FIT_HELP
     check_suffix(output.plot, "--plot", (".png", ".svg", ".pdf"))
     source = file if example is None else _bundled(example, columns)
     options = {n: v for n, v in vars(question).items() if v is not None or n == "model"}
+    own = {n: options.pop(n) for n in ("order_effect",) if n in options}
     with warnings.catch_warnings():
         # what these warnings say is among the notices of the report
         warnings.simplefilter("ignore", BayesfairWarning)
@@ -86,7 +87,7 @@ def fit_command(  # noqa: D103 - the help is FIT_HELP
                 "weight 0, or compare an item with itself; rankings need two items. "
                 + " ".join(comparisons.notices)
             )
-        tree = fit(comparisons, **options, progress=sys.stderr.isatty())
+        tree = fit(comparisons, **options, model_options=own, progress=sys.stderr.isatty())
     numbers = fit_summary(
         tree, comparisons, anchor=output.anchor, tier_probability=output.tier_probability
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bayesfair.base.arguments import PLAIN, TEXT, takes
 from bayesfair.errors import OptionError
 from bayesfair.history import History
+from bayesfair.inference.contract import checked_options
 from bayesfair.inference.posterior import bin_starts, rewards_from_posterior
 
 if TYPE_CHECKING:
@@ -23,13 +25,16 @@ def fit(
     method: str = "auto",
     family: str = "auto",
     prior: Any = None,
+    support: Any = None,
     prior_sd: float = 1.0,
+    ties: str | None = None,
+    reference: str | None = None,
     draws: int = 4000,
     seed: Any,
     allow_unconverged: bool = False,
     cores: int | None = None,
     progress: bool = False,
-    **options: Any,
+    model_options: Mapping[str, Any] | None = None,
 ) -> xr.DataTree:
     r"""Return the posterior of a model given a decision history, or comparisons.
 
@@ -52,8 +57,15 @@ def fit(
         deviation s of the first 20 known rewards, see
         `bayesfair.families.learned.LearnedPrior` (in a mapping
         the arms left out have (0, 1, 1, 1), in reward units).
+    support : (L,) array, optional
+        All values that a reward of the family ``"finite"`` can take; default those seen.
     prior_sd : float
         Prior standard deviation of each log-worth; comparisons only.
+    ties : {"half", "drop"}, optional
+        For models without a tie parameter: half a win each, or leave out; comparisons only.
+    reference : str, optional
+        An item; the mode group then also has gaps to it and their standard errors; comparisons
+        only.
     draws : int
         Posterior draws over all four chains. Convergence is judged by at least 1000, so that few
         will do.
@@ -65,8 +77,8 @@ def fit(
         Threads that sample; default all. No process is spawned, so scripts need no main guard.
     progress : bool
         Show progress of PyMC's sampler on stderr; other fits take seconds.
-    **options
-        Options of the model's `build`, such as ``n_bins`` or ``support``.
+    model_options : mapping, optional
+        Further options of the model's `build`, such as ``n_bins`` or ``order_effect``.
 
     Returns
     -------
@@ -94,25 +106,38 @@ def fit(
     >>> posterior["posterior"]["theta"].dims, posterior.attrs["prior"]
     (('chain', 'draw', 'arm'), 'theta ~ Beta(0.5, 0.5), every arm, independent')
     """
+    options = checked_options(model_options, fit)
     shared: dict[str, Any] = {
         "model": model, "method": method, "draws": draws, "seed": seed,
         "allow_unconverged": allow_unconverged, "cores": cores, "progress": progress,
     }  # fmt: skip
     if isinstance(data, History):
-        if prior_sd != 1.0:
-            raise OptionError(
-                f"prior_sd={prior_sd!r} belongs to comparisons; for a history give prior=."
-            )
+        foreign = {"prior_sd": prior_sd if prior_sd != 1.0 else None, "ties": ties,
+                   "reference": reference}  # fmt: skip
+        for name, value in foreign.items():
+            if value is not None:
+                raise OptionError(
+                    f"{name}={value!r} belongs to comparisons; for a history give prior=.",
+                    kind="wrong_kind", column=name, value=value,
+                )  # fmt: skip
+        if support is not None:
+            options["support"] = support
         from bayesfair.inference.arms import fit_history
 
         return fit_history(data, family=family, prior=prior, **shared, **options)
     if type(data).__name__ == "Comparisons":
-        if prior is not None or family != "auto":
-            name = "prior" if prior is not None else "family"
-            raise OptionError(f"{name}= belongs to histories; for comparisons give prior_sd=.")
+        foreign = {"prior": prior, "family": None if family == "auto" else family,
+                   "support": support}  # fmt: skip
+        for name, value in foreign.items():
+            if value is not None:
+                raise OptionError(
+                    f"{name}= belongs to histories; for comparisons give prior_sd=.",
+                    kind="wrong_kind", column=name,
+                )  # fmt: skip
         from bayesfair.inference.comparisons import fit_comparisons
 
-        tree: xr.DataTree = fit_comparisons(data, prior_sd=prior_sd, **shared, **options)
+        own: dict[str, Any] = {"prior_sd": prior_sd, "ties": ties, "reference": reference}
+        tree: xr.DataTree = fit_comparisons(data, **own, **shared, **options)
         return tree
     raise OptionError(
         f"fit needs a History or Comparisons, got {type(data).__name__}. Read a log with "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.base.arguments import HISTORY, PLAIN, takes
-from bayesfair.base.checks import did_you_mean, listed, no_seed
+from bayesfair.base.checks import listed, no_seed
 from bayesfair.base.notices import Notice, unique
 from bayesfair.errors import OptionError
 from bayesfair.families import FAMILIES, Family, family_named
@@ -19,6 +19,8 @@ from bayesfair.families.learned import LearnedPrior
 from bayesfair.families.logs import choose_family, coded_of, earlier_counts
 from bayesfair.families.priors import describe_prior, prior_table
 from bayesfair.history import History
+from bayesfair.inference.beliefs_by_fits import sequential_beliefs
+from bayesfair.inference.contract import checked_options, family_of_models
 from bayesfair.kernels.log.conjugate import (
     BeliefTable,
     iter_parameters,
@@ -155,7 +157,11 @@ def beliefs(
     support: Any = None,
     model: Any = None,
     seed: Any = None,
-    **model_options: Any,
+    draws: int = 4000,
+    min_ess: float = 200.0,
+    max_fits: int = 100,
+    cores: int | None = None,
+    model_options: Mapping[str, Any] | None = None,
 ) -> Beliefs:
     """Return what was believed before each round.
 
@@ -177,8 +183,10 @@ def beliefs(
         weights (`bayesfair.inference.beliefs_by_fits.sequential_beliefs`).
     seed : int or Generator
         Required with `model`.
-    **model_options
-        Of `sequential_beliefs`.
+    draws, min_ess, max_fits, cores
+        Of the fits of `model`, as in `sequential_beliefs`.
+    model_options : mapping, optional
+        Options of the model's `build`.
 
     Returns
     -------
@@ -201,28 +209,26 @@ def beliefs(
     import xarray as xr
 
     notices: list[str] = []
+    options = checked_options(model_options, beliefs)
     if model is not None:
-        from bayesfair.inference.beliefs_by_fits import sequential_beliefs
-
         if seed is None:
             raise no_seed("with model= beliefs are drawn")
-        from bayesfair.inference.contract import family_of_models
-
         family_of_models(family, model)
         given = {"prior": prior, "support": support}
-        model_options |= {name: value for name, value in given.items() if value is not None}
-        found = sequential_beliefs(history, model=model, seed=seed, **model_options)
+        options |= {name: value for name, value in given.items() if value is not None}
+        found = sequential_beliefs(
+            history, model=model, seed=seed, draws=draws, min_ess=min_ess, max_fits=max_fits,
+            cores=cores, model_options=options,
+        )  # fmt: skip
         best = np.asarray(found.best_arm_probability)
         rewards, name, words, table = found.rewards, found.family, found.prior, None
         notices += found.notices
         details: Any = found
     else:
-        if model_options:
-            name = next(iter(model_options))
-            hint = did_you_mean(name, ("family", "prior", "support", "model", "seed"))
+        if options:
+            name = next(iter(options))
             raise OptionError(
-                f"beliefs has no option {name!r}.{hint} (Other options are passed to the model, "
-                "and no model= was given.)",
+                f"model_options has {name!r}, and no model= was given that could take it.",
                 kind="unknown_option",
                 column=name,
             )

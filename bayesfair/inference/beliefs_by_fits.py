@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,7 +101,7 @@ def sequential_beliefs(
     min_ess: float = 200.0,
     max_fits: int = 100,
     cores: int | None = None,
-    **options: Any,
+    model_options: Mapping[str, Any] | None = None,
 ) -> SequentialBeliefs:
     """Return the beliefs before each round under a PyMC model of the arms.
 
@@ -125,7 +126,7 @@ def sequential_beliefs(
         Refuse to go on after so many.
     cores : int, optional
         Threads per fit.
-    **options
+    model_options : mapping, optional
         Options of the model's `build`.
 
     Raises
@@ -152,7 +153,7 @@ def sequential_beliefs(
     """
     rng = as_generator(seed)
     contract = contract_of(model)
-    options = contract.checked(options)
+    options = contract.checked(dict(model_options or {}))
     if not history.n_rounds:
         raise OptionError(f"{history.source} has no rounds, so there are no beliefs before them.")
     arms = history.arms

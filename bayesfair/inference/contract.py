@@ -18,6 +18,7 @@ __all__ = [
     "ARM_MODELS",
     "Contract",
     "check_reads",
+    "checked_options",
     "closed_form",
     "contract_of",
     "family_of_model",
@@ -211,10 +212,39 @@ def family_of_models(family: str, *models: Any) -> str:
     return family
 
 
+def checked_options(options: Any, function: Callable[..., Any]) -> dict[str, Any]:
+    """Return ``model_options`` as a dict of its own.
+
+    Raises
+    ------
+    OptionError
+        If it is no mapping, or holds an option of the function itself.
+    """
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise OptionError(
+            f"model_options={options!r:.60} must be a mapping of the options of the model, such as "
+            "{'n_bins': 5}.",
+            kind="option_value",
+            column="model_options",
+        )
+    for name in inspect.signature(function).parameters:
+        if name in options:
+            raise OptionError(
+                f"model_options has {name!r}, which is an option of {function.__name__} itself: "
+                f"give {name}= beside it.",
+                kind="option_value",
+                column="model_options",
+                value=name,
+            )
+    return dict(options)
+
+
 def share_options(
     options: Mapping[str, Any], takers: Mapping[str, tuple[Any, tuple[str, ...]]]
 ) -> dict[str, dict[str, Any]]:
-    """Return for each role the options that it takes.
+    """Return for each role the options that it takes, those of its `build` as `model_options`.
 
     Parameters
     ----------
@@ -244,7 +274,8 @@ def share_options(
                 f"{listed(list(dict.fromkeys(known)))}.{did_you_mean(name, known)}"
             )
         for role in taking:
-            shares[role][name] = value
+            own = name in used[role][1]
+            (shares[role] if own else shares[role].setdefault("model_options", {}))[name] = value
     return shares
 
 

@@ -163,14 +163,15 @@ def test_options_go_to_the_model_that_takes_them():
     narrow.READS = ("theta",)
     takers = {"model": (narrow, ("cores",)), "beliefs_model": (None, ())}
     # a single model answers for itself
-    assert share_options({"typo": 1}, takers)["model"] == {"typo": 1}
+    assert share_options({"typo": 1}, takers)["model"] == {"model_options": {"typo": 1}}
     both = {"model": (narrow, ("cores", "method")), "beliefs_model": (narrow, ("cores", "min_ess"))}
     found = share_options({"width": 2, "cores": 1, "method": "nuts", "min_ess": 300}, both)
-    assert found["model"] == {"width": 2, "cores": 1, "method": "nuts"}
-    assert found["beliefs_model"] == {"width": 2, "cores": 1, "min_ess": 300}
+    assert found["model"] == {"model_options": {"width": 2}, "cores": 1, "method": "nuts"}
+    assert found["beliefs_model"] == {"model_options": {"width": 2}, "cores": 1, "min_ess": 300}
     with pytest.raises(bf.OptionError, match=r"'widht'.*Did you mean 'width'\?"):
         share_options({"widht": 2}, both)
-    assert share_options({"anything": 2}, both | {"model": (own, ())})["model"] == {"anything": 2}
+    shares = share_options({"anything": 2}, both | {"model": (own, ())})
+    assert shares["model"] == {"model_options": {"anything": 2}}
 
 
 @pytest.mark.parametrize(

@@ -364,11 +364,11 @@ def test_what_a_model_cannot_do_is_said():
     with pytest.raises(OptionError, match="belongs to duels"):
         fit(rankings, ties="half", seed=0)
     with pytest.raises(OptionError, match="no order effect"):
-        fit(wins(DOMINANCE), model="plackett_luce", order_effect=True, seed=0)
+        fit(wins(DOMINANCE), model="plackett_luce", model_options={"order_effect": True}, seed=0)
     with pytest.raises(OptionError, match="no posterior to sample"):
         fit(wins(DOMINANCE), prior_sd=np.inf, method="nuts", seed=0)
     with pytest.raises(OptionError, match="has no option 'tie_sd'"):
-        fit(wins(DOMINANCE), tie_sd=2.0, seed=0)
+        fit(wins(DOMINANCE), model_options={"tie_sd": 2.0}, seed=0)
     with pytest.raises(OptionError, match="davidsn"):
         fit(wins(DOMINANCE), model="davidsn", seed=0)
     covariates = wins(DOMINANCE).with_covariates({"x": {"a": 1, "b": 2, "c": 3, "d": 5}})

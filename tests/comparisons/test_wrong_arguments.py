@@ -95,7 +95,11 @@ def test_fits_and_what_is_read_off_them(fitted, wrong):
         lambda: data.without(wrong),
     ):
         only_ours(call)
-    for option in ("prior_sd", "draws", "seed", "ties", "reference", "order_sd", "nonsense"):
+    for option in ("order_sd", "order_effect"):
+        only_ours(
+            lambda option=option: bf.fit(data, seed=1, draws=400, model_options={option: wrong})
+        )
+    for option in ("prior_sd", "draws", "seed", "ties", "reference", "model_options", "nonsense"):
         if not (option == "ties" and wrong is None):
             only_ours(
                 lambda option=option: bf.fit(data, **({"seed": 1, "draws": 400} | {option: wrong}))

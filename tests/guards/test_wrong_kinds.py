@@ -220,7 +220,10 @@ def test_a_fit_of_duels_refuses_options_of_other_kinds_and_says_which():
         ("family", np.zeros((2, 2)), "family must be text"),
     ):
         with pytest.raises(bf.OptionError) as error:
-            bf.fit(games, seed=1, draws=20, **{option: value})
+            own = (
+                {"model_options": {option: value}} if option == "order_effect" else {option: value}
+            )
+            bf.fit(games, seed=1, draws=20, **own)
         assert said in str(error.value)
     with pytest.raises(bf.OptionError, match="prior_sd=inf"):
         bf.audit_comparisons(

@@ -187,7 +187,10 @@ def test_earlier_outcomes_count():
         ({"prior": {"ecmoo": (1, 1)}}, ArmError, "ecmoo"),
         ({"prior": [(1, 1)] * 3}, OptionError, "3 rows"),
         ({"prior": "flat"}, OptionError, "flat"),
-        ({"n_bins": 3}, OptionError, "n_bins"),
+        ({"model_options": {"n_bins": 3}}, OptionError, "n_bins"),
+        ({"model_options": {"prior": (1, 1)}}, OptionError, "give prior= beside it"),
+        ({"model_options": 3}, OptionError, "must be a mapping"),
+        ({"n_bins": 3}, OptionError, "model_options={'n_bins': ...}"),
         ({"support": [0, 1]}, OptionError, "support"),
         ({"prior_sd": 2.0}, OptionError, "comparisons"),
         ({"draws": 2}, OptionError, "draws=2"),
@@ -242,7 +245,7 @@ def test_reads_are_required():
         contract_of(named(READS=("theta",), FAMILY="binary"))
     assert contract_of(named(READS=("sd", "mean"))).family == "normal"
     with pytest.raises(OptionError, match="strenth"):
-        fit(ECMO, model=named(READS=("theta",)), strenth=2, seed=1)
+        fit(ECMO, model=named(READS=("theta",)), model_options={"strenth": 2}, seed=1)
     with pytest.raises(OptionError, match="build"):
         fit(ECMO, model=3, seed=1)
 

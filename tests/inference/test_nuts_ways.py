@@ -57,7 +57,7 @@ def test_a_drifting_fit_survives_storage(tmp_path):
     import xarray as xr
 
     history = History([0, 1] * 50, [1, 0] * 25 + [0, 1] * 25, arms=("a", "b"))
-    tree = fit(history, model="bernoulli_drifting", n_bins=5, seed=1, cores=1)
+    tree = fit(history, model="bernoulli_drifting", model_options={"n_bins": 5}, seed=1, cores=1)
     assert tree.attrs["prior"].endswith("tau ~ HalfNormal(0.5)")
     assert bin_starts(tree).tolist() == [0, 20, 40, 60, 80]
     assert tree["posterior"]["theta"].dims == ("chain", "draw", "bin", "arm")

@@ -136,7 +136,9 @@ def test_drift_is_filtered_bin_by_bin():
     arm = np.tile([0, 1], 150)
     theta = np.where(np.arange(300)[:, None] < 150, [[0.9, 0.5]], [[0.1, 0.5]])
     history = History(arm, rng.random(300) < theta[np.arange(300), arm], arms=("falls", "stays"))
-    found = sequential_beliefs(history, model="bernoulli_drifting", n_bins=4, seed=1, cores=1)
+    found = sequential_beliefs(
+        history, model="bernoulli_drifting", model_options={"n_bins": 4}, seed=1, cores=1
+    )
     assert found.worst_khat <= 0.7
     assert found.mean[74, 0] > 0.8 and found.mean[299, 0] < 0.25
     # at the first round of a new bin nothing is known of its step: the belief is wider, not moved
@@ -144,7 +146,11 @@ def test_drift_is_filtered_bin_by_bin():
     # without look-ahead: the past is the same if the future is another
     other = History(arm[:200], history.reward[:200], arms=history.arms)
     again = sequential_beliefs(
-        other, model="bernoulli_drifting", bin_start=[0, 75, 150], seed=2, cores=1
+        other,
+        model="bernoulli_drifting",
+        model_options={"bin_start": [0, 75, 150]},
+        seed=2,
+        cores=1,
     )
     error = np.hypot(found.mean_mcse[:200], again.mean_mcse)
     assert np.all(np.abs(found.mean[:200] - again.mean) < 5 * error + 1e-3)

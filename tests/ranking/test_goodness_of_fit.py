@@ -169,7 +169,8 @@ def test_loo_of_duels_and_of_the_same_rankings_agree():
 def test_compare_finds_the_order_effect_that_is_there():
     n = 60
     data = Comparisons.from_counts(["a", "b"], ["b", "a"], [45, 45], [15, 15], first="left")
-    fits = {"with": bf.fit(data, seed=1), "without": bf.fit(data, seed=1, order_effect=False)}
+    without = bf.fit(data, seed=1, model_options={"order_effect": False})
+    fits = {"with": bf.fit(data, seed=1), "without": without}
     table = bf.compare(fits, data)
     assert list(table.index) == ["with", "without"]
     # 2 n (log 2 - H(.75)) is the gain of knowing the effect, less about one parameter

@@ -44,7 +44,8 @@ def test_every_claimed_flip_of_forty_logs_is_one_under_the_fits_own_order_sd():
             first="left",
             items=ITEMS,
         )
-        found = bf.influence(bf.fit(data, order_sd=0.02, method="laplace", draws=400, seed=1), data)
+        asked = {"method": "laplace", "model_options": {"order_sd": 0.02}}
+        found = bf.influence(bf.fit(data, **asked, draws=400, seed=1), data)
         if np.isnan(float(found["flip_n"])):
             continue
         claimed += 1

@@ -154,8 +154,9 @@ def test_scales_ties_and_covariates_of_a_fit_are_those_of_the_beliefs():
     log = log_of(left, right, outcome, 4, first="left").with_covariates({"size": size})
     z = ((size - size.mean()) / size.std())[:, None]
     tree = bf.fit(
-        log, model="davidson", prior_sd=0.5, order_sd=0.1, tie_sd=0.3, coefficient_sd=0.2, seed=1
-    )
+        log, model="davidson", prior_sd=0.5, seed=1,
+        model_options={"order_sd": 0.1, "tie_sd": 0.3, "coefficient_sd": 0.2},
+    )  # fmt: skip
     options, notices = options_of(log, tree=tree)
     assert notices == []
     rounds = DuelLog.from_comparisons(log)
