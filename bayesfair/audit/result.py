@@ -18,6 +18,7 @@ from bayesfair.audit.log.summary import Summary
 from bayesfair.audit.saved.file import Origin
 from bayesfair.audit.saved.unfinished import Unfinished
 from bayesfair.audit.truth.objective import Objective
+from bayesfair.base.arguments import constructed
 from bayesfair.base.notices import Notice
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class Settings:
     version: str = field(default_factory=_version)
 
 
+@constructed
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit:
     """A finished audit of one log.

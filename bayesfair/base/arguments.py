@@ -31,6 +31,7 @@ __all__ = [
     "TEXT",
     "TEXT_OR_FALSE",
     "Kind",
+    "constructed",
     "each",
     "instance_of",
     "takes",
@@ -184,6 +185,46 @@ def takes[**P, R](**kinds: Kind) -> Callable[[Callable[P, R]], Callable[P, R]]:
         return run
 
     return checked
+
+
+def constructed[C: type](cls: C) -> C:
+    """Let a call of a class that lacks an argument, or names a strange one, end as one of ours.
+
+    It stands above ``@dataclass``. Calls that fit cost nothing.
+
+    Raises
+    ------
+    OptionError
+        When the class is called: see `takes`.
+
+    Examples
+    --------
+    >>> @constructed
+    ... class Coin:
+    ...     def __init__(self, side): self.side = side
+    >>> Coin("head").side
+    'head'
+    >>> Coin()
+    Traceback (most recent call last):
+    bayesfair.errors.OptionError: Coin: side= is required.
+    """
+    begin = cls.__init__  # type: ignore[misc]  # of this very class, not of one below it
+    whole = inspect.signature(begin)
+    signature = whole.replace(parameters=list(whole.parameters.values())[1:])
+
+    @functools.wraps(begin)
+    def run(self: Any, *args: Any, **options: Any) -> None:
+        try:
+            begin(self, *args, **options)
+        except TypeError:
+            try:
+                signature.bind(*args, **options)
+            except TypeError:
+                raise _does_not_fit(cls.__name__, signature, args, options) from None
+            raise  # the call fits: the fault is elsewhere
+
+    type.__setattr__(cls, "__init__", run)
+    return cls
 
 
 def _wrong(function: str, name: str, kind: Kind, value: Any) -> OptionError:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.base.arguments import constructed
 from bayesfair.base.checks import listed
 from bayesfair.base.notices import Notice
 from bayesfair.kernels.orders.graph import components
@@ -15,6 +16,7 @@ from bayesfair.kernels.orders.graph import components
 __all__ = ["Connectivity", "connectivity_of"]
 
 
+@constructed
 @dataclass(frozen=True)
 class Connectivity:
     """Links between items.

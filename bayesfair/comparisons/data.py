@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bayesfair.base.arguments import constructed, takes
 from bayesfair.base.checks import as_numbers, as_sequence
 from bayesfair.base.labels import labels_of
 from bayesfair.base.options import COMPARISON_OPTIONS, KINDS, given, refuse_without_effect
@@ -35,6 +36,7 @@ def _refuse(function: Callable[..., Any], options: Mapping[str, Any], *kinds: st
     refuse_without_effect(given(function, options), kinds, COMPARISON_OPTIONS, what)
 
 
+@constructed
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparisons(ComparisonCopies):
     """Validated comparisons of items, as unique cells with their counts.
@@ -80,6 +82,7 @@ class Comparisons(ComparisonCopies):
     # -- constructors --------------------------------------------------------------------------
 
     @classmethod
+    @takes()
     def from_duels(
         cls,
         left: Any,
@@ -162,6 +165,7 @@ class Comparisons(ComparisonCopies):
         return cls(**fields)
 
     @classmethod
+    @takes()
     def from_counts(
         cls,
         left: Any,
@@ -200,6 +204,7 @@ class Comparisons(ComparisonCopies):
         return cls(**fields)
 
     @classmethod
+    @takes()
     def from_win_matrix(
         cls,
         wins: ArrayLike,
@@ -249,6 +254,7 @@ class Comparisons(ComparisonCopies):
         return replace(made, notices=(*made.notices, *notes))
 
     @classmethod
+    @takes()
     def from_choices(
         cls,
         chosen: Any,
@@ -361,6 +367,7 @@ class Comparisons(ComparisonCopies):
         return cls(**fields)
 
     @classmethod
+    @takes()
     def from_ranked_rows(
         cls,
         ranking: Any,

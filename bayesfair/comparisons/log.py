@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesfair.base.arguments import constructed, takes
 from bayesfair.base.checks import as_numbers, check_choice
 from bayesfair.comparisons.data import Comparisons
 from bayesfair.comparisons.worths import known_worths
@@ -22,6 +23,7 @@ BoolArray = NDArray[np.bool_]
 _ROW_PER_DUEL = "a row per duel, a column per item"
 
 
+@constructed
 @dataclass(frozen=True, eq=False, repr=False)
 class DuelLog:
     r"""Duels in the order in which they were decided, with what was logged of the rule.
@@ -104,6 +106,7 @@ class DuelLog:
                 object.__setattr__(self, name, view)
 
     @classmethod
+    @takes()
     def from_comparisons(
         cls,
         duels: Comparisons,

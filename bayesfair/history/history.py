@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesfair.base.arguments import constructed
 from bayesfair.base.checks import check_in_range, listed, shown
 from bayesfair.base.labels import label_order
 from bayesfair.base.notices import unique
@@ -40,6 +41,7 @@ _LARGEST = 1e150
 _LONG = 100_000  # probabilities from which a compiled check pays
 
 
+@constructed
 @dataclass(frozen=True, eq=False, repr=False)
 class History:
     r"""A validated history of rounds: chosen arm, observed reward, selection probabilities.
@@ -95,13 +97,11 @@ class History:
     unique : (T,) array, optional
         What identifies a round, such as the number of a request: no value should come twice, and an
         audit says where one does. Missing values are none.
-    unique_column : str
-        Column of the source that held it.
     user : (T,) array, optional
         Who each decision was for: an audit says whether users keep the arm once drawn. Missing
         values are nobody.
-    user_column : str
-        Column of the source that held it.
+    unique_column, user_column : str
+        Columns of the source that held them.
     unused_columns : tuple of str
         Columns of the source that nothing was read from: what the rule may have seen, and the audit
         does not.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.base.arguments import HISTORY, PLAIN, takes
+from bayesfair.base.arguments import HISTORY, PLAIN, constructed, takes
 from bayesfair.base.checks import listed, no_seed
 from bayesfair.base.notices import Notice, unique
 from bayesfair.errors import OptionError
@@ -37,6 +37,7 @@ __all__ = ["Beliefs", "belief_start", "beliefs", "iter_beliefs"]
 _CHUNK_VALUES = 2_000_000
 
 
+@constructed
 @dataclass(frozen=True, eq=False, repr=False)
 class Beliefs:
     """Beliefs before each round of a history.

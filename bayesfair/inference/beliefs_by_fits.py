@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.base.arguments import HISTORY, takes
+from bayesfair.base.arguments import HISTORY, constructed, takes
 from bayesfair.base.checks import as_generator, check_in_range
 from bayesfair.base.notices import Notice
 from bayesfair.errors import ConvergenceError, OptionError
@@ -32,6 +32,7 @@ FloatArray = NDArray[np.float64]
 KHAT_LIMIT = 0.7  # Vehtari et al. (2024): above it, weighted means are unreliable
 
 
+@constructed
 @dataclass(frozen=True, eq=False, repr=False)
 class SequentialBeliefs:
     """Beliefs before each round, under a model without a closed form.

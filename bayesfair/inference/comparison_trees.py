@@ -273,6 +273,25 @@ def add_worth(tree: xr.DataTree) -> None:
     tree["posterior"] = posterior.assign(worth=(log_worth.dims, worth))
 
 
+_WIDE_SD = 30.0
+_WIDE = (
+    "With prior_sd={sd:g} the prior says next to nothing, and what the data leave open (items that "
+    "always win or always lose, or that no chain of comparisons links) is as wide: give a smaller "
+    "prior_sd, such as 3, or prior_sd=inf for maximum likelihood without a prior."
+)
+
+
+def _too_wide(width: Any) -> OptionError:
+    return OptionError(
+        f"prior_sd={width!r}: the curvature of the posterior cannot be inverted in double "
+        "precision, as with a prior so wide that it says nothing. Give a smaller "
+        "prior_sd, or prior_sd=inf for maximum likelihood without a prior.",
+        kind="singular",
+        column="prior_sd",
+        value=width,
+    )
+
+
 def fitted_in_label_order[F: Callable[..., Any]](fit: F) -> F:
     """Let a fit take the items in the order of their labels, and give them back as they came.
 
@@ -288,22 +307,20 @@ def fitted_in_label_order[F: Callable[..., Any]](fit: F) -> F:
             made: xr.DataTree = fit(comparisons, **asked)
             return made
         dims = ("item", "item_other")
+        width = asked.get("prior_sd", 1.0)
+        wide = isinstance(width, (int, float)) and _WIDE_SD <= width < np.inf
+        if wide and width * width == np.inf:
+            raise _too_wide(width)
         try:
             made = fit(ordered, **asked)
             return made if ordered is comparisons else in_order_of(made, comparisons.items, *dims)
         except np.linalg.LinAlgError as error:
-            sd = asked.get("prior_sd", 1.0)
-            raise OptionError(
-                f"prior_sd={sd!r}: the curvature of the posterior cannot be inverted in double "
-                "precision, as with a prior so wide that it says nothing. Give a smaller "
-                "prior_sd, or prior_sd=inf for maximum likelihood without a prior.",
-                kind="singular",
-                column="prior_sd",
-                value=sd,
-            ) from error
+            raise _too_wide(width) from error
         except ConvergenceError as error:
             if error.tree is not None:
                 error.tree = in_order_of(error.tree, comparisons.items, *dims)
+            if wide:  # of a shipped model: not the model is at fault, but the prior
+                error.args = (f"{error} {_WIDE.format(sd=width)}", *error.args[1:])
             raise
 
     return cast("F", fitted)

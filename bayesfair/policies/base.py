@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesfair.base.arguments import constructed
 from bayesfair.base.labels import labels_of
 from bayesfair.errors import DataError, OptionError
 from bayesfair.families import FAMILIES, Known, family_named
@@ -20,6 +21,7 @@ from bayesfair.families.priors import prior_table
 __all__ = ["Policy", "State"]
 
 
+@constructed
 @dataclass(frozen=True, eq=False)
 class State:
     """All that a rule knows before a round: sufficient statistics of the known rewards.

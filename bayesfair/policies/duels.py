@@ -10,6 +10,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.base.arguments import constructed
 from bayesfair.base.checks import check_choice, check_in_range
 from bayesfair.errors import BayesfairWarning, DataError, OptionError
 from bayesfair.policies import exploration
@@ -17,6 +18,7 @@ from bayesfair.policies import exploration
 __all__ = ["DuelState", "FairSDDTS", "mle_worth", "paper_worth"]
 
 
+@constructed
 @dataclass(frozen=True, eq=False)
 class DuelState:
     """What a duelling rule knows before a round.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bayesfair.base.arguments import takes, within
+from bayesfair.base.arguments import constructed, takes, within
 from bayesfair.base.checks import check_choice
 from bayesfair.errors import OptionError
 from bayesfair.families import Family, family_named
@@ -19,6 +19,7 @@ from bayesfair.policies.exploration import union_C
 __all__ = ["Guarantee", "guarantee"]
 
 
+@constructed
 @dataclass(frozen=True)
 class Guarantee:
     """Smooth fairness of a rule under total variation; unpacks as ``(eps1, eps2, delta)``.

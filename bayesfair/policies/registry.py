@@ -8,6 +8,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
+from bayesfair.base.arguments import takes
 from bayesfair.base.checks import check_choice, did_you_mean
 from bayesfair.errors import OptionError
 from bayesfair.policies.calibrated import SDTS, CalibratedOracle, FairSDTS, SDTSMixture
@@ -47,6 +48,7 @@ POLICIES: dict[str, type[Any]] = {
 }
 
 
+@takes()
 def policy_from_name(name: str, params: Mapping[str, Any] | None = None) -> Any:
     """Return the rule of this name with these parameters.
 

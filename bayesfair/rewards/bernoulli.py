@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bayesfair.base.arguments import constructed
 from bayesfair.kernels.laws.best_arm import bernoulli_best_arm
 from bayesfair.kernels.laws.divergences import bernoulli_divergence, finite_divergence
 from bayesfair.rewards.base import FloatArray, Rewards, as_float
@@ -15,6 +16,7 @@ from bayesfair.rewards.base import FloatArray, Rewards, as_float
 __all__ = ["Bernoulli"]
 
 
+@constructed
 @dataclass(frozen=True, eq=False, repr=False)
 class Bernoulli(Rewards):
     r"""Arms that pay 1 with probability `mean`, else 0.

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesfair.base.arguments import constructed
 from bayesfair.errors import DataError
 from bayesfair.kernels.laws.divergences import finite_divergence
 from bayesfair.kernels.laws.finite_arms import finite_best_arm
@@ -16,6 +17,7 @@ from bayesfair.rewards.base import FloatArray, Rewards, as_float
 __all__ = ["Empirical"]
 
 
+@constructed
 @dataclass(frozen=True, eq=False, repr=False)
 class Empirical(Rewards):
     r"""Arms known through joint or separate draws of their rewards.

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bayesfair.base.arguments import constructed, takes
 from bayesfair.base.checks import listed
 from bayesfair.errors import DataError
 from bayesfair.kernels.laws.divergences import finite_divergence
@@ -18,6 +19,7 @@ from bayesfair.rewards.base import FloatArray, Rewards, as_float
 __all__ = ["Finite"]
 
 
+@constructed
 @dataclass(frozen=True, eq=False, repr=False)
 class Finite(Rewards):
     r"""Arms whose rewards lie in a common finite set of numbers.
@@ -107,6 +109,7 @@ class Finite(Rewards):
         put(self, "pmf", pmf)
 
     @classmethod
+    @takes()
     def from_arms(
         cls, laws: Sequence[tuple[ArrayLike, ArrayLike]], *, arms: Sequence[str] = ()
     ) -> Self:

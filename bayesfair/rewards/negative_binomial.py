@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from bayesfair.base.arguments import constructed
 from bayesfair.kernels.laws.count_laws import count_best_arm, levels_needed
 from bayesfair.kernels.laws.divergences_counts import count_divergence
 from bayesfair.rewards.base import FloatArray, Rewards, as_float
@@ -17,6 +18,7 @@ from bayesfair.rewards.poisson import MOST_LEVELS, TOO_MANY
 __all__ = ["NegativeBinomial"]
 
 
+@constructed
 @dataclass(frozen=True, eq=False, repr=False)
 class NegativeBinomial(Rewards):
     r"""Arms with negative binomial rewards: failures before the n-th success.

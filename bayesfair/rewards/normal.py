@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bayesfair.base.arguments import constructed
 from bayesfair.kernels.laws.continuous_arms import location_scale_best_arm
 from bayesfair.kernels.laws.divergences_continuous import normal_divergence
 from bayesfair.rewards.base import FloatArray, Rewards, as_float
@@ -15,6 +16,7 @@ from bayesfair.rewards.base import FloatArray, Rewards, as_float
 __all__ = ["Normal"]
 
 
+@constructed
 @dataclass(frozen=True, eq=False, repr=False)
 class Normal(Rewards):
     r"""Arms with normal rewards.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from bayesfair.base.arguments import constructed
 from bayesfair.kernels.laws.count_laws import count_best_arm, levels_needed
 from bayesfair.kernels.laws.divergences_counts import poisson_divergence
 from bayesfair.rewards.base import FloatArray, Rewards, as_float
@@ -23,6 +24,7 @@ TOO_MANY = (
 )
 
 
+@constructed
 @dataclass(frozen=True, eq=False, repr=False)
 class Poisson(Rewards):
     r"""Arms with Poisson rewards.

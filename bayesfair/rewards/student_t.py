@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from bayesfair.base.arguments import constructed
 from bayesfair.kernels.laws.continuous_arms import LOWEST_DF, location_scale_best_arm
 from bayesfair.kernels.laws.divergences_continuous import student_divergence
 from bayesfair.rewards.base import FloatArray, Rewards, as_float
@@ -16,6 +17,7 @@ from bayesfair.rewards.base import FloatArray, Rewards, as_float
 __all__ = ["StudentT"]
 
 
+@constructed
 @dataclass(frozen=True, eq=False, repr=False)
 class StudentT(Rewards):
     r"""Arms with Student-t rewards.

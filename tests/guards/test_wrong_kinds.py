@@ -208,6 +208,54 @@ def test_what_lacks_and_what_is_too_much_is_named():
         assert said in str(error.value)
 
 
+def public_calls():
+    """Every public class and function, and the classmethods that make one: name -> callable."""
+    found, rooms = {}, [bf, bf.rewards, bf.policies, bf.theory, bf.plots]
+    for room in rooms:
+        for name in room.__all__:
+            thing = getattr(room, name)
+            if not callable(thing) or inspect.isabstract(thing):
+                continue
+            if inspect.isclass(thing) and issubclass(thing, BaseException):
+                continue
+            found[f"{room.__name__}.{name}"] = thing
+            for method, made in inspect.getmembers_static(thing) if inspect.isclass(thing) else ():
+                if isinstance(made, classmethod) and not method.startswith("_"):
+                    found[f"{room.__name__}.{name}.{method}"] = getattr(thing, method)
+    return found
+
+
+@pytest.mark.parametrize("name", public_calls())
+def test_a_call_without_what_is_required_is_refused_by_its_name(name):
+    call = public_calls()[name]
+    required = [
+        p.name for p in inspect.signature(call).parameters.values()
+        if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+    ]  # fmt: skip
+    if not required:
+        return
+    with pytest.raises(bf.BayesfairError) as error:
+        call()
+    assert error.value.kind == "missing_argument"
+    assert error.value.column == required[0] and f"{required[0]}=" in str(error.value)
+
+
+@pytest.mark.parametrize("wide", [1e9, 1e100, 1e200])
+def test_a_prior_too_wide_for_double_precision_is_refused(wide):
+    games = bf.Comparisons.from_counts(["a"], ["b"], [20], [0])
+    with pytest.raises(bf.OptionError) as error:
+        bf.fit(games, prior_sd=wide, seed=1)
+    assert (error.value.kind, error.value.column) == ("singular", "prior_sd")
+
+
+def test_draws_that_a_wide_prior_lets_astray_are_refused_with_its_remedy():
+    games = bf.Comparisons.from_counts(["a"], ["b"], [20], [0])
+    with pytest.raises(
+        bf.ConvergenceError, match=r"prior_sd=1e\+07 the prior says"
+    ):
+        bf.fit(games, prior_sd=1e7, seed=1)
+
+
 def test_a_fit_of_duels_refuses_options_of_other_kinds_and_says_which():
     games = SMALL["comparisons"]
     for option, value, said in (

@@ -9,10 +9,12 @@ from bayesfair.audit.duels.law import Windows
 from bayesfair.audit.duels.numbers import duel_numbers
 from bayesfair.audit.duels.record import DuelRecord
 from bayesfair.audit.duels.text import render
+from bayesfair.base.arguments import constructed
 
 __all__ = ["DuelAudit"]
 
 
+@constructed
 @dataclass(frozen=True, eq=False, repr=False)
 class DuelAudit:
     """A finished audit of who gets compared.
