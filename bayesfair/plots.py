@@ -31,6 +31,7 @@ LABELLED_ARMS = 30
 _TALLEST = 600  # inches; at 100 dots per inch near the largest image that can be written
 
 
+@takes()
 def rank_figure_size(n_items: int) -> tuple[float, float]:
     """Return width and height in inches of a plot with one line per item.
 

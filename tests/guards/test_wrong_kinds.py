@@ -250,9 +250,7 @@ def test_a_prior_too_wide_for_double_precision_is_refused(wide):
 
 def test_draws_that_a_wide_prior_lets_astray_are_refused_with_its_remedy():
     games = bf.Comparisons.from_counts(["a"], ["b"], [20], [0])
-    with pytest.raises(
-        bf.ConvergenceError, match=r"prior_sd=1e\+07 the prior says"
-    ):
+    with pytest.raises(bf.ConvergenceError, match=r"prior_sd=1e\+07 the prior says"):
         bf.fit(games, prior_sd=1e7, seed=1)
 
 
