@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bayesfair.base.arguments import PLAIN, TEXT, takes
+from bayesfair.comparisons import Comparisons, DuelLog
 from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.inference.contract import checked_options
@@ -40,7 +41,7 @@ def fit(
 
     Parameters
     ----------
-    data : History or Comparisons
+    data : History, Comparisons or DuelLog
         Histories give the arms' reward parameters, comparisons the items' worths.
     model : str, module or callable, optional
         A shipped model's name, or your own ``build(history) -> pymc.Model`` that declares `READS`.
@@ -125,7 +126,9 @@ def fit(
         from bayesfair.inference.arms import fit_history
 
         return fit_history(data, family=family, prior=prior, **shared, **options)
-    if type(data).__name__ == "Comparisons":
+    if isinstance(data, DuelLog):
+        data = data.comparisons
+    if isinstance(data, Comparisons):
         foreign = {"prior": prior, "family": None if family == "auto" else family,
                    "support": support}  # fmt: skip
         for name, value in foreign.items():

@@ -145,3 +145,20 @@ def test_a_log_says_what_does_not_fit():
     np.testing.assert_allclose(log.fairness_regret({"b": 1, "a": 2}), [2 / 3 - 0.25] * 2)
     with pytest.raises(ValueError, match="read-only"):
         log.selection_probability[0] = 1
+
+
+def test_columns_that_nobody_asked_for_are_no_fault_and_are_watched(tmp_path):
+    record = {"left": "a", "right": "b", "winner": "left", "turns": [{"role": "user"}], "size": 1.5}
+    backwards = [record | {"made_at": f"2026-03-{20 - t:02d}"} for t in range(5)]
+    text = "\n".join(map(json.dumps, [r | {"made_at": "2026-03-01"} for r in backwards]))
+    assert bf.read_duels(written(tmp_path, text, "x.jsonl")).n_rounds == 5
+    text = "\n".join(map(json.dumps, backwards))
+    with pytest.raises(bf.DataError, match="made_at") as error:
+        bf.read_duels(written(tmp_path, text, "y.jsonl"))
+    assert error.value.kind == "order"
+
+
+def test_a_log_is_fitted_as_its_duels_are():
+    run = bf.simulate_duels(bf.policies.FairSDDTS(C=3), {"a": 3, "b": 2, "c": 1}, 100, seed=2)
+    one, other = (bf.fit(data, seed=1, draws=400) for data in (run, run.comparisons))
+    np.testing.assert_array_equal(one["posterior"]["worth"], other["posterior"]["worth"])

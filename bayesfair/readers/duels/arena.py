@@ -61,6 +61,21 @@ class JsonLines:
             row += len(records)
         yield pa.table({c: _alike(parts) for c, parts in chunks.items()})
 
+    def sample(self, columns: Sequence[str], n: int) -> Any:
+        """Return the columns of at most `n` of the first records as text, what is nested left out.
+
+        Nobody asked for these columns: whatever they hold is no fault.
+        """
+        import pyarrow as pa
+
+        def text(value: Any) -> str | None:
+            nested = value is None or isinstance(value, (list, dict))
+            return None if nested else str(value)
+
+        head = next(self._records())[:n]
+        found = {c: [text(record.get(c)) for record in head] for c in columns}
+        return pa.table({c: pa.array(values, pa.string()) for c, values in found.items()})
+
     def _column(self, name: str, values: list[Any], row: int) -> Any:
         """Return one key of some records as text, or as lists of text (offered items)."""
         import pyarrow as pa

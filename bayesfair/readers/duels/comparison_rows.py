@@ -73,6 +73,7 @@ class Opened(Protocol):
     @property
     def notices(self) -> tuple[str, ...]: ...  # noqa: D102
     def tables(self, columns: Sequence[str]) -> Iterator[Any]: ...  # noqa: D102
+    def sample(self, columns: Sequence[str], n: int) -> Any: ...  # noqa: D102
 
 
 def suffixes_of(source: Any) -> list[str]:
@@ -300,10 +301,10 @@ def watched_order(source: Opened, used: Collection[str]) -> list[Notice]:
     import pyarrow as pa
 
     spare = [column for column in source.header if column not in used]
-    head = next(iter(source.tables(spare)), None) if spare else None
+    head = source.sample(spare, _HEAD) if spare else None
     if head is None:
         return []
-    looks = {c: looks_like_time(c, head.column(c).slice(0, _HEAD)) for c in spare}
+    looks = {c: looks_like_time(c, head.column(c)) for c in spare}
     watched = {column: look for column, look in looks.items() if look}
     if not watched:
         return []
