@@ -3,7 +3,7 @@
     python benchmarks/claims_long.py [--runs 8] [--rounds 1000000] [--part regret|fair|duels|all]
 
 Prints what is stated, what came out, and how many standard errors lie between. The short form,
-run by CI, is tests/test_claims.py.
+run by CI, is tests/simulation/test_claims.py.
 """
 
 from __future__ import annotations

@@ -95,11 +95,9 @@ class History:
     repairs : Repairs
         What was put right within the tolerance; counted here.
     unique : (T,) array, optional
-        What identifies a round, such as the number of a request: no value should come twice, and an
-        audit says where one does. Missing values are none.
+        What identifies a round (a request's number): an audit says where a value comes twice.
     user : (T,) array, optional
-        Who each decision was for: an audit says whether users keep the arm once drawn. Missing
-        values are nobody.
+        Who each decision was for: an audit says whether users keep the arm once drawn.
     unique_column, user_column : str
         Columns of the source that held them.
     unused_columns : tuple of str
@@ -114,7 +112,7 @@ class History:
     Notes
     -----
     After construction `arm` holds 0-based positions (int32), `arms` the labels; `unique` and
-    `user` hold fingerprints (0 = missing). Rounds are 0-based.
+    `user` hold fingerprints (0 = missing, which is no key and nobody). Rounds are 0-based.
 
     Examples
     --------

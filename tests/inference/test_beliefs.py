@@ -21,7 +21,7 @@ from bayesfair.rewards import Bernoulli, Finite
 
 # the public function of the same name would be found by a plain import
 module = importlib.import_module("bayesfair.inference.beliefs")
-REFERENCE = Path(__file__).resolve().parent / "reference"
+REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 ARMS = ("a", "b", "c")
 
 

@@ -24,7 +24,7 @@ from bayesfair.kernels.laws.divergences import (
 )
 from bayesfair.rewards import Bernoulli, Empirical, Finite
 
-REFERENCE = Path(__file__).resolve().parent / "reference"
+REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 NAMES = {
     "tv": "total_variation",
     "kl": "kl",
