@@ -152,7 +152,7 @@ def test_probabilities_that_do_not_sum_to_1_are_an_error(monkeypatch):
     def wrong(*_):
         return np.array([0.5, 0.499])
 
-    monkeypatch.setattr("bayesfair.policies.marginals.dirichlet_best_mean", wrong)
+    monkeypatch.setattr("bayesfair.families.finite.dirichlet_best_mean", wrong)
     rule = Thompson()
     with pytest.raises(ConvergenceError, match=r"sum to 1 -0\.001"):
         rule.selection_probability(rule.start(2, "finite", support=[0, 1, 2]))

@@ -137,7 +137,8 @@ def test_thompson_stays_exact_while_posteriors_become_narrow():
     history = simulate(Thompson(), [0.5, 0.48, 0.1], 200_000, seed=4)
     for t in (1_000, 20_000, 199_999):
         pulls, total = history.before(t).counts()
-        state = replace(Thompson().start(3), pulls=pulls.astype(float), total=total)
+        known = np.stack([total, pulls - total], axis=1)
+        state = replace(Thompson().start(3), pulls=pulls.astype(float), total=total, added=known)
         np.testing.assert_allclose(
             history.selection_probability[t], Thompson().selection_probability(state), atol=2e-8
         )

@@ -354,7 +354,7 @@ def test_softmax_guarantee_holds_and_is_nearly_reached():
         state = rule.start(k)
         for _ in range(int(rng.integers(0, 30))):
             state = rule.update(state, int(rng.integers(k)), float(rng.random() < 0.5))
-        s, f = state.beta
+        s, f = state.table.T
         m = s / (s + f)
         pi = rule.selection_probability(state)
         for i, j in itertools.combinations(range(k), 2):
