@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bayesfair.base.arguments import PLAIN, TEXT, takes
 from bayesfair.comparisons import Comparisons, DuelLog
 from bayesfair.errors import OptionError
 from bayesfair.history import History
+from bayesfair.inference.arms import fit_history
 from bayesfair.inference.contract import checked_options
 from bayesfair.inference.posterior import bin_starts, rewards_from_posterior
 
@@ -112,37 +115,31 @@ def fit(
         "model": model, "method": method, "draws": draws, "seed": seed,
         "allow_unconverged": allow_unconverged, "cores": cores, "progress": progress,
     }  # fmt: skip
+    of_duels: dict[str, Any] = {"prior_sd": prior_sd, "ties": ties, "reference": reference}
+    of_logs = {"prior": prior, "family": family, "support": support}
     if isinstance(data, History):
-        foreign = {"prior_sd": prior_sd if prior_sd != 1.0 else None, "ties": ties,
-                   "reference": reference}  # fmt: skip
-        for name, value in foreign.items():
-            if value is not None:
-                raise OptionError(
-                    f"{name}={value!r} belongs to comparisons; for a history give prior=.",
-                    kind="wrong_kind", column=name, value=value,
-                )  # fmt: skip
+        _refuse(of_duels, {"prior_sd": 1.0}, "comparisons; for a history give prior=.")
         if support is not None:
             options["support"] = support
-        from bayesfair.inference.arms import fit_history
-
         return fit_history(data, family=family, prior=prior, **shared, **options)
     if isinstance(data, DuelLog):
         data = data.comparisons
     if isinstance(data, Comparisons):
-        foreign = {"prior": prior, "family": None if family == "auto" else family,
-                   "support": support}  # fmt: skip
-        for name, value in foreign.items():
-            if value is not None:
-                raise OptionError(
-                    f"{name}= belongs to histories; for comparisons give prior_sd=.",
-                    kind="wrong_kind", column=name,
-                )  # fmt: skip
+        _refuse(of_logs, {"family": "auto"}, "histories; for comparisons give prior_sd=.")
         from bayesfair.inference.comparisons import fit_comparisons
 
-        own: dict[str, Any] = {"prior_sd": prior_sd, "ties": ties, "reference": reference}
-        tree: xr.DataTree = fit_comparisons(data, **own, **shared, **options)
+        tree: xr.DataTree = fit_comparisons(data, **of_duels, **shared, **options)
         return tree
     raise OptionError(
         f"fit needs a History or Comparisons, got {type(data).__name__}. Read a log with "
         "bayesfair.read_history, comparisons with bayesfair.read_comparisons."
     )
+
+
+def _refuse(options: Mapping[str, Any], defaults: Mapping[str, Any], whose: str) -> None:
+    """Refuse options of the other kind of data, where they say something."""
+    for name, value in options.items():
+        if not (value is None or (name in defaults and np.array_equal(value, defaults[name]))):
+            raise OptionError(
+                f"{name}= belongs to {whose}", kind="wrong_kind", column=name, value=value
+            )

@@ -24,6 +24,7 @@ from bayesfair.inference.contract import (
     contract_of,
     family_of_models,
 )
+from bayesfair.inference.nuts import CompiledModel, refusal, unconverged
 from bayesfair.inference.posterior import bin_starts
 from bayesfair.inference.tree import N_CHAINS, in_order_of, make_tree, seed_label
 
@@ -139,8 +140,6 @@ def fit_history(
     )
     _attach_cells(tree, history)
     if extra["method"] == "nuts":
-        from bayesfair.inference.nuts import refusal, unconverged
-
         reason = refusal(found)
         if reason and not allow_unconverged:
             raise ConvergenceError(f"{name}: {reason}", tree, kind="unconverged")
@@ -168,8 +167,6 @@ def _fit_nuts(
     cores: int | None,
     progress: bool,
 ) -> tuple[xr.DataTree, dict[str, Any]]:
-    from bayesfair.inference.nuts import CompiledModel
-
     model = contract.build(history, **options)
     check_reads(contract, model, history.arms)
     tree, found = CompiledModel(model).fit(draws=draws, seed=seed, cores=cores, progress=progress)

@@ -16,6 +16,7 @@ from bayesfair.families.logs import prior_of
 from bayesfair.history import History
 from bayesfair.history.cells import time_bins
 from bayesfair.inference.contract import Contract, check_reads
+from bayesfair.inference.nuts import CompiledModel, data_of, refusal
 
 __all__ = ["Draws", "Refitter", "known_before", "same_graph"]
 
@@ -154,8 +155,6 @@ class Refitter:
         ConvergenceError
             Naming the round.
         """
-        from bayesfair.inference.nuts import CompiledModel, data_of, refusal
-
         history = known_before(self.history, order, m, t)
         model = self.contract.build(history, **self.options)
         check_reads(self.contract, model, self.history.arms)

@@ -103,6 +103,26 @@ def test_mixed_divergences_are_named():
     assert (out["divergence"], out["reward_divergence"]) == ("total_variation", "kl")
 
 
+@pytest.mark.parametrize("family", ["finite", "poisson", "normal"])
+def test_arm_groups_of_other_rewards_split_the_pairs(family):
+    rng = np.random.default_rng(8)
+    pi = rng.dirichlet(np.full(4, 2.0), 40)
+    reward = {"finite": rng.integers(1, 6, 40), "poisson": rng.poisson(3, 40),
+              "normal": rng.normal(10, 2, 40)}[family]  # fmt: skip
+    log = bf.History(rng.integers(0, 4, 40), reward, arms=list("abcd"), selection_probability=pi)
+    groups = {"a": "x", "b": "x", "c": "y", "d": "y"}
+    asked = {"family": family, "eps1": 0.5, "objective": False}
+    table = bf.audit(log, **asked, arm_groups=groups).to_dict()["arm_groups"]
+    far = bf.beliefs(log, family=family).rewards.divergence("total_variation")
+    excess = np.abs(pi[:, :, None] - pi[:, None, :]) - 0.5 * far
+    member = np.array(list(groups.values()))
+    for entry in table:
+        one, other = member == entry["group"], member == entry["group_other"]
+        between = (np.outer(one, other) | np.outer(other, one)) & ~np.eye(4, dtype=bool)
+        expected = max(0.0, excess[:, between].max())
+        assert entry["smallest_eps2"] == pytest.approx(expected, abs=1e-12)
+
+
 def test_arm_groups_split_the_pairs():
     log = random_log(4, k=4)
     groups = {"a": "north", "b": "north", "c": "south", "d": "south"}

@@ -18,7 +18,6 @@ from bayesfair.audit.result import Audit
 from bayesfair.base.checks import did_you_mean, listed
 from bayesfair.base.labels import by_label, one_label
 from bayesfair.errors import ArmError, OptionError
-from bayesfair.families import FAMILIES
 from bayesfair.kernels.log.part_result import TOLERANCES
 
 __all__ = ["GroupPairs", "with_arm_groups"]
@@ -135,8 +134,6 @@ def with_arm_groups(audit: Audit, arm_groups: Mapping[str, str]) -> Audit:
         )
     if audit.summary.selection != "full":
         raise OptionError("arm_groups compares pairs of arms and needs the whole decision rule.")
-    if not FAMILIES[audit.summary.start.family].binary:
-        raise OptionError("arm_groups is available for Bernoulli rewards.")
     if audit.settings.beliefs_model is not None:
         raise OptionError(
             "arm_groups holds pairs against conjugate beliefs; leave beliefs_model out."
