@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bayesfair.audit.criterion import QUESTIONS, worst_verdict
@@ -50,6 +50,10 @@ class AuditGroup:
     def __len__(self) -> int:
         return len(self.audits)
 
+    def made(self) -> AuditGroup:
+        """Return the group with every audit made, for what goes through all of them repeatedly."""
+        return self if isinstance(self.audits, dict) else replace(self, audits=dict(self.audits))
+
     @property
     def unfinished(self) -> bool:
         """Whether the audit was interrupted: `resume` takes the same logs again and goes on."""
@@ -93,13 +97,13 @@ class AuditGroup:
         """One node per group, as `Audit.tree`; the group's label is its attribute ``label``."""
         from bayesfair.audit.saved.tables import to_tree
 
-        return to_tree(self)
+        return to_tree(self.made())
 
     def save(self, path: Any, *, rounds: bool = False) -> None:
         """Write all audits to one NetCDF file; see `Audit.save`."""
         from bayesfair.audit.saved.storage import save_audit
 
-        save_audit(self, path, rounds=rounds)
+        save_audit(self.made(), path, rounds=rounds)
 
     @property
     def verdict(self) -> str:

@@ -51,6 +51,15 @@ def test_a_column_that_tells_rows_apart_is_no_column_of_arms():
     assert not any(getattr(f, "kind", None) == "labels_like_rows" for f in arms)
 
 
+@pytest.mark.parametrize("objective", [False, True])
+def test_a_hundred_thousand_labels_one_a_row_are_refused_with_the_remedy(objective):
+    n = 100_000
+    ids = bf.History(np.arange(n, dtype=np.int32), np.zeros(n), arms=[f"row{i}" for i in range(n)])
+    with pytest.raises(DataError, match=r"as many labels as rows.*Name the arms") as refused:
+        bf.audit(ids, objective=objective, **({"seed": 1, "draws": 10} if objective else {}))
+    assert refused.value.kind == "labels_like_rows"
+
+
 def test_arms_never_played_cost_next_to_nothing():
     """A hundred thousand arms of which a thousand were played are estimated as a thousand."""
     few = limits.work_of(log_of(1000, 30_000), "bernoulli", draws=0)

@@ -37,6 +37,7 @@ _SHOWN = 5.0  # and progress shown
 _MATTERS = 1e8  # bytes from which on it is asked how many there are
 _LIKE_ROWS = 0.9  # labels per row of a column that tells rows apart
 _MANY = 1000
+_HOPELESS = 100_000  # labels of such a column from which on it is refused
 
 # seconds of a log beside its rounds: by itself, its draws of the truth, and in one pass over many
 _LOG, _DRAWN_LOG, _LOG_OF_MANY = 3e-3, 3e-3, 1e-4
@@ -197,6 +198,12 @@ def check_size(data: Any, family: str, *, draws: int) -> list[Notice]:
             f"{label}{size}: the audit would need about {_bytes(work.memory)} of memory beside the "
             f"log, {_bytes(free)} are free. {_remedy(work, 0.9 * free, 'memory')}",
             kind="too_much_memory", value=work.memory, source=data.source,
+        )  # fmt: skip
+    if label and k >= _HOPELESS:
+        raise DataError(
+            f"{label}{size}: nothing is learned of arms that are chosen once. "
+            f"{_remedy(work, 0.0, 'seconds')}",
+            kind="labels_like_rows", column="arm", value=k, source=data.source,
         )  # fmt: skip
     if work.seconds > LONGEST:
         raise DataError(
