@@ -91,9 +91,9 @@ class Family(ABC):
     """Whether the prior is by default learned from the first known rewards."""
     continuous: bool = False
     """Whether laws are densities."""
-    cost_of_law: float = 5000.0
+    cost_of_law: float = 4000.0
     """Nanoseconds of P* of an arm in a round, or under a draw, to estimate what an audit takes."""
-    cost_of_pair: float = 1000.0
+    cost_of_pair: float = 100.0
     """Nanoseconds of the distance of two arms in a round."""
     constant: float = 2.0
     """Smooth fairness of SD_TS under total variation: it is (constant, 0)-fair in every round."""

@@ -58,7 +58,7 @@ class FiniteFamily(Family):
     containers = ("concentration",)
     allowed = "finitely many values"
     has_levels = True
-    cost_of_law, cost_of_pair = 200.0, 60.0
+    cost_of_law, cost_of_pair = 180.0, 10.0
 
     @property
     def remedy(self) -> str:

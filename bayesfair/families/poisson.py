@@ -30,7 +30,7 @@ class PoissonFamily(Family):
     model = "poisson_independent"
     containers = ("shape", "inverse_scale")
     allowed = "whole numbers from 0 up"
-    cost_of_law, cost_of_pair = 4000.0, 400.0
+    cost_of_law, cost_of_pair = 550.0, 60.0
 
     def holds(self, reward: Floats, support: Floats) -> NDArray[np.bool_]:
         """Return which rewards are counts."""

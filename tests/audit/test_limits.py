@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bayesfair as bf
@@ -96,3 +97,19 @@ def test_a_long_log_in_parts_for_progress_has_the_numbers_of_the_whole(monkeypat
                 assert here == value
     for one, other in zip(parts["arms"], whole["arms"], strict=True):
         assert one["p_best_subjective"] == pytest.approx(other["p_best_subjective"], rel=1e-12)
+
+
+def test_the_cost_of_many_groups_is_that_of_a_pass_and_of_their_different_posteriors():
+    """Of groups of one round and two arms there are four posteriors, however many groups."""
+    n = 3000
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({
+        "group": np.arange(n), "arm": rng.choice(["a", "b"], n), "reward": rng.integers(0, 2, n),
+        "p_a": 0.5, "p_b": 0.5,
+    })  # fmt: skip
+    logs = bf.read_history(table, by="group")
+    assert len(logs.together.counts()[0]) == 4
+    once = limits.work_of_many(logs, "auto", draws=4000)
+    one_by_one = limits.work_of_many(dict(logs), "auto", draws=4000)
+    assert once.seconds < 0.1 * one_by_one.seconds
+    assert once.objective_memory < one_by_one.objective_memory

@@ -1,7 +1,8 @@
 """What an audit will cost, said before the work: operations counted, not timed.
 
-The counts are those of the kernels in use; the nanoseconds per operation were measured once (two
-cores of 2025, one thread each) and hold within a factor of about three elsewhere.
+The counts are those of the kernels in use. The nanoseconds per operation were measured with one
+thread on a machine of 2025 (``python benchmarks/audit_estimate.py`` holds both against each other:
+within a factor of two there). Not estimated: files of every round, and fits of models.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bayesfair.audit.log.violations import MOST_COMPARISONS, exact_rounds
 from bayesfair.base.checks import counted
 from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError
@@ -40,15 +42,19 @@ _MANY = 1000
 _HOPELESS = 100_000  # labels of such a column from which on it is refused
 
 # seconds of a log beside its rounds: by itself, its draws of the truth, and in one pass over many
-_LOG, _DRAWN_LOG, _LOG_OF_MANY = 3e-3, 3e-3, 1e-4
+_LOG, _DRAWN_LOG, _LOG_OF_MANY = 3e-3, 3e-3, 4e-5
 
 # nanoseconds
-_DRAWN_ARM = 120.0  # the mean of an arm, drawn from its posterior
+_PAIR_OF_MANY = 1.0  # a pair under a draw in that pass
+_ROUND = 300.0  # a round, whatever was logged of it
 _NODE = 0.25  # a factor of the tie integral in a stream
-_RULE = 6.0  # one probability of the rule in a round
-_DRAW = 1.2  # a factor of the tie integral for a draw of the truth
+_RULE = 25.0  # one probability of the rule in a round
 _PAIR_OF_ROUNDS = 0.3  # a pair in a round, for the largest differences
-_PAIR_OF_DRAWS = 1.0
+_DRAWN_ARM = 100.0  # the mean of an arm, drawn from its posterior
+_DRAW = 1.2  # a factor of the tie integral for a draw of the truth
+_SPREAD = 600.0  # a draw, for means and intervals of what is asked
+_PAIR_OF_DRAWS = 14.0
+_ROUND_OF_DRAWS, _LOOK = 2.0, 0.17  # a round, and a pair in it, under a draw: does it violate?
 
 
 class Work(NamedTuple):
@@ -57,7 +63,7 @@ class Work(NamedTuple):
     Attributes
     ----------
     seconds : float
-        Of one thread, within a factor of about three.
+        Of one thread, within a factor of about two where they were measured.
     memory : float
         Bytes beside those of the log.
     beliefs, objective : float
@@ -101,12 +107,14 @@ def work_of(data: Any, family: str, *, draws: int, keep_rounds: bool = False) ->
     of = FAMILIES.get(family, FAMILIES["bernoulli"])
     if not of.binary:
         per_round = laws * of.cost_of_law + full * (2 * laws) ** 2 * of.cost_of_pair
-        per_draw = k * of.cost_of_law
+        per_draw = k * (of.cost_of_law + _DRAWN_ARM) + full * pairs * 12 * of.cost_of_pair
     else:
         per_round = laws * TIE_NODES * _NODE if k > MOST_ARMS else 10.0 * k
-        per_draw = 2 * k * min(TIE_NODES, (k + 1) // 2) * _DRAW
-    per_round += full * (k * _RULE + pairs * _PAIR_OF_ROUNDS)
-    per_draw += full * pairs * _PAIR_OF_DRAWS
+        per_draw = k * _DRAWN_ARM + 2 * k * min(TIE_NODES, (k + 1) // 2) * _DRAW
+    per_round += _ROUND + full * (k * _RULE + pairs * _PAIR_OF_ROUNDS)
+    looked = n * pairs * draws  # at a pair in a round under a draw
+    seen = min(n, exact_rounds(k)) * min(1.0, MOST_COMPARISONS / looked) if looked else 0.0
+    per_draw += full * (_SPREAD + pairs * _PAIR_OF_DRAWS + seen * (_ROUND_OF_DRAWS + pairs * _LOOK))
     seconds = 1e-9 * n * per_round, 1e-9 * draws * per_draw
     # a round's few numbers; sums, slots and plays over time of every arm; pairs of arms
     memory = 8.0 * (12 * min(n, 1 << 22) + k * 300 + (5 * k * k if full else 0))
@@ -132,7 +140,7 @@ def work_of_many(logs: Mapping[str, Any], family: str, *, draws: int) -> Work:
         return Work(beliefs + drawn, one.memory, beliefs, drawn, one.objective_memory)
     k, truths = logs.n_arms, len(whole.counts()[0]) if draws else 0
     beliefs = one.beliefs + n * _LOG_OF_MANY
-    drawn = 1e-9 * draws * k * (truths * _DRAWN_ARM + n * (k - 1) / 2 * _PAIR_OF_DRAWS)
+    drawn = 1e-9 * draws * k * (truths * _DRAWN_ARM + n * (k - 1) / 2 * _PAIR_OF_MANY)
     return Work(beliefs + drawn, one.memory + 8.0 * n * 200, beliefs, drawn, 0.0)
 
 

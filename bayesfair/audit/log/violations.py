@@ -22,6 +22,7 @@ from bayesfair.kernels.log.violations import count_violations
 from bayesfair.rewards import Rewards
 
 __all__ = [
+    "MOST_COMPARISONS",
     "JudgedRounds",
     "Violations",
     "draws_used",
@@ -35,7 +36,7 @@ KEPT_VALUES = 1 << 21
 
 _STEPS = 8  # beyond them, 1/8 as many rounds are kept for every doubling of the log
 _AT_ONCE = 4_000_000
-_MOST_COMPARISONS = 10_000_000_000  # of a pair in a round under a draw: seconds, where all are open
+MOST_COMPARISONS = 10_000_000_000  # of a pair in a round under a draw: seconds, where all are open
 _FEWEST_DRAWS = 200
 _ARE_DIFFERENCES = ("total_variation", "wasserstein")
 """Between two-outcome laws both are |p - q|."""
@@ -179,7 +180,7 @@ def draws_used(judged: JudgedRounds, n_draws: int) -> slice:
     """
     n, k = judged.rows.shape
     work = n * (k * (k - 1) // 2) * n_draws
-    step = min(math.ceil(work / _MOST_COMPARISONS), max(n_draws // _FEWEST_DRAWS, 1))
+    step = min(math.ceil(work / MOST_COMPARISONS), max(n_draws // _FEWEST_DRAWS, 1))
     return slice(None, None, max(step, 1))
 
 
