@@ -9,6 +9,7 @@ import pytest
 import bayesfair as bf
 from bayesfair.audit.log import limits
 from bayesfair.errors import DataError
+from bayesfair.families import FAMILIES
 
 
 def log_of(k, n_rounds, *, played=None, full=False, skipped=0):
@@ -81,7 +82,7 @@ def test_a_long_log_in_parts_for_progress_has_the_numbers_of_the_whole(monkeypat
     options = {"family": family, "objective": False, "eps1": 0.5, "eps2": 0.01}
     whole = bf.audit(log, **options).to_dict()
     monkeypatch.setattr(limits, "_SHOWN", 0.0)
-    monkeypatch.setattr(limits, "_PER_LAW", {"finite": 1e9})
+    monkeypatch.setattr(type(FAMILIES["finite"]), "cost_of_law", 1e9)
     monkeypatch.setattr(limits, "_RULE", 1e9)
     done = []
     parts = bf.audit(log, **options, progress=done.append).to_dict()
