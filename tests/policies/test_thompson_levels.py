@@ -65,19 +65,36 @@ def test_levels_that_share_a_value_are_one_level():
     np.testing.assert_allclose(split, joined, rtol=0, atol=1e-9)
 
 
+def density_by_breaking_sticks(weight, level, m):
+    """The density of M for three levels: `by_breaking_sticks`, differentiated under the integral."""
+    a, x = np.asarray(weight), np.asarray(level)
+
+    def given(angle):
+        third = math.sin(angle) ** 2
+        left = max(1 - third, 1e-300)
+        at = ((m - third * x[2]) / left - x[0]) / (x[1] - x[0])
+        below = stats.beta.pdf(at, a[1], a[0]) / (left * (x[1] - x[0]))
+        return below * stats.beta.pdf(third, a[2], a[0] + a[1]) * math.sin(2 * angle)
+
+    ends = [(m - x[0]) / (x[2] - x[0]), (m - x[1]) / (x[2] - x[1]), a[2] / a.sum()]
+    points = sorted(math.asin(math.sqrt(v)) for v in ends if 0 < v < 1)
+    return integrate.quad(given, 0, math.pi / 2, points=points, limit=500, epsabs=1e-11)[0]
+
+
 def test_the_best_of_two_means_by_integrating_one_law_against_the_other():
     level = np.array([0.0, 1.0, 4.0])
     first, second = np.array([6.5, 2.5, 3.5]), np.array([2.5, 9.5, 1.5])
-    step = 1e-4
-    edges = np.arange(0, 4 + step / 2, step)
-    first_law, second_law = (
-        np.array([by_breaking_sticks(a, level, m) for m in edges[::40]]) for a in (first, second)
-    )
-    # Stieltjes sum by the midpoint rule on increments, step .004: error of order its square
-    middle = (second_law[1:] + second_law[:-1]) / 2
-    expected = float((np.diff(first_law) * middle).sum())
+    # Gauss-Legendre on both sides of the middle level, where the densities are not analytic
+    node, share = np.polynomial.legendre.leggauss(24)
+    expected = total = 0.0
+    for low, high in ((0.0, 1.0), (1.0, 4.0)):
+        for m, w in zip(low + (high - low) * (node + 1) / 2, share * (high - low) / 2, strict=True):
+            mass = w * density_by_breaking_sticks(first, level, m)
+            expected += mass * by_breaking_sticks(second, level, m)
+            total += mass
+    assert total == pytest.approx(1, abs=1e-8)
     found = dirichlet_best_mean(np.stack([first, second]), level)
-    np.testing.assert_allclose(found, [expected, 1 - expected], rtol=0, atol=2e-6)
+    np.testing.assert_allclose(found, [expected, 1 - expected], rtol=0, atol=1e-7)
 
 
 @pytest.mark.statistical
