@@ -66,7 +66,7 @@ def test_levels_that_share_a_value_are_one_level():
 
 
 def density_by_breaking_sticks(weight, level, m):
-    """The density of M for three levels: `by_breaking_sticks`, differentiated under the integral."""
+    """The density of M for three levels: `by_breaking_sticks`, differentiated inside."""
     a, x = np.asarray(weight), np.asarray(level)
 
     def given(angle):
