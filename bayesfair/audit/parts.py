@@ -15,7 +15,7 @@ from bayesfair.audit.result import Audit
 from bayesfair.audit.saved.checkpoint import Checkpoint
 from bayesfair.base.arguments import takes
 from bayesfair.base.checks import no_seed
-from bayesfair.base.options import AUDIT_OPTIONS, refuse_without_effect
+from bayesfair.base.options import AUDIT_OPTIONS, refuse_without_effect, written
 from bayesfair.errors import DataError, OptionError
 
 __all__ = ["join", "merge", "resume", "resume_parts"]
@@ -223,23 +223,26 @@ def next_part[T: (Audit, AuditGroup)](
     drawn: dict[str, Any] = {"objective": objective}
     if objective:
         drawn["draws"] = settings.draws if draws is None else draws
-    found = audit(
-        data,
-        eps1=kept.eps1,
-        eps2=kept.eps2 if kept.eps2_arms is None else None,  # the default goes on with prior=
-        delta=kept.delta,
-        divergence=kept.divergence,
-        reward_divergence=kept.reward_divergence,
-        tolerance=kept.tolerance if kept.tolerance_given else None,
-        prior=earlier,
-        **drawn,
-        from_round=kept.from_round,
-        judge=kept.judge if objective else "both",  # the part alone; joined, the first one's counts
-        seed=seed,
-        arm_groups=arm_groups,
-        progress=progress,
-        partial=partial,
-    )
+    with written(()):  # what was written for the whole has been checked, the part is asked less
+        found = audit(
+            data,
+            eps1=kept.eps1,
+            eps2=kept.eps2 if kept.eps2_arms is None else None,  # the default goes on with prior=
+            delta=kept.delta,
+            divergence=kept.divergence,
+            reward_divergence=kept.reward_divergence,
+            tolerance=kept.tolerance if kept.tolerance_given else None,
+            prior=earlier,
+            **drawn,
+            from_round=kept.from_round,
+            judge=kept.judge
+            if objective
+            else "both",  # the part alone; joined, the first one's counts
+            seed=seed,
+            arm_groups=arm_groups,
+            progress=progress,
+            partial=partial,
+        )
     return cast(T, found)  # a mapping gives a group, a log an audit
 
 

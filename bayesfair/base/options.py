@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
+from bayesfair.base.notices import Notice
 from bayesfair.errors import OptionError
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "LOG_OPTIONS",
     "Effect",
     "given",
+    "no_effect",
     "refuse_without_effect",
     "written",
 ]
@@ -208,6 +210,22 @@ def refuse_without_effect(
             column=name,
             value=value,
         )
+
+
+def no_effect(name: str, value: Any, why: str) -> Notice:
+    """Return the notice that an option was asked for and found nothing to do in the data at hand.
+
+    Examples
+    --------
+    >>> no_effect("missing", "drop", "nothing is missing")
+    "No effect: missing='drop', nothing is missing."
+    """
+    return Notice(
+        f"No effect: {name}={_shown(value)}, {why}.",
+        kind="option_without_effect",
+        column=name,
+        value=value,
+    )
 
 
 def _shown(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
 import warnings
@@ -12,7 +13,7 @@ import typer
 
 from bayesfair.base.options import Effect
 from bayesfair.base.writing import replacing, write_tree
-from bayesfair.cli.options import COMPARISON_COLUMNS, FIT_OUTPUT, FIT_QUESTION, Values
+from bayesfair.cli.options import COMPARISON_COLUMNS, FIT_OUTPUT, FIT_QUESTION, Values, is_written
 from bayesfair.cli.tools import check_suffix, check_targets, write
 
 __all__ = ["FIT_HELP", "fit_command"]
@@ -75,6 +76,8 @@ def fit_command(  # noqa: D103 - the help is FIT_HELP
     )
     check_suffix(output.plot, "--plot", (".png", ".svg", ".pdf"))
     source = file if example is None else _bundled(example, columns)
+    if math.isinf(question.prior_sd) and not is_written(context, "seed"):
+        question.seed = None  # maximum likelihood draws nothing
     options = {n: v for n, v in vars(question).items() if v is not None or n == "model"}
     own = {n: options.pop(n) for n in ("order_effect",) if n in options}
     with warnings.catch_warnings():
@@ -92,7 +95,7 @@ def fit_command(  # noqa: D103 - the help is FIT_HELP
         tree, comparisons, anchor=output.anchor, tier_probability=output.tier_probability
     )
     if output.check:
-        numbers["notices"] += check_sentences(tree, comparisons, question.seed)
+        numbers["notices"] += check_sentences(tree, comparisons, context.params["seed"])
     if output.save is not None:
         write_tree(tree, output.save)
     if output.plot is not None:

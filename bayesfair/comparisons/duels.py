@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bayesfair.base.checks import check_choice
 from bayesfair.base.label_encoder import LabelEncoder, encoded
 from bayesfair.base.notices import Notice
+from bayesfair.base.options import no_effect
 from bayesfair.comparisons.outcomes import OUTCOMES, Words, resolve_first, resolve_outcomes
 from bayesfair.comparisons.sources import (
     Origin,
@@ -76,13 +77,14 @@ def unique_cells(
     return Cells(keys.astype(np.int64), total, index, inverse.astype(np.int32))
 
 
-def _both_bad(outcome: NDArray[np.int8], how: str) -> tuple[NDArray[np.int8], list[str], int]:
+def _both_bad(outcome: NDArray[np.int8], how: str) -> tuple[NDArray[np.int8], list[Notice], int]:
     """Treat "both bad" as asked: a tie, an outcome of its own, or left out."""
     check_choice(how, "both_bad", ("tie", "separate", "drop"))
     bad = outcome == 3
     n = int(bad.sum())
     if not n:
-        return outcome, [], 0
+        unused = [no_effect("both_bad", how, "no duel was called so")]
+        return outcome, unused if how != "tie" else [], 0
     said = {
         "tie": "are read as ties",
         "drop": "were left out on request",

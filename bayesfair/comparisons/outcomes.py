@@ -14,6 +14,7 @@ from bayesfair.base.label_encoder import Encoded
 from bayesfair.base.labels import by_label
 from bayesfair.base.notices import Notice
 from bayesfair.base.numerals import number
+from bayesfair.base.options import no_effect
 from bayesfair.errors import DataError, OptionError
 
 __all__ = ["OUTCOMES", "OUTCOME_WORDS", "Outcomes", "resolve_first", "resolve_outcomes"]
@@ -78,6 +79,20 @@ def _reading(
     """Tell a column of sides from a column of item names, or refuse."""
     if asked is not None:
         return check_choice(asked, "winner_is", ("side", "item"))
+    if found := _is_doubtful(labels, words, items):
+        both = [label for label in found if label in items and label in words]
+        raise OptionError(
+            f"the winner column can be read in two ways: {listed(found)} are "
+            f"{'both item names and outcome words' if both else 'item names and sides mixed'}. "
+            'Say winner_is="item" or winner_is="side", or give outcomes={word: meaning}.'
+        )
+    return "item" if any(label in items and label not in words for label in labels) else "side"
+
+
+def _is_doubtful(
+    labels: tuple[str, ...], words: Mapping[str, object], items: Mapping[str, int]
+) -> list[str]:
+    """Return the labels that make a column one of sides and one of item names."""
     names = [label for label in labels if label in items and label not in words]
     sides = [
         label
@@ -85,14 +100,7 @@ def _reading(
         if words.get(label) in ("left", "right", 1, -1) and label not in items
     ]
     both = [label for label in labels if label in items and label in words]
-    if both or (names and sides):
-        found = both or [*names[:2], *sides[:2]]
-        raise OptionError(
-            f"the winner column can be read in two ways: {listed(found)} are "
-            f"{'both item names and outcome words' if both else 'item names and sides mixed'}. "
-            'Say winner_is="item" or winner_is="side", or give outcomes={word: meaning}.'
-        )
-    return "item" if names else "side"
+    return both or ([*names[:2], *sides[:2]] if names and sides else [])
 
 
 def _unknown_words(
@@ -168,6 +176,14 @@ def resolve_outcomes(
             strange.append(i)
     n_unknown = 0
     notices: list[str] = []
+    if asked.outcomes is not None and not set(words) & set(labels):
+        given = dict(asked.outcomes)
+        notices.append(no_effect("outcomes", given, "none of these words occurs"))
+    if asked.winner_is is not None and not _is_doubtful(labels, words, position):
+        why = "the column can be read in one way only"
+        notices.append(no_effect("winner_is", asked.winner_is, why))
+    if asked.unknown == "skip" and not strange:
+        notices.append(no_effect("unknown", asked.unknown, "every outcome is known"))
     if strange:
         text = _unknown_words(winner, labels, strange, list(words), where)
         if asked.unknown == "error":

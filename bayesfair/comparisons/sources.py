@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bayesfair.base.checks import as_numbers, check_choice, counted
 from bayesfair.base.notices import Notice
+from bayesfair.base.options import no_effect
 from bayesfair.errors import DataError
 
 __all__ = [
@@ -203,7 +204,8 @@ def rows_with_missing(
     bad = np.logical_or.reduce(list(absent.values()))
     n = int(bad.sum())
     if not n:
-        return bad, []
+        unused = [no_effect("missing", missing, "no value is missing")]
+        return bad, unused if missing == "drop" else []
     if missing == "error":
         i = int(np.argmax(bad))
         name = next(name for name, gone in absent.items() if gone[i])

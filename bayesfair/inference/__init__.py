@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesfair.base.arguments import PLAIN, TEXT, takes
+from bayesfair.base.checks import no_seed
 from bayesfair.comparisons import Comparisons, DuelLog
 from bayesfair.errors import OptionError
 from bayesfair.history import History
@@ -34,7 +35,7 @@ def fit(
     ties: str | None = None,
     reference: str | None = None,
     draws: int = 4000,
-    seed: Any,
+    seed: Any = None,
     allow_unconverged: bool = False,
     cores: int | None = None,
     progress: bool = False,
@@ -74,7 +75,8 @@ def fit(
         Posterior draws over all four chains. Convergence is judged by at least 1000, so that few
         will do.
     seed : int or numpy Generator
-        Required. The same int gives the same draws, whatever `cores`.
+        Required, but for maximum likelihood, which draws nothing. The same int gives the same
+        draws, whatever `cores`.
     allow_unconverged : bool
         Return draws that would be refused.
     cores : int, optional
@@ -111,6 +113,9 @@ def fit(
     (('chain', 'draw', 'arm'), 'theta ~ Beta(0.5, 0.5), every arm, independent')
     """
     options = checked_options(model_options, fit)
+    drawn = not isinstance(data, (Comparisons, DuelLog)) or prior_sd != np.inf
+    if seed is None and drawn:
+        raise no_seed("a posterior is drawn")
     shared: dict[str, Any] = {
         "model": model, "method": method, "draws": draws, "seed": seed,
         "allow_unconverged": allow_unconverged, "cores": cores, "progress": progress,

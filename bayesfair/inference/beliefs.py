@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bayesfair.base.arguments import HISTORY, PLAIN, constructed, takes
 from bayesfair.base.checks import listed, no_seed
 from bayesfair.base.notices import Notice, unique
+from bayesfair.base.options import no_effect
 from bayesfair.errors import OptionError
 from bayesfair.families import FAMILIES, Family, family_named
 from bayesfair.families.conflict import prior_conflicts
@@ -233,6 +234,8 @@ def beliefs(
                 kind="unknown_option",
                 column=name,
             )
+        if seed is not None:
+            notices.append(no_effect("seed", seed, "conjugate beliefs are exact, nothing is drawn"))
         if family == "auto" and support is not None:
             family = "finite"
         if family == "auto":

@@ -12,7 +12,7 @@ import numpy as np
 from bayesfair.base.checks import as_generator, check_choice, check_in_range, check_known
 from bayesfair.base.labels import one_label
 from bayesfair.base.notices import Notice
-from bayesfair.base.options import Effect, given, refuse_without_effect
+from bayesfair.base.options import Effect, given, no_effect, refuse_without_effect
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import ConvergenceError, DataError, OptionError
 from bayesfair.inference.arms import total_draws
@@ -83,6 +83,7 @@ def fit_comparisons(
         Standard deviation of the independent normal prior on each item's log-worth before
         centring. ``numpy.inf``: maximum likelihood, only the mode is returned.
     seed : int or numpy Generator
+        Maximum likelihood draws nothing and needs none.
     draws : int
     ties : {"half", "drop"}, optional
         For models without a tie parameter: half a win each, or leave out.
@@ -141,9 +142,10 @@ def fit_comparisons(
     [0.8473, 0.6901]
     """
     check_choice(method, "method", ("auto", "laplace", "nuts"))
-    rng = as_generator(seed)
     n_draws = total_draws(draws)
     prior_sd = check_in_range(prior_sd, "prior_sd", 0.0, np.inf, low_open=True)
+    flat = np.isinf(prior_sd)
+    rng = as_generator(0 if flat and seed is None else seed)
     if comparisons.n_items < 2:
         raise DataError(
             f"{comparisons.source} has {comparisons.n_items} items; worths are relative, so at "
@@ -153,7 +155,7 @@ def fit_comparisons(
         reference = one_label(reference, "item", "reference")
         check_known(reference, comparisons.items, "item")
     shared: dict[str, Any] = {
-        "seed": seed_label(seed),
+        "seed": "none" if seed is None else seed_label(seed),
         "draws": n_draws,
         "kind": comparisons.kind,
         "partial": comparisons.partial or "",
@@ -162,7 +164,7 @@ def fit_comparisons(
     }
     build = getattr(model, "build", model)
     if callable(build):
-        if method == "laplace" or np.isinf(prior_sd):
+        if method == "laplace" or flat:
             raise OptionError("a model of your own is sampled: use method='nuts'.")
         for option, value in (("ties", ties), ("reference", reference)):
             if value is not None:
@@ -186,12 +188,14 @@ def fit_comparisons(
     # what is said of the data is said of those that enter the likelihood
     used = comparisons.without_ties() if problem.ties == "drop" else comparisons
     n_left_out = comparisons.n_comparisons - used.n_comparisons
-    flat = np.isinf(prior_sd)
     if flat:
         asked = given(fit_comparisons, {"draws": draws, "method": method})
         refuse_without_effect(asked, (), _OF_POSTERIORS, "maximum likelihood (prior_sd=inf)")
         require_maximum(used, problem.likelihood, ties_left_out=n_left_out)
     problem, mode, robust = _settled(make, problem, used)
+    used = replace(
+        used, notices=(*used.notices, *_unused(comparisons, ties, seed if flat else None))
+    )
     groups = {"mode": mode_group(comparisons, problem, mode, reference, robust if flat else None)}
     attrs = {"model": name, "ties": problem.ties, "prior_sd": prior_sd, "method": "mle"}
     attrs |= {"n_ties_left_out": n_left_out}
@@ -219,6 +223,16 @@ def fit_comparisons(
         groups |= sampled
         attrs |= extra
     return _accepted(groups, {**shared, **attrs}, used, allow_unconverged, certificate)
+
+
+def _unused(comparisons: Comparisons, ties: str | None, seed: Any) -> list[Notice]:
+    """Return notices of what was given and finds nothing to do; `seed` only if nothing is drawn."""
+    found = []
+    if ties is not None and not comparisons.n_ties:
+        found.append(no_effect("ties", ties, "there are no ties"))
+    if seed is not None:
+        found.append(no_effect("seed", seed_label(seed), "maximum likelihood draws nothing"))
+    return found
 
 
 def _settled(

@@ -38,27 +38,28 @@ def without(text, *columns):
     return "\n".join(",".join(row[i] for i in kept) for row in rows) + "\n"
 
 
+FEW = ["--draws", "40"]
 #: command -> kind -> (table, columns that it does not have, options that are always given)
 KINDS = {
     "audit": {
-        "full": (LOG, ["propensity"], []),
-        "chosen": (LOG, ["p_a", "p_b"], []),
+        "full": (LOG, ["propensity"], FEW),
+        "chosen": (LOG, ["p_a", "p_b"], FEW),
         "none": (
             LOG, ["p_a", "p_b", "propensity"],
-            ["--probabilities", "", "--propensity", ""],  # the file has other such columns
+            ["--probabilities", "", "--propensity", "", *FEW],  # the file has other such columns
         ),
-        "grouped": (LOG, ["propensity"], ["--by", "site"]),
-        "resumed": (LOG, ["propensity"], ["--resume", "EARLIER"]),
+        "grouped": (LOG, ["propensity"], ["--by", "site", *FEW]),
+        "resumed": (LOG, ["propensity"], ["--resume", "EARLIER", *FEW]),
     },
     "fit": {
-        "duels": (DUELS, ["propensity"], []),
+        "duels": (DUELS, ["propensity"], FEW),
         "mle": (DUELS, ["propensity"], ["--prior-sd", "inf"]),
-        "orderings": (BALLOTS, [], ["--orderings", "p1,p2,p3"]),
+        "orderings": (BALLOTS, [], ["--orderings", "p1,p2,p3", *FEW]),
     },
     "audit-comparisons": {
-        "law": (DUELS, ["propensity"], []),
-        "propensity": (DUELS, ["p_a", "p_b", "p_c"], []),
-        "windows": (DUELS, ["p_a", "p_b", "p_c", "propensity"], ["--window", "9"]),
+        "law": (DUELS, ["propensity"], FEW),
+        "propensity": (DUELS, ["p_a", "p_b", "p_c"], FEW),
+        "windows": (DUELS, ["p_a", "p_b", "p_c", "propensity"], ["--window", "9", *FEW]),
     },
     "simulate": {
         "arms": ("sd_ts", [], ["--arms", "a=.6,b=.5", "--rounds", "30"]),
@@ -81,7 +82,7 @@ TRY = {
     "tied": ["t"], "outcomes": ["left=right,right=left"], "winner_is": ["side"],
     "unknown": ["skip"], "both_bad": ["drop"], "ranking": ["o"], "item": ["f"], "rank": ["o"],
     "orderings": ["p2,p1,p3"], "ranks": ["o,t"], "lowest_is_best": {"": ["--no-lowest-is-best"]},
-    "tie_tolerance": ["1"], "unranked": ["0"], "last_tie": ["rest"], "chosen": ["f"],
+    "tie_tolerance": ["1"], "unranked": ["0"], "last_tie": ["rest"], "chosen": {"audit": ["late"], "": ["f"]},
     "separator": ["/"], "first": ["left"], "weight": ["o"],
     "items": ["a,b,c,zed"],
     "partial": ["top"], "labels": ["ids"], "slot": ["mean"], "window": ["7"],
@@ -98,7 +99,7 @@ TRY = {
         "audit": ["NEW.parquet"], "": ["250"]},
     "json_file": ["NEW.json"], "save": ["NEW.nc"], "resume": ["OTHER"], "report": ["NEW.html"],
     "plot": ["NEW.svg"], "out": ["NEW.csv"], "fail_on": ["undetermined"],
-    "max_regret_per_round": ["0"],
+    "max_regret_per_round": ["0"], "round": ["timestamp"], "tier_probability": ["0.6"],
 }  # fmt: skip
 #: What the data need so that an option has something to do in them: texts of the table, old -> new.
 NEEDS = {
@@ -124,8 +125,9 @@ MAY_AGREE = {
        for kind in KINDS["audit"]},
     ("audit", "none", "max_regret_per_round"): "the lower limit of so short a log is 0",
     ("audit", "grouped", "user"): "a table of groups names tests that fail; the JSON has all",
-    ("fit", "mle", "seed"): "nothing is drawn; who asks for --check as well needs it",
 }  # fmt: skip
+#: With these nothing is drawn, and --draws would be refused.
+NOT_DRAWN = {"objective", "prior_sd"}
 #: What a refusal names where it is not the option itself: what would follow from it.
 NAMES = {
     "format": ["JSON"], "resume": ["other.nc"], "param": ["parameter"],
@@ -172,7 +174,7 @@ def prepared(capsys, folder, command, kind, option):
         for name, n in (("e.nc", 9), ("other.nc", 5)):
             (folder / "part.csv").write_text("\n".join(text.splitlines()[:n]) + "\n")
             run(capsys, folder, command, str(folder / "part.csv"),
-                ["--save", str(folder / name)])  # fmt: skip
+                [*FEW, "--save", str(folder / name)])  # fmt: skip
     return str(folder / "data.csv")
 
 
@@ -196,14 +198,16 @@ def test_an_option_changes_what_comes_out_or_is_refused(
     values = TRY[option]
     values = values.get(command, values.get("")) if isinstance(values, dict) else values
     given = values if values[0].startswith("--") else [flag, *values]
-    kept = base if flag not in base else base[: base.index(flag)] + base[base.index(flag) + 2 :]
-    found = run(capsys, folder, command, source, [*kept, *given])
+    for old in [flag, *(["--draws"] if option in NOT_DRAWN else [])]:
+        if old in base:
+            base = base[: base.index(old)] + base[base.index(old) + 2 :]
+    found = run(capsys, folder, command, source, [*base, *given])
     if found[0] == 2:
         err = found[2]
         assert any(name in err for name in (flag, given[0], *NAMES.get(option, ()))), err
         if "has no effect on" in err and parameter.default is not None and not parameter.is_flag:
             default = [flag, str(parameter.default)]
-            written = run(capsys, folder, command, source, [*kept, *default])
+            written = run(capsys, folder, command, source, [*base, *default])
             assert written[0] == 2 and flag in written[2], f"{default} was written and ignored"
     elif (command, kind, option) not in MAY_AGREE:
         assert found != before[data], f"{given} changed nothing"

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bayesfair.base.checks import counted, listed
 from bayesfair.base.notices import Notice
+from bayesfair.base.options import no_effect
 from bayesfair.history import History
 from bayesfair.readers.log.columns import Layout
 from bayesfair.readers.log.rounds import Rounds
@@ -117,6 +118,8 @@ class Tally:
                 f"{more}): {done}.",
                 kind="missing_rewards", column=layout.reward, value=missing, n=rewards,
             ))  # fmt: skip
+        if not self.total and missing != "error" and layout.by is None:
+            found.append(no_effect("missing", missing, "no reward and no arm is missing"))
         if self.no_arm:
             rows = "this row was" if self.no_arm == 1 else "these rows were"
             verb = "is" if self.no_arm == 1 else "are"
