@@ -82,7 +82,8 @@ TRY = {
     "tied": ["t"], "outcomes": ["left=right,right=left"], "winner_is": ["side"],
     "unknown": ["skip"], "both_bad": ["drop"], "ranking": ["o"], "item": ["f"], "rank": ["o"],
     "orderings": ["p2,p1,p3"], "ranks": ["o,t"], "lowest_is_best": {"": ["--no-lowest-is-best"]},
-    "tie_tolerance": ["1"], "unranked": ["0"], "last_tie": ["rest"], "chosen": {"audit": ["late"], "": ["f"]},
+    "tie_tolerance": ["1"], "unranked": ["0"], "last_tie": ["rest"],
+    "chosen": {"audit": ["late"], "": ["f"]},
     "separator": ["/"], "first": ["left"], "weight": ["o"],
     "items": ["a,b,c,zed"],
     "partial": ["top"], "labels": ["ids"], "slot": ["mean"], "window": ["7"],
@@ -133,7 +134,7 @@ NAMES = {
     "format": ["JSON"], "resume": ["other.nc"], "param": ["parameter"],
     "probabilities": ["--window"], "known_until": ["known_until"],
     "items": ["--partial", "zed"], "winner_is": ["'left'", "p_left"], "ranks": ["--unranked"],
-    "model": ["tie parameter"],
+    "model": ["tie parameter"], "round": ["of the rounds of data.csv"],
 }  # fmt: skip
 CASES = [
     (command, kind, parameter.name)
