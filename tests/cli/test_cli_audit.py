@@ -340,3 +340,42 @@ def test_unique_keys_are_asked_for_and_kept_by_resume(capsys, tmp_path, monkeypa
         assert (keys["passed"], keys["n"], keys["round"]) == (False, 1, 30)
     status, _, err = run(capsys, "audit", "two.csv", "--resume", "a.nc", "--unique", "arm")
     assert status == 2 and "--unique arm cannot go on from a.nc, which was made with id" in err
+
+
+def test_hundreds_of_groups_show_fifty_and_each_kind_of_notice_once(capsys, tmp_path):
+    rng = np.random.default_rng(3)
+    lines = ["group,arm,reward,p_a,p_b"]
+    for g in range(120):
+        for p in rng.integers(2, 9, 5) / 10 + 0.001:
+            arm = "a" if rng.random() < p else "b"
+            lines.append(f"g{g:03},{arm},{int(rng.random() < 0.5)},{p:.3f},{1 - p:.3f}")
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    target = tmp_path / "audit.json"
+    arguments = ["audit", str(path), "--by", "group", "--draws", "200"]
+    status, shown, _ = run(capsys, *arguments)
+    again, also, _ = run(capsys, *arguments, "--json", str(target))
+    numbers = json.loads(target.read_text(encoding="utf-8"))
+    assert status == again == 0 and shown == also  # a pass, and every group by itself
+    assert "... 70 more, none of them worse; --json has all" in shown
+    unfair = sum(g["verdict"] == "unfair" for g in numbers["groups"].values())
+    assert len(numbers["groups"]) == 120 and numbers["runs"]["n_violating"] == unfair
+    assert f"{unfair} of 120 logs that can be audited are unfair" in shown
+    words = " ".join(shown.split())
+    assert "120 of 120 groups hold fewer than 30 rounds" in words
+    assert "Put groups together (--by a coarser column" in words
+    for entry in numbers["notices_by_kind"]:
+        with_it = [
+            label for label, g in numbers["groups"].items()
+            if entry["kind"] in {finding["kind"] for finding in g["findings"]}
+        ]  # fmt: skip
+        assert entry["n"] == len(with_it) and entry["groups"] == with_it[:5]
+        assert words.count(" ".join(in_words(entry["text"]).split())) == 1
+    page = tmp_path / "page.html"
+    run(capsys, *arguments, "--report", str(page))
+    assert "120 of 120 groups hold fewer than 30 rounds" in page.read_text(encoding="utf-8")
+
+
+def in_words(text):
+    """Return the begin of a notice, which names no option."""
+    return text.partition("(")[0].rstrip()
