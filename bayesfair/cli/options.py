@@ -168,6 +168,7 @@ LOG_COLUMNS = Group(
         "Column that numbers the rounds, where each row is one arm of a round; '' where it is not."
     ),
     chosen=option("With --round: column of 0/1 that marks the chosen arm (default: rewarded)."),
+    format=option("Of the file: text, parquet, json, dsjson; default detected."),
     unique=option("Column that should hold no value twice, such as a request's id."),
     user=option("Column of whom each decision was for: do users keep their arm?"),
     rewards=option("Worth of words, as in won=1,lost=0.", convert=word_values),

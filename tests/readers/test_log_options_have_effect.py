@@ -41,6 +41,7 @@ TRY = {
     "known_until": ({"known_until": "until"}, {}),
     "round": ({"round": "timestamp"}, {}),
     "chosen": ({"chosen": "could_a"}, {}),
+    "format": ({"format": "json"}, {}),
     "unique": ({"unique": "site"}, {}),
     "user": ({"user": "site"}, {}),
     "prior": ({"prior": {"a": (1, 2)}}, {}),

@@ -55,7 +55,7 @@ class JsonLines:
 
         chunks: dict[str, list[Any]] = {c: [pa.array([], pa.string())] for c in columns}
         row = self.first_row
-        for records in self._records():
+        for records in self.records():
             for c, parts in chunks.items():
                 parts.append(self._column(c, [record.get(c) for record in records], row))
             row += len(records)
@@ -116,7 +116,7 @@ class JsonLines:
                     source=self.name,
                 )
 
-    def _records(self) -> Iterator[list[dict[str, Any]]]:
+    def records(self) -> Iterator[list[dict[str, Any]]]:
         """Yield the records, block by block."""
         if not self.lines:
             yield _objects(self._whole(), self.name)
@@ -294,7 +294,7 @@ def open_json(path: Path) -> JsonLines:
             f"{path.name} is UTF-16 text; save it as UTF-8.", kind="not_utf8", source=path.name
         )
     first = head.lstrip()
-    line = first.partition(b"\n")[0]
+    line, _, others = first.partition(b"\n")
     if not first:
         raise DataError(
             f"{path.name} is empty; expected one JSON object per line.",
@@ -303,13 +303,16 @@ def open_json(path: Path) -> JsonLines:
         )
     try:
         record = strictly(line, to_number=_Written)
-        if isinstance(record, dict) and not all(isinstance(v, dict) for v in record.values()):
+        # one object of objects alone: columns of values by row
+        if isinstance(record, dict) and (
+            others.strip() or not all(isinstance(v, dict) for v in record.values())
+        ):
             return JsonLines(path, path.name, tuple(record), lines=True)
     except NoJson:
         pass  # an object or an array of several lines
     except BadJson as error:
         raise _bad_line(path.name, f"is not valid JSON ({error})", line, 1) from None
-    records = next(JsonLines(path, path.name, (), lines=False)._records())
+    records = next(JsonLines(path, path.name, (), lines=False).records())
     if not records:
         raise DataError(
             f"{path.name} holds no records; {listed(['model_a', 'model_b'])} expected.",

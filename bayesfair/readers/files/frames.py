@@ -32,6 +32,8 @@ class Frame:
         Trimmed name -> name as it stands in the frame.
     n_rows : int or None
         None for a lazy frame.
+    notices : tuple of str
+        What was done to make a table of the source.
     """
 
     native: Any
@@ -39,6 +41,7 @@ class Frame:
     raw: dict[str, str]
     n_rows: int | None
     name: str = "data frame"
+    notices: tuple[str, ...] = ()
 
     def holds_text(self, column: str) -> bool:
         """Whether a column is text, or holds objects of any kind."""

@@ -19,17 +19,26 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bayesfair.base.checks import did_you_mean, listed
-from bayesfair.base.notices import Notice
+from bayesfair.base.notices import Notice, unique
 from bayesfair.base.options import LOG_OPTIONS, refuse_without_effect
 from bayesfair.errors import BayesfairError, DataError, OptionError
 from bayesfair.readers.files.delimited import Delimited, compression_of, open_delimited
-from bayesfair.readers.files.frames import open_frame
+from bayesfair.readers.files.frames import Frame, open_frame
 from bayesfair.readers.files.parquet import ParquetPart, open_parquet
+from bayesfair.readers.files.standard_input import kept
+from bayesfair.readers.formats.registry import (
+    FORMATS,
+    check_format,
+    in_memory,
+    json_part,
+    looks_like_json,
+)
 
 __all__ = ["Part", "Source", "no_rows", "open_source", "single_file"]
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _TEXT_SUFFIXES = {".csv", ".tsv", ".txt"}
+_JSON_SUFFIXES = {".json", ".jsonl", ".ndjson", ".dsjson"}
 
 
 class Part(Protocol):
@@ -170,18 +179,29 @@ def no_rows(source: Source, left_out: int = 0) -> DataError:
     return DataError(f"{source.name} has no rows{only}; there is nothing to audit.")
 
 
-def open_source(source: Any, *, delimiter: str | None = None, wanted: Sequence[str] = ()) -> Source:
+def open_source(
+    source: Any,
+    *,
+    delimiter: str | None = None,
+    wanted: Sequence[str] = (),
+    fields: Sequence[str] = (),
+    format: str | None = None,
+) -> Source:
     """Open a path, folder, glob or data frame without reading its rows.
 
     Parameters
     ----------
-    source : path or data frame
-        Delimited text (also compressed), Parquet (a file, a folder, a glob), or an eager or lazy
-        frame of pandas, Polars, Arrow or DuckDB.
+    source : path, data frame, list or dict
+        Delimited text (also compressed), JSON, Parquet (a file, a folder, a glob), ``-`` for
+        standard input, an eager or lazy frame of pandas, Polars, Arrow or DuckDB, records.
     delimiter : str, optional
         Of text files; None = detected.
     wanted : sequence of str
         Column names that settle an ambiguous delimiter.
+    fields : sequence of str
+        Names that may lie deeper in records.
+    format : str, optional
+        One of `FORMATS`; None = detected.
 
     Raises
     ------
@@ -190,32 +210,38 @@ def open_source(source: Any, *, delimiter: str | None = None, wanted: Sequence[s
     OptionError
         If `source` is neither a path nor a data frame.
     """
+    check_format(format)
+    if hasattr(source, "read") and not isinstance(source, (str, os.PathLike)):
+        source = kept(type(source).__name__, source)
     if not isinstance(source, (str, os.PathLike)):
-        frame = open_frame(source)
+        frame = open_frame(source) or in_memory(source, fields)
         if frame is None:
-            if hasattr(source, "read"):
-                raise OptionError(
-                    f"source is {type(source).__name__}, an open file or buffer, which is not "
-                    "read. Pass the path of the file, or a data frame: pandas.read_csv(...) or "
-                    "pandas.read_parquet(...) reads buffers.",
-                    kind="not_a_file",
-                )
             raise OptionError(
-                f"source must be a path or a data frame (pandas, Polars, Arrow, DuckDB), got "
-                f"{type(source).__name__}."
+                f"source must be a path, a data frame (pandas, Polars, Arrow, DuckDB) or records, "
+                f"got {type(source).__name__}."
             )
-        _refuse_delimiter(delimiter, "a data frame")
-        return Source(frame.name, frame.header, 1, (frame,))
+        if format is not None:
+            raise OptionError(
+                f"format={format!r} has no effect on {frame.name}: it is that of a file. Leave "
+                "format= out.",
+                kind="unused_option",
+                column="format",
+            )
+        _refuse_delimiter(delimiter, frame.name)
+        return Source(frame.name, frame.header, 1, (frame,), frame.notices)
     text = os.fspath(source)
     files, base = _files(text)
-    parts = tuple(_part(file, base, delimiter, wanted) for file in files)
+    parts = tuple(_part(file, base, delimiter, wanted, fields, format) for file in files)
     if not any(isinstance(part, Delimited) for part in parts):
-        _refuse_delimiter(delimiter, "Parquet")
-    name = Path(text).name or text
-    first_row = 1 if isinstance(parts[0], ParquetPart) else 2
-    notices: tuple[str, ...] = ()
+        what = "Parquet" if isinstance(parts[0], ParquetPart) else "JSON"
+        _refuse_delimiter(delimiter, what)
+    name = files[0].name if text == "-" else Path(text).name or text
+    first_row = 2 if isinstance(parts[0], Delimited) else 1
+    said = [note for part in parts if isinstance(part, Frame) for note in part.notices]
+    notices: tuple[str, ...] = unique(said)
     if len(parts) > 1:
         notices = (
+            *notices,
             Notice(
                 f"{len(parts)} files were read as one log, in the order of their names: "
                 f"{listed([p.name for p in (parts[0], parts[-1])])} are the first and the last; "
@@ -248,6 +274,8 @@ def _kind(path: Path) -> str:
     suffixes = {s.lower() for s in path.suffixes}
     if suffixes & {".parquet", ".pq"}:
         return "Parquet"
+    if suffixes & _JSON_SUFFIXES:
+        return "JSON"
     return "text" if suffixes & _TEXT_SUFFIXES else ""
 
 
@@ -336,21 +364,13 @@ def _readable(folder: Path, *, deep: bool) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 
 
-def _refuse_streams(text: str, path: Path) -> None:
-    """Refuse what is no file on this machine: a log is read more than once, from its beginning."""
+def _refuse_addresses(text: str) -> None:
+    """Refuse what is no file on this machine."""
     if _ADDRESS.match(text):
         raise DataError(
             f"{text!r} is an address; only files on this machine are read. Download the log first, "
             "or read it with pandas, Polars or DuckDB and pass the frame.",
             kind="not_local",
-            value=text,
-        )
-    if text == "-" or (path.exists() and not path.is_dir()):
-        what = "standard input" if text in ("-", "/dev/stdin") else f"{text!r}, a pipe or device,"
-        raise DataError(
-            f"{what} cannot be read: a log is read more than once, from its beginning. Write it to "
-            "a file first, for example cat ... > log.csv.",
-            kind="not_a_file",
             value=text,
         )
 
@@ -365,17 +385,19 @@ def _found(text: str) -> tuple[list[Path], Path | None]:
     path = Path(text).expanduser()
     if path.is_file():
         return [path], None
-    _refuse_streams(text, path)
+    _refuse_addresses(text)
+    if text == "-" or (path.exists() and not path.is_dir()):  # what can be read once
+        return [kept(text)], None
     if path.is_dir():
         _readable(path, deep=True)
         inside = [p for p in path.rglob("*") if _is_log(p, path) and _kind(p)]
         kinds = {_kind(p) for p in inside}
         if not inside:
-            raise DataError(f"folder {text!r} holds no Parquet or CSV files.")
+            raise DataError(f"folder {text!r} holds no Parquet, JSON or CSV files.")
         if len(kinds) > 1:
             raise DataError(
-                f"folder {text!r} holds both Parquet and text files; name one kind, for example "
-                f"{os.path.join(text, '*.parquet')!r}."
+                f"folder {text!r} holds both {' and '.join(sorted(kinds))} files; name one kind, "
+                f"for example {os.path.join(text, '*.parquet')!r}."
             )
         return sorted(inside, key=_natural), path
     if glob.has_magic(text):
@@ -395,7 +417,14 @@ def _found(text: str) -> tuple[list[Path], Path | None]:
     )
 
 
-def _part(path: Path, base: Path | None, delimiter: str | None, wanted: Sequence[str]) -> Part:
+def _part(
+    path: Path,
+    base: Path | None,
+    delimiter: str | None,
+    wanted: Sequence[str],
+    fields: Sequence[str],
+    format: str | None,
+) -> Part:
     try:
         with path.open("rb") as file:
             head = file.read(8)
@@ -404,8 +433,20 @@ def _part(path: Path, base: Path | None, delimiter: str | None, wanted: Sequence
         raise DataError(f"{path.name} cannot be opened: {error.strerror}. {remedy}") from error
     if not head:
         raise DataError(f"{path.name} is empty (0 bytes); expected a header and at least one row.")
-    if head.startswith(b"PAR1"):
+    is_json = not head.startswith(b"PAR1") and looks_like_json(path)
+    looks = "Parquet" if head.startswith(b"PAR1") else "JSON" if is_json else "delimited text"
+    if format is not None and FORMATS[format] != looks:
+        raise DataError(
+            f"{path.name} looks like {looks}, not like {FORMATS[format]} (format={format!r}). "
+            "Leave format= out, or name what it is.",
+            kind="wrong_format",
+            column="format",
+            source=path.name,
+        )
+    if looks == "Parquet":
         return open_parquet(path, base)
+    if is_json:
+        return json_part(path, format, fields)
     if _kind(path) == "Parquet" and compression_of(head) is None:
         raise DataError(
             f"{path.name} is called Parquet but does not start as one; check what wrote it, or "

@@ -37,11 +37,14 @@ def read_history(source: Any, **options: Unpack[LogOptions]) -> History | Mappin
 
     Parameters
     ----------
-    source : path or data frame
-        Delimited text (delimiter detected or refused; gzip, bz2, xz, zstd, lz4), Parquet (one file,
-        a folder, a glob), or a frame of pandas, Polars, Arrow or DuckDB.
+    source : path, data frame or records
+        Delimited text (delimiter detected or refused; gzip, bz2, xz, zstd, lz4), JSON lines or an
+        array of objects, Vowpal Wabbit's dsjson, Parquet (one file, a folder, a glob), ``"-"``
+        (standard input), an open file, a frame of pandas, Polars, Arrow or DuckDB, a list of dicts,
+        a dict of lists, or the `bandit_feedback` dict of Open Bandit Pipeline.
     arm, reward : str
-        Columns of the choice and its reward. Labels are text: "001" stays what it is, the empty
+        Columns of the choice and its reward; in records, names such as ``action.id`` reach deeper.
+        Labels are text: "001" stays what it is, the empty
         field is missing; blanks around them, the encoding of letters and the ".0" of a whole number
         do not make a difference. Words for missing ("NA", "None") and two spellings of one number
         ("1", "01") are refused unless `arms` or columns name them. Rewards are 0/1, true/false,
@@ -96,6 +99,8 @@ def read_history(source: Any, **options: Unpack[LogOptions]) -> History | Mappin
         out; this number. Counted by arm in a notice.
     rewards : mapping, optional
         Words (or numbers) -> rewards.
+    format : str, optional
+        What the file is: "text", "parquet", "json", "dsjson"; None = detected.
     delimiter : str, optional
         Of text files, one character or "tab"; None = detected.
     decimal : str

@@ -33,6 +33,7 @@ class LogOptions(TypedDict, total=False):
     prior: Any
     missing: str | float
     rewards: Mapping[Any, float] | None
+    format: str | None
     delimiter: str | None
     decimal: str
     probability_tolerance: float | None
@@ -46,7 +47,8 @@ DEFAULTS: dict[str, Any] = {
 KINDS = {
     **each(PLAIN, "arm", "reward", "propensity", "order", "by", "known_at", "known_until", "round",
            "unique", "user", "decimal"),
-    "probabilities": TEXT_OR_FALSE, "offered": TEXT, "chosen": TEXT, "rewards": MAPPING,
+    "probabilities": TEXT_OR_FALSE, "offered": TEXT, "chosen": TEXT, "format": TEXT,
+    "rewards": MAPPING,
 }  # fmt: skip
 
 

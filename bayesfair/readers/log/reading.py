@@ -10,15 +10,23 @@ from typing import Any
 from bayesfair.base import numerals
 from bayesfair.base.checks import check_choice, check_in_range
 from bayesfair.base.labels import by_label, labels_of
+from bayesfair.base.notices import Notice
 from bayesfair.base.options import LOG_OPTIONS, given, refuse_without_effect
 from bayesfair.errors import OptionError
 from bayesfair.readers.files.tables import Source, open_source
-from bayesfair.readers.log.columns import Layout
+from bayesfair.readers.log.columns import ROLES, Layout
 from bayesfair.readers.log.first_rows import layout_of
 from bayesfair.readers.log.long_form import one_row_per_round
 from bayesfair.readers.log.options import DEFAULTS
 
 __all__ = ["Reading", "group_priors", "parse_missing", "reading_of"]
+
+
+_WELL_KNOWN = {
+    "arm": ("item_id", "action", "arm_id", "chosen_arm", "variant", "treatment"),
+    "reward": ("click", "clicked", "rewards", "outcome", "conversion", "converted"),
+}
+"""Names under which logs are published, where they leave no choice."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,22 +111,44 @@ def reading_of(function: Callable[..., Any], source: Any, options: Mapping[str, 
         raise OptionError(
             f'arms={asked["arms"]!r} must be a list of labels, or "by_group" together with by=.'
         )
-    named = asked["arms"] = None if by_group else _known_arms(asked["arms"])
+    labels = asked["arms"] = None if by_group else _known_arms(asked["arms"])
     if asked["by"] and asked["prior"] is not None and not isinstance(asked["prior"], Mapping):
         raise OptionError("prior together with by= must be a mapping of group to prior.")
     wanted = [asked["arm"], asked["reward"]]
-    opened = open_source(source, delimiter=asked["delimiter"], wanted=wanted)
+    named = [str(asked[role]) for role in (*ROLES[:-1], "chosen", "round") if asked[role]]
+    fields = [name.removesuffix(".{arm}") for name in named if "{arm}" not in name[:-6]]
+    opened = open_source(
+        source, delimiter=asked["delimiter"], wanted=wanted, fields=fields, format=asked["format"]
+    )
+    notices = _guess_columns(opened, asked)
     long = asked["round"] if isinstance(asked["round"], str) and asked["round"] else None
     if long:
         with opened.locating():
             opened, changed = one_row_per_round(opened, asked)
         asked |= changed
     layout = layout_of(opened, asked)
+    layout = replace(layout, notices=(*notices, *layout.notices))
     _refuse_unused(function, DEFAULTS | dict(options), opened, layout, long=bool(long))
     return Reading(
-        opened, layout, opened.name, named if named is not None else layout.arms_from_columns,
+        opened, layout, opened.name, labels if labels is not None else layout.arms_from_columns,
         by_group, missing, tolerance, asked["decimal"], asked["rewards"], mark, asked["prior"],
     )  # fmt: skip
+
+
+def _guess_columns(source: Source, asked: dict[str, Any]) -> list[Notice]:
+    """Take up well-known names where the default one is not there, and say so."""
+    found = []
+    for role, names in _WELL_KNOWN.items():
+        there = [name for name in names if name in source.header]
+        if asked[role] != DEFAULTS[role] or role in source.header or len(there) != 1:
+            continue
+        asked[role] = there[0]
+        found.append(Notice(
+            f"column {there[0]!r} was read as the {role}. If it is another, name it with "
+            f"{role}=...",
+            kind="column_guessed", column=there[0], value=role,
+        ))  # fmt: skip
+    return found
 
 
 def parse_missing(value: Any) -> str | float:

@@ -353,7 +353,7 @@ def _check_scannable(options: LogOptions) -> None:
         ("arms", "all rows of a group, " + whole.format("Name the arms,")),
     ):  # fmt: skip
         value = options.get(name)
-        if value and (name != "arms" or isinstance(value, str)):
+        if isinstance(value, str) and value:
             raise OptionError(
                 f"{name}={value!r} needs {reason}", kind="needs_whole", column=name, value=value
             )

@@ -1,0 +1,116 @@
+"""Decisions as Vowpal Wabbit logs them (dsjson): one JSON object per decision, with its rule.
+
+Actions are numbered from 1 in `a` and in `_label_Action`, from 0 in `_labelIndex`; `p` holds their
+probabilities in the order of `a`. What is to be small there, the cost, is taken as reward = -cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bayesfair.base.checks import counted
+from bayesfair.base.notices import Notice
+from bayesfair.errors import DataError
+from bayesfair.readers.formats.json_records import plain_value, table_of_columns
+
+__all__ = ["decisions", "is_dsjson"]
+
+_LABELS = ("_label_cost", "_label_probability", "_labelIndex", "_label_Action")
+
+
+def is_dsjson(record: Mapping[str, Any]) -> bool:
+    """Whether a record is one of Vowpal Wabbit's."""
+    return "_label_cost" in record or {"a", "p", "c"} <= set(record) or "_outcomes" in record
+
+
+def decisions(records: Sequence[Mapping[str, Any]], name: str) -> tuple[Any, tuple[Notice, ...]]:
+    """Return the decisions as a table: arm, reward, p_{action} of every action, and stamps.
+
+    Parameters
+    ----------
+    records : sequence of mappings
+        As `is_dsjson` knows them.
+    name : str
+        What messages call the source.
+
+    Raises
+    ------
+    DataError
+        Naming the first row that is no single decision, or contradicts itself.
+    """
+    rows: list[dict[str, Any]] = []
+    arms: set[int] = set()
+    for at, raw in enumerate(records):
+        record = plain_value(raw, name, "dsjson", at)
+
+        def refuse(why: str, kind: str = "bad_dsjson", at: int = at) -> DataError:
+            return DataError(f"row {at + 1} of {name}: {why}", kind=kind, row=at + 1, source=name)
+
+        if "_outcomes" in record or any(isinstance(p, list) for p in record.get("p") or ()):
+            raise refuse(
+                "a decision of several slots. Each slot is a log of its own: write one row for "
+                "each, and audit them apart (by=...).", "several_slots",
+            )  # fmt: skip
+        if "a" not in record and "_label_cost" not in record:
+            raise refuse(
+                "an outcome without its decision (no 'a', no '_label_cost'). Join outcomes to "
+                "their decisions, or leave the line out.", "dangling_outcome",
+            )  # fmt: skip
+        if record.get("pdrop"):
+            raise refuse(
+                f"pdrop is {record['pdrop']}: lines were left out of this log by chance, so the "
+                "beliefs of its rule cannot be followed. Log every decision.", "thinned",
+            )  # fmt: skip
+        rows.append(_decision(record, refuse))
+        arms.update(rows[-1]["law"])
+    columns: dict[str, list[Any]] = {
+        "arm": [str(row["arm"]) for row in rows],
+        "reward": [row["reward"] for row in rows],
+        **{f"p_{arm}": [row["law"].get(arm) for row in rows] for arm in sorted(arms)},
+    }
+    if not arms:
+        columns["propensity"] = [row["chance"] for row in rows]
+    for key in ("Timestamp", "EventId"):
+        if any(key in record for record in records):
+            columns[key.lower()] = [record.get(key) for record in records]
+    notice = Notice(
+        f"{counted(len(rows), 'decision')} of Vowpal Wabbit (dsjson) read: actions are called by "
+        "their number, counted from 1, and the reward is minus the cost.",
+        kind="cost_as_reward", column="_label_cost", n=len(rows),
+    )  # fmt: skip
+    return table_of_columns(columns, name), (notice,)
+
+
+def _decision(record: Mapping[str, Any], refuse: Any) -> dict[str, Any]:
+    """Return arm, reward, chance and law of one decision."""
+    action, index = record.get("_label_Action"), record.get("_labelIndex")
+    order, law = record.get("a"), record.get("p")
+    if action is None and index is not None:
+        action = index + 1
+    if action is None and order:
+        action = order[0]
+    if not isinstance(action, int) or action < 1:
+        raise refuse(f"the action {action!r} is no number from 1 on.")
+    if isinstance(index, int) and index + 1 != action:
+        raise refuse(
+            f"_labelIndex {index} (counted from 0) and _label_Action {action} (from 1) are two "
+            "actions."
+        )
+    found: dict[int, float] = {}
+    if order is not None and law is not None:
+        if len(order) != len(law) or len(set(order)) < len(order) or min(order, default=1) < 1:
+            raise refuse(f"'a' {order} and 'p' {law} do not pair actions, from 1 on, with chances.")
+        found = dict(zip(order, law, strict=True))
+        if action not in found:
+            raise refuse(f"the action {action} is not among those on offer, 'a' {order}.")
+    chance = record.get("_label_probability", found.get(action))
+    if found and chance is not None and abs(found[action] - chance) > 1e-5:
+        raise refuse(
+            f"_label_probability is {chance}, but 'p' gives the action {action} {found[action]}."
+        )
+    cost = record.get("_label_cost")
+    if cost is not None and (isinstance(cost, (str, bool)) or not isinstance(cost, (int, float))):
+        raise refuse(f"_label_cost {cost!r} is no number.")
+    reward = None if cost is None else 0.0 - cost
+    return {"arm": action, "reward": reward, "chance": chance, "law": found}
