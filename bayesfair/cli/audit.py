@@ -41,7 +41,10 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
     question: Annotated[Values, AUDIT_QUESTION],
     output: Annotated[Values, AUDIT_OUTPUT],
     log: Annotated[
-        str | None, typer.Argument(help="CSV or Parquet: a file, a folder or a glob.")
+        str | None,
+        typer.Argument(
+            help="CSV, JSON or Parquet: a file, a folder or a glob; - for standard input."
+        ),
     ] = None,
     example: Annotated[str | None, typer.Option(help="Audit a bundled log instead: ecmo.")] = None,
 ) -> None:

@@ -151,8 +151,7 @@ class History:
     def __post_init__(self, known_until: ArrayLike | None) -> None:
         """Validate once; see the class for what may be raised."""
         put = object.__setattr__
-        if self.probability_tolerance is not None:
-            check_in_range(self.probability_tolerance, "probability_tolerance", 0, 1)
+        check_in_range(self.probability_tolerance or 0, "probability_tolerance", 0, 1)
         pi, offered = self._put_arms()
         codes, arms, n_rounds = self.arm, self.arms, self.n_rounds
         reward = self._column("reward", self.reward, np.float64)
@@ -420,13 +419,12 @@ class History:
         return matrix
 
     def _resolve_known_at(self, known_until: ArrayLike | None) -> NDArray[np.int64] | None:
-        n_rounds = self.n_rounds
         if known_until is not None:
             if self.known_at is not None:
                 raise DataError("give known_at or known_until, not both.")
             until = self._column("known_until", known_until, np.int64)
             assert until is not None
-            rounds = np.arange(n_rounds)
+            rounds = np.arange(self.n_rounds)
             wrong = (until > rounds) | (until < 0)
             wrong[1:] |= until[1:] < until[:-1]
             if wrong.any():
@@ -440,11 +438,11 @@ class History:
         known_at = self._column("known_at", self.known_at, np.int64)
         if known_at is None:
             return None
-        early = np.flatnonzero(known_at <= np.arange(n_rounds))
+        early = np.flatnonzero(known_at <= np.arange(self.n_rounds))
         if early.size:
             t = int(early[0])
             raise DataError(
                 f"{self.where(t)}: known_at is {known_at[t]}, but a reward can be known at the "
                 f"earliest in the next round, {t + 1} (rounds are 0-based)."
             )
-        return None if np.array_equal(known_at, np.arange(1, n_rounds + 1)) else known_at
+        return None if np.array_equal(known_at, np.arange(1, self.n_rounds + 1)) else known_at

@@ -232,4 +232,4 @@ def test_standard_input_is_audited():
     )  # fmt: skip
     numbers = json.loads(found.stdout)
     assert numbers["log"]["n_rounds"] == 3
-    assert numbers["calibration"]["subjective"]["value"] == pytest.approx(0, abs=1e-12)
+    assert numbers["calibration"]["subjective"]["regret_per_round"] == pytest.approx(0, abs=1e-12)

@@ -18,7 +18,8 @@ from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError
 from bayesfair.readers.duels.arena import open_json
 from bayesfair.readers.files.headers import missing_column
-from bayesfair.readers.files.tables import open_source, single_file
+from bayesfair.readers.files.paths import single_file
+from bayesfair.readers.files.tables import open_source
 from bayesfair.readers.values.stamps import Trend, check_trends, looks_like_time, seconds
 from bayesfair.readers.values.times import order_values
 from bayesfair.readers.values.values import numbers

@@ -27,7 +27,7 @@ from bayesfair.readers.duels.comparison_rows import (
     watched_order,
 )
 from bayesfair.readers.duels.preflib import SUFFIXES, read_preflib, refuse_other_data
-from bayesfair.readers.files.tables import single_file
+from bayesfair.readers.files.paths import single_file
 
 __all__ = ["read_comparisons"]
 

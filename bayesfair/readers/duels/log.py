@@ -30,7 +30,7 @@ from bayesfair.readers.duels.comparison_rows import (
 )
 from bayesfair.readers.duels.preflib import SUFFIXES, refuse_other_data
 from bayesfair.readers.files.headers import missing_column
-from bayesfair.readers.files.tables import single_file
+from bayesfair.readers.files.paths import single_file
 
 __all__ = ["read_duels"]
 

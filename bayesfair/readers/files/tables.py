@@ -7,9 +7,6 @@ numbered as a reader of the source would: from 1, the header of a text file bein
 from __future__ import annotations
 
 import bisect
-import errno
-import glob
-import itertools
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -18,13 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from bayesfair.base.checks import did_you_mean, listed
+from bayesfair.base.checks import listed
 from bayesfair.base.notices import Notice, unique
 from bayesfair.base.options import LOG_OPTIONS, refuse_without_effect
 from bayesfair.errors import BayesfairError, DataError, OptionError
 from bayesfair.readers.files.delimited import Delimited, compression_of, open_delimited
 from bayesfair.readers.files.frames import Frame, open_frame
 from bayesfair.readers.files.parquet import ParquetPart, open_parquet
+from bayesfair.readers.files.paths import files_of, kind_of
 from bayesfair.readers.files.standard_input import kept
 from bayesfair.readers.formats.registry import (
     FORMATS,
@@ -34,11 +32,7 @@ from bayesfair.readers.formats.registry import (
     looks_like_json,
 )
 
-__all__ = ["Part", "Source", "no_rows", "open_source", "single_file"]
-
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_TEXT_SUFFIXES = {".csv", ".tsv", ".txt"}
-_JSON_SUFFIXES = {".json", ".jsonl", ".ndjson", ".dsjson"}
+__all__ = ["Part", "Source", "no_rows", "open_source"]
 
 
 class Part(Protocol):
@@ -230,7 +224,7 @@ def open_source(
         _refuse_delimiter(delimiter, frame.name)
         return Source(frame.name, frame.header, 1, (frame,), frame.notices)
     text = os.fspath(source)
-    files, base = _files(text)
+    files, base = files_of(text)
     parts = tuple(_part(file, base, delimiter, wanted, fields, format) for file in files)
     if not any(isinstance(part, Delimited) for part in parts):
         what = "Parquet" if isinstance(parts[0], ParquetPart) else "JSON"
@@ -257,164 +251,6 @@ def open_source(
 def _refuse_delimiter(delimiter: str | None, what: str) -> None:
     asked = {} if delimiter is None else {"delimiter": delimiter}
     refuse_without_effect(asked, (), LOG_OPTIONS, what)
-
-
-def _natural(path: Path) -> list[Any]:
-    """Sort part-2 before part-10."""
-    return [int(x) if x.isdigit() else x for x in re.split(r"(\d+)", str(path))]
-
-
-def _is_log(path: Path, base: Path | None = None) -> bool:
-    """Leave out what tools write beside the data: `_SUCCESS`, `_delta_log/`, `.part.crc`."""
-    names = path.relative_to(base).parts if base else path.parts[-1:]
-    return path.is_file() and not any(name.startswith((".", "_")) for name in names)
-
-
-def _kind(path: Path) -> str:
-    suffixes = {s.lower() for s in path.suffixes}
-    if suffixes & {".parquet", ".pq"}:
-        return "Parquet"
-    if suffixes & _JSON_SUFFIXES:
-        return "JSON"
-    return "text" if suffixes & _TEXT_SUFFIXES else ""
-
-
-def single_file(source: Any, what: str) -> Path:
-    """Return the path of a source that is one file: JSON and ballots are not joined.
-
-    Parameters
-    ----------
-    source : path
-        A file, or a glob that means one.
-    what : str
-        What messages call its kind: ``"JSON"``.
-
-    Raises
-    ------
-    DataError
-        If there is no such file, or more than one.
-    OptionError
-        If `source` is no path.
-    """
-    text = os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
-    if not isinstance(text, str):
-        raise OptionError(
-            f"{what} is read from a file: give its path, got {type(source).__name__}.",
-            kind="not_a_file",
-            column="source",
-        )
-    with _explained(text):
-        path = Path(text).expanduser()
-        if path.is_dir():
-            raise DataError(
-                f"{text!r} is a folder; {what} is read from one file. Name the file.",
-                kind="not_a_file",
-                value=text,
-            )
-        files, _ = _found(text)
-        if len(files) > 1:
-            raise DataError(
-                f"{text!r} matches {len(files)} files ({listed([p.name for p in files], 3)}); "
-                f"{what} is read from one file. Name one of them, or join them first.",
-                kind="not_a_file",
-                value=text,
-            )
-        with files[0].open("rb"):  # may it be read?
-            return files[0]
-
-
-def _files(text: str) -> tuple[list[Path], Path | None]:
-    with _explained(text):
-        return _found(text)
-
-
-@contextmanager
-def _explained(text: str) -> Iterator[None]:
-    """Word what the file system says of a path."""
-    try:
-        yield
-    except PermissionError as error:
-        raise DataError(
-            f"no permission to read {error.filename or text!r}; change its permissions, or copy "
-            "the log to where it may be read."
-        ) from error
-    except (OSError, RuntimeError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        shown = text if len(text) <= 80 else f"{text[:80]}... ({len(text)} characters)"
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise DataError(
-            f"{shown!r} is no path that can be opened ({reason}). Give a CSV or Parquet file, a "
-            "folder of them, or a glob.",
-            kind="unreadable",
-            value=shown,
-        ) from error
-
-
-def _readable(folder: Path, *, deep: bool) -> None:
-    """Refuse a folder that may not be listed; a search would silently find nothing in it."""
-
-    def refuse(error: OSError) -> None:
-        raise error
-
-    for _ in os.walk(folder, onerror=refuse):
-        if not deep:
-            break
-    if not os.access(folder, os.X_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
-
-
-def _refuse_addresses(text: str) -> None:
-    """Refuse what is no file on this machine."""
-    if _ADDRESS.match(text):
-        raise DataError(
-            f"{text!r} is an address; only files on this machine are read. Download the log first, "
-            "or read it with pandas, Polars or DuckDB and pass the frame.",
-            kind="not_local",
-            value=text,
-        )
-
-
-def _found(text: str) -> tuple[list[Path], Path | None]:
-    if not text.strip():  # Python takes it for the working folder
-        raise DataError(
-            "the path is empty. Give a CSV or Parquet file, a folder of them, or a glob.",
-            kind="not_a_file",
-            value=text,
-        )
-    path = Path(text).expanduser()
-    if path.is_file():
-        return [path], None
-    _refuse_addresses(text)
-    if text == "-" or (path.exists() and not path.is_dir()):  # what can be read once
-        return [kept(text)], None
-    if path.is_dir():
-        _readable(path, deep=True)
-        inside = [p for p in path.rglob("*") if _is_log(p, path) and _kind(p)]
-        kinds = {_kind(p) for p in inside}
-        if not inside:
-            raise DataError(f"folder {text!r} holds no Parquet, JSON or CSV files.")
-        if len(kinds) > 1:
-            raise DataError(
-                f"folder {text!r} holds both {' and '.join(sorted(kinds))} files; name one kind, "
-                f"for example {os.path.join(text, '*.parquet')!r}."
-            )
-        return sorted(inside, key=_natural), path
-    if glob.has_magic(text):
-        fixed = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), path.parts))
-        if fixed.is_dir():
-            _readable(fixed, deep=False)
-        found = [Path(p) for p in glob.glob(str(path), recursive=True)]
-        found = [p for p in found if _is_log(p, fixed)]
-        if not found:
-            raise DataError(f"no file matches {text!r}.")
-        return sorted(found, key=_natural), None
-    near = path.parent if path.parent.is_dir() else Path()
-    known = [p.name for p in near.iterdir()] if path.parent.is_dir() else []
-    raise DataError(
-        f"no such file: {text!r}.{did_you_mean(path.name, known)} Give a CSV or Parquet file, a "
-        "folder of them, or a glob."
-    )
 
 
 def _part(
@@ -447,7 +283,7 @@ def _part(
         return open_parquet(path, base)
     if is_json:
         return json_part(path, format, fields)
-    if _kind(path) == "Parquet" and compression_of(head) is None:
+    if kind_of(path) == "Parquet" and compression_of(head) is None:
         raise DataError(
             f"{path.name} is called Parquet but does not start as one; check what wrote it, or "
             "rename it if it is text."
