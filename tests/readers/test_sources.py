@@ -150,7 +150,7 @@ def test_a_wrong_name_offers_the_closest(tmp_path):
 
 
 def test_other_objects_are_refused():
-    for source in (7, None, {"arm": ["a"]}):
+    for source in (7, None, 1.5):
         with pytest.raises(OptionError, match="path, a data frame"):
             read_history(source)
 

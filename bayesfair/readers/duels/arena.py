@@ -72,7 +72,7 @@ class JsonLines:
             nested = value is None or isinstance(value, (list, dict))
             return None if nested else str(value)
 
-        head = next(self._records())[:n]
+        head = next(self.records())[:n]
         found = {c: [text(record.get(c)) for record in head] for c in columns}
         return pa.table({c: pa.array(values, pa.string()) for c, values in found.items()})
 
