@@ -365,3 +365,25 @@ def test_the_better_of_two_arms_far_from_zero_is_found():
     assert found > 0.95
     centred_at_zero = bf.beliefs(known, prior=(0, 1, 1, 1))
     assert centred_at_zero.best_arm_probability.values[-1, 0] == pytest.approx(0.374, abs=0.01)
+
+
+def test_where_nothing_tells_the_unit_distances_of_rewards_say_so():
+    rows = {"arm": list("ab") * 6, "selection_probability": [[0.5, 0.5]] * 12}
+
+    def kinds(rewards, divergence, **more):
+        log = bf.History(rows["arm"], rewards, selection_probability=rows["selection_probability"])
+        audit = bf.audit(
+            log, family="normal", reward_divergence=divergence, seed=1, draws=200, **more
+        )
+        return [notice.kind for notice in audit.findings].count("unit_assumed"), audit
+
+    (once, metres), (also, miles) = (
+        kinds([7.0] * 12, "wasserstein"),
+        kinds([70.0] * 12, "wasserstein"),
+    )
+    assert (once, also) == (1, 1)
+    # in a tenth of the unit the same log would have tenfold distances, had anything told the unit
+    assert np.array_equal(metres.objective.smallest_eps2, miles.objective.smallest_eps2)
+    assert kinds([7.0] * 12, "total_variation")[0] == 0
+    assert kinds([7.0, 8.0] * 6, "wasserstein")[0] == 0
+    assert kinds([7.0] * 12, "wasserstein", prior=(7, 1, 1, 1))[0] == 0

@@ -19,6 +19,7 @@ import pytest
 
 from bayesfair.errors import DataError, OptionError
 from bayesfair.readers import read_history, scan_history
+from bayesfair.readers.duels.comparisons import read_comparisons
 
 TEXT = "timestamp,arm,reward,p_x,p_001\n1,001,1,0.25,0.75\n2,x,0,0.5,0.5\n3,001,0,0.125,0.875\n"
 ROWS = {
@@ -422,3 +423,17 @@ def test_addresses_are_said_to_be_no_local_files(read, address):
     with pytest.raises(DataError, match="is an address; only files on this machine") as caught:
         read(address)
     assert caught.value.kind == "not_local" and "Did you mean" not in str(caught.value)
+
+
+def test_a_fault_in_a_folder_names_the_folder_and_a_missing_ballot_no_other_format(tmp_path):
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "notes.txt").write_text("\nnothing\n")
+    with pytest.raises(DataError) as error:
+        read_history(tmp_path / "logs")
+    assert "notes.txt" in str(error.value) and repr(str(tmp_path / "logs")) in str(error.value)
+    for reader in (read_comparisons, read_history):
+        with pytest.raises(DataError) as error:
+            reader(tmp_path / "none.soc")
+        assert error.value.kind == "no_file"
+        assert error.value.value == str(tmp_path / "none.soc")
+        assert "CSV" not in str(error.value)

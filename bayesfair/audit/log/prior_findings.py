@@ -23,6 +23,13 @@ def prior_findings(summary: Summary, criterion: Criterion) -> list[Notice]:
     rounds = _learning_rounds(summary, criterion)
     if learned is not None and rounds is not None:
         found.append(learned.notice(rounds, _violating(summary, criterion, rounds[1])))
+    if learned is not None and learned.is_open and criterion.reward_divergence == "wasserstein":
+        found.append(Notice(
+            "No two rewards differ, so that nothing tells their unit: the prior stands in the unit "
+            "1, and so do the Wasserstein distances of the true rewards and all that is held "
+            "against them. Written in another unit the same log has other ones; prior= sets it.",
+            kind="unit_assumed", n=int(learned.reward.size),
+        ))  # fmt: skip
     support, family = getattr(end.beliefs, "support", np.empty(0)), FAMILIES[end.family]
     return found + prior_conflicts(
         prior, posterior, family, summary.arms, support, learned=learned is not None

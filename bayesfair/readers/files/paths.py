@@ -183,7 +183,10 @@ def _found(text: str) -> tuple[list[Path], Path | None]:
         return sorted(found, key=_natural), None
     near = path.parent if path.parent.is_dir() else Path()
     known = [p.name for p in near.iterdir()] if path.parent.is_dir() else []
+    ballots = path.suffix.lower() in (".soc", ".soi", ".toc", ".toi")
+    rest = "" if ballots else " Give a CSV or Parquet file, a folder of them, or a glob."
     raise DataError(
-        f"no such file: {text!r}.{did_you_mean(path.name, known)} Give a CSV or Parquet file, a "
-        "folder of them, or a glob."
+        f"no such file: {text!r}.{did_you_mean(path.name, known)}{rest}",
+        kind="no_file",
+        value=text,
     )

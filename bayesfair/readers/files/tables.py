@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from bayesfair.base.checks import listed
+from bayesfair.base.checks import counted, listed
 from bayesfair.base.notices import Notice, unique
 from bayesfair.base.options import LOG_OPTIONS, refuse_without_effect
 from bayesfair.errors import BayesfairError, DataError, OptionError
@@ -225,7 +225,16 @@ def open_source(
         return Source(frame.name, frame.header, 1, (frame,), frame.notices)
     text = os.fspath(source)
     files, base = files_of(text)
-    parts = tuple(_part(file, base, delimiter, wanted, fields, format) for file in files)
+    try:
+        parts = tuple(_part(file, base, delimiter, wanted, fields, format) for file in files)
+    except DataError as error:
+        if base is not None:  # nobody named this file
+            error.args = (
+                f"{error} It lies in the folder {text!r}, whose {counted(len(files), 'file')} are "
+                "read as one log: name the file, or a glob.",
+                *error.args[1:],
+            )
+        raise
     if not any(isinstance(part, Delimited) for part in parts):
         what = "Parquet" if isinstance(parts[0], ParquetPart) else "JSON"
         _refuse_delimiter(delimiter, what)
