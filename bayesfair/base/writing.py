@@ -2,8 +2,8 @@
 
 Whatever ends a run (a kill, a full disk, a fault), the name holds the old content or the new one,
 never a part. A link is followed and stays a link, the mode of a file is kept, a device or a pipe is
-written to and never replaced. Drafts that a killed process left beside the file are removed by the
-next one that writes it.
+written to and never replaced. Drafts that a killed process left beside the file (of a device or a
+pipe: in the folder for temporary files) are removed by the next one that writes it.
 """
 
 from __future__ import annotations
@@ -102,13 +102,19 @@ def replacing(path: Any) -> Iterator[Path]:
     >>> folder.cleanup()
     """
     if _is_direct(path):
-        with tempfile.TemporaryDirectory(prefix="bayesfair-") as folder:
-            draft = Path(folder, f"draft{Path(path).suffix}")
-            draft.touch()
-            with _naming(path, draft):
+        place = Path(tempfile.gettempdir(), Path(path).name)
+        draft = place.with_name(_draft_name(place.name))
+        with _naming(path, draft):
+            _sweep(place)
+            _OPEN.add(draft)
+            try:
+                os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
                 yield draft
                 with draft.open("rb") as content, open(path, "wb") as out:
                     shutil.copyfileobj(content, out, 1 << 20)
+            finally:
+                draft.unlink(missing_ok=True)
+                _OPEN.discard(draft)
         return
     target = Path(os.path.realpath(path))
     draft = target.with_name(_draft_name(target.name))

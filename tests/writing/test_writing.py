@@ -153,3 +153,35 @@ def test_names_as_long_as_the_system_allows(tmp_path):
     path = tmp_path / ("n" * 255)
     write_text(path, "whole")
     assert path.read_text() == "whole"
+
+
+KILLED = """
+import os, sys
+from bayesfair.base.writing import replacing
+
+with replacing(sys.argv[1]) as draft:
+    draft.write_text("half")
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes as POSIX has them")
+def test_the_draft_of_a_device_is_swept_after_a_kill(tmp_path, monkeypatch):
+    there, pipe = tmp_path / "temporary", tmp_path / "pipe"
+    there.mkdir()
+    os.mkfifo(pipe)
+    subprocess.run(
+        [sys.executable, "-c", KILLED, str(pipe)], env={**os.environ, "TMPDIR": str(there)},
+        check=False,
+    )  # fmt: skip
+    (left,) = there.iterdir()
+    assert left.read_text() == "half" and stat.S_IMODE(left.stat().st_mode) == 0o600
+    monkeypatch.setattr("tempfile.tempdir", str(there))
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_text(pipe, "whole")
+        assert os.read(reader, 10) == b"whole"
+    finally:
+        os.close(reader)
+    assert not list(there.iterdir())
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
