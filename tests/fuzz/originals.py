@@ -37,7 +37,7 @@ def _full() -> bytes:
 def _chosen() -> bytes:
     lines = ["day\tarm\treward\tpropensity"]
     for t in range(20):
-        arm, p = _RNG.choice((("001", 0.1), ("2", 0.7), ("NA", 0.2)))
+        arm, p = _RNG.choice((("001", 0.1), ("2", 0.7), ("N/X", 0.2)))
         lines.append(f"{t}\t{arm}\t{_RNG.choice((3.5, 4, 1.25))}\t{p}")
     return "\n".join(lines).encode()
 

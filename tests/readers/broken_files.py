@@ -56,7 +56,7 @@ BROKEN = [
         "arm,reward\ncaf\xe9,1\n".encode("latin-1"),
         ("row 2", "log.csv", "0xe9", "UTF-8"),
     ),
-    Broken("utf16", "arm,reward\na,1\n".encode("utf-16"), ("log.csv", "UTF-16", "UTF-8")),
+    Broken("utf16", "arm,reward\na,1\n".encode("utf-16") + b"x", ("log.csv", "UTF-16", "UTF-8")),
     Broken("spreadsheet", zip_archive, ("log.csv", "spreadsheet", "export")),
     Broken("truncated_gzip", truncated_gzip, ("log.csv.gz", "truncated"), file="log.csv.gz"),
     Broken(
@@ -146,7 +146,7 @@ BROKEN = [
         'arm,reward\na,1\n"a", "1"\n',
         ("row 3", "log.csv", "blanks before", "Remove the blanks"),
     ),
-    Broken("json", '{"arm":"a","reward":1}\n', ("log.csv", "JSON", "CSV or Parquet")),
+    Broken("json", '{"arm":"a","reward":1}\n{"arm":\n', ("row 2", "log.csv", "JSON", "correct")),
     Broken("spreadsheet_note", "sep=;\narm;reward\na;1\n", ("row 1", "'sep=;'", "Remove")),
     Broken("empty_first_line", "\narm,reward\na,1\n", ("row 1", "empty", "Remove empty lines")),
     Broken(

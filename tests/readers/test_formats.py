@@ -233,3 +233,18 @@ def test_standard_input_is_audited():
     numbers = json.loads(found.stdout)
     assert numbers["log"]["n_rounds"] == 3
     assert numbers["calibration"]["subjective"]["regret_per_round"] == pytest.approx(0, abs=1e-12)
+
+
+@READERS
+@pytest.mark.parametrize("coding", ["utf-16", "utf-16-be"])
+def test_utf_16_with_its_mark_is_read(tmp_path, read, coding):
+    path = tmp_path / "log.csv"
+    mark = "" if coding == "utf-16" else "\ufeff"
+    path.write_bytes((mark + CSV).encode(coding))
+    assert_is_it(read(path))
+    path.write_bytes((mark + CSV + "c,x,.5,.5\n").encode(coding))
+    with pytest.raises(DataError, match=r"row 5 of log\.csv"):
+        read(path)
+    path.write_bytes((mark + CSV).encode(coding) + b"\x00")
+    with pytest.raises(DataError, match="begins as UTF-16 text, but is none"):
+        read(path)

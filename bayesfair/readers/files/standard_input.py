@@ -1,4 +1,4 @@
-"""Streams that can be read once, such as standard input: kept in a file while the program runs."""
+"""Standard input, pipes and UTF-16 text: kept in a file of UTF-8 while the program runs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,39 @@ from typing import Any
 
 from bayesfair.errors import DataError
 
-__all__ = ["kept"]
+__all__ = ["as_utf8", "kept"]
 
 _KEPT: dict[str, Path] = {}
+
+
+def _folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="bayesfair-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def as_utf8(path: Path) -> Path:
+    """Return UTF-16 text with its mark as a file of UTF-8 of the same name, with the same lines.
+
+    Raises
+    ------
+    DataError
+        If it is no UTF-16 throughout.
+    """
+    new = _folder() / path.name
+    try:
+        with (
+            path.open(encoding="utf-16", newline="") as old,
+            new.open("w", encoding="utf-8", newline="") as file,
+        ):
+            shutil.copyfileobj(old, file)
+    except UnicodeError as error:
+        raise DataError(
+            f"{path.name} begins as UTF-16 text, but is none ({error}); save it as UTF-8.",
+            kind="not_utf8",
+            source=path.name,
+        ) from error
+    return new
 
 
 def kept(text: str, stream: Any = None) -> Path:
@@ -33,8 +63,7 @@ def kept(text: str, stream: Any = None) -> Path:
     """
     if stream is None and text in _KEPT:
         return _KEPT[text]
-    folder = Path(tempfile.mkdtemp(prefix="bayesfair-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = _folder()
     path = folder / "standard input" if text == "-" else folder / (Path(text).name or "stream")
     try:
         with path.open("wb") as file:

@@ -7,6 +7,7 @@ numbered as a reader of the source would: from 1, the header of a text file bein
 from __future__ import annotations
 
 import bisect
+import codecs
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -23,7 +24,7 @@ from bayesfair.readers.files.delimited import Delimited, compression_of, open_de
 from bayesfair.readers.files.frames import Frame, open_frame
 from bayesfair.readers.files.parquet import ParquetPart, open_parquet
 from bayesfair.readers.files.paths import files_of, kind_of
-from bayesfair.readers.files.standard_input import kept
+from bayesfair.readers.files.standard_input import as_utf8, kept
 from bayesfair.readers.formats.registry import (
     FORMATS,
     check_format,
@@ -278,6 +279,8 @@ def _part(
         raise DataError(f"{path.name} cannot be opened: {error.strerror}. {remedy}") from error
     if not head:
         raise DataError(f"{path.name} is empty (0 bytes); expected a header and at least one row.")
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        path = as_utf8(path)
     is_json = not head.startswith(b"PAR1") and looks_like_json(path)
     looks = "Parquet" if head.startswith(b"PAR1") else "JSON" if is_json else "delimited text"
     if format is not None and FORMATS[format] != looks:
