@@ -12,6 +12,7 @@ Liu et al. (2017), Calibrated Fairness in Bandits, arXiv:1707.01875, is called t
 from __future__ import annotations
 
 from bayesfair.base.arguments import takes, within
+from bayesfair.fairness import guarantee_note
 from bayesfair.kernels.laws import tv_bounds
 from bayesfair.policies.exploration import (
     paper_C,
@@ -58,6 +59,7 @@ __all__ = [
     "fairness_loss",
     "fairness_loss_excess",
     "guarantee",
+    "guarantee_note",
     "paper_C",
     "paper_duel_C",
     "paper_eps2",

@@ -6,6 +6,7 @@ import pytest
 import bayesfair as bf
 from bayesfair.audit.log.verdict_words import question_words, regret_words
 from bayesfair.comparisons import Comparisons
+from bayesfair.ranking import fit_summary
 
 HALF = [0.5, 0.5]
 
@@ -187,7 +188,7 @@ def test_every_notice_of_what_was_read_has_a_kind_of_its_own(tmp_path):
     assert {notice.kind for notice in games.notices} == {
         "both_bad", "self_comparisons", "unknown_outcomes"
     }  # fmt: skip
-    summary = bf.fit_summary(bf.fit(games, seed=1), games, anchor="a")
+    summary = fit_summary(bf.fit(games, seed=1), games, anchor="a")
     assert {"islands", "tie_links", "anchor"} <= {one["kind"] for one in summary["findings"]}
     everything = [*read.notices, *games.notices, *summary["findings"]]
     kinds = [one["kind"] if isinstance(one, dict) else one.kind for one in everything]

@@ -12,6 +12,7 @@ import pytest
 import xarray as xr
 
 import bayesfair as bf
+from bayesfair import ranking
 from bayesfair.inference.comparisons import fit_comparisons
 
 RNG = np.random.default_rng(5)
@@ -94,8 +95,12 @@ MAY_AGREE = {
 }
 
 
+def function_of(name):
+    return getattr(bf if name in bf.__all__ else ranking, name)
+
+
 def options_of(name):
-    parameters = dict(inspect.signature(getattr(bf, name)).parameters)
+    parameters = dict(inspect.signature(function_of(name)).parameters)
     if name == "fit":
         parameters |= inspect.signature(fit_comparisons).parameters
         parameters |= {scale: parameters["seed"] for scale in ("order_sd", "tie_sd")}
@@ -122,7 +127,7 @@ def outcome(name, given, options):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return "result", seen(getattr(bf, name)(*given, **options))
+            return "result", seen(function_of(name)(*given, **options))
     except bf.BayesfairError as error:
         return "refused", str(error)
 

@@ -9,6 +9,7 @@ import bayesfair as bf
 from bayesfair.base.notices import notices_from_json
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError
+from bayesfair.ranking import fit_summary
 
 ITEMS = list("abcd")
 PAIRS = np.array([(i, j) for i in range(4) for j in range(i + 1, 4)])
@@ -213,7 +214,7 @@ def test_what_is_no_likelihood_is_named_wherever_it_is_shown():
         said = {note.kind: str(note) for note in notices_from_json(tree.attrs["notices"])}
         assert word in said["half_ties"]
         assert word in bf.rank_table(tree).attrs["interval"]
-        assert any(word in text for text in bf.fit_summary(tree, data)["notices"])
+        assert any(word in text for text in fit_summary(tree, data)["notices"])
     assert bf.rank_table(bf.fit(data, seed=1)).attrs["interval"] == "equal-tailed 95 %"
 
 

@@ -8,6 +8,7 @@ import bayesfair as bf
 from bayesfair.base.notices import notices_from_json
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError
+from bayesfair.ranking import fit_summary
 
 
 def duels(text):
@@ -54,7 +55,7 @@ def test_numbers_and_notices_are_those_of_the_duels_used():
     data = duels("a>b b>a a>b b=c b=c")
     tree = bf.fit(data, model="bradley_terry", ties="drop", seed=1)
     assert (tree.attrs["n_comparisons"], tree.attrs["n_ties_left_out"]) == (3, 2)
-    summary = bf.fit_summary(tree, data)
+    summary = fit_summary(tree, data)
     assert summary["n_comparisons"] == 3
     assert {row["item"]: row["n"] for row in summary["items"]} == {"a": 3, "b": 3, "c": 0}
     assert "No data: 'c' was never compared." in summary["notices"]

@@ -9,6 +9,7 @@ import xarray as xr
 import bayesfair as bf
 from bayesfair.comparisons import Comparisons, Origin
 from bayesfair.errors import BayesfairError, BayesfairWarning, DataError
+from bayesfair.ranking import fit_summary
 
 WRONG = {
     "nothing": None,
@@ -81,8 +82,8 @@ def test_fits_and_what_is_read_off_them(fitted, wrong):
         lambda: bf.quasi_standard_errors(wrong),
         lambda: bf.influence(wrong, data),
         lambda: bf.influence(tree, wrong),
-        lambda: bf.fit_summary(wrong, data),
-        lambda: bf.fit_summary(tree, wrong),
+        lambda: fit_summary(wrong, data),
+        lambda: fit_summary(tree, wrong),
         lambda: bf.pl_consistency(wrong, data, seed=1),
         lambda: bf.pl_consistency(tree, wrong, seed=1),
         lambda: bf.pl_consistency(tree, data, seed=wrong),

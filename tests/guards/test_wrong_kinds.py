@@ -14,6 +14,7 @@ import pytest
 from matplotlib import pyplot
 
 import bayesfair as bf
+from bayesfair import inference, ranking
 
 mpl.use("Agg")
 
@@ -97,7 +98,6 @@ def examples(folder):
         "read_history": ([folder / "log.csv"], {}),
         "rewards_from_posterior": ([arms], {}),
         "scan_history": ([folder / "log.csv"], {}),
-        "sequential_beliefs": None,  # it samples: what it refuses is tried in its own tests
         "simulate": ([bf.policies.SDTS(), ARMS, 20], {"seed": 1}),
         "simulate_duels": ([rule, {"a": 2, "b": 1}, 20], {"seed": 1}),
         "smallest_eps2": ([[0.5, 0.5], ARMS], {"eps1": 1}),
@@ -108,10 +108,16 @@ def examples(folder):
     }
 
 
-FUNCTIONS = [
-    name for name in bf.__all__
-    if inspect.isfunction(getattr(bf, name)) and not inspect.isclass(getattr(bf, name))
-]  # fmt: skip
+FUNCTIONS = {
+    name: value
+    for place in (bf, bf.plots)
+    for name in place.__all__
+    if inspect.isfunction(value := getattr(place, name)) and name != "rank_figure_size"
+} | {
+    "fit_summary": ranking.fit_summary,
+    "guarantee_note": bf.theory.guarantee_note,
+    "rewards_from_posterior": inference.rewards_from_posterior,
+}
 #: Options whose example values would ask for long work: (function, option, value).
 LONG = {("prior_sensitivity", "model", "text"), ("fit", "cores", "number")}
 LAWS = {
@@ -147,7 +153,7 @@ def _elsewhere(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_public_function_refuses_what_it_does_not_take_by_a_bayesfair_error(name, works):
     assert name in works, f"{name}: give an example with which it works"
-    function = getattr(bf, name)
+    function = FUNCTIONS[name]
     assert refused(function), "what is lacking is said"
     if works[name] is None:
         return
@@ -200,7 +206,10 @@ def test_what_lacks_and_what_is_too_much_is_named():
         (bf.rank_table, "tree= is required"),
         (lambda: bf.rank_table(SMALL["fit of duels"], anchr="a"), "Did you mean 'anchor'"),
         (lambda: bf.rank_table(SMALL["fit of duels"], "a"), "everything else by name"),
-        (lambda: bf.plot_ranks(SMALL["fit of duels"], ax=3), "ax must be the axes of matplotlib"),
+        (
+            lambda: bf.plots.plot_ranks(SMALL["fit of duels"], ax=3),
+            "ax must be the axes of matplotlib",
+        ),
         (lambda: bf.audit(history, seed=1, progress=True), "progress must be a function, got bool"),
     ):
         with pytest.raises(bf.OptionError) as error:

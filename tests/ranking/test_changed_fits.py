@@ -9,7 +9,9 @@ import xarray as xr
 import bayesfair as bf
 from bayesfair import examples
 from bayesfair.errors import BayesfairError
+from bayesfair.inference import rewards_from_posterior
 from bayesfair.inference.read_fits import fault_of
+from bayesfair.ranking import fit_summary
 
 GAMES = bf.Comparisons.from_duels(
     ["a", "b", "c", "a", "c", "b"], ["b", "c", "a", "c", "b", "a"],
@@ -22,14 +24,14 @@ OF_GAMES = {
     "win_probability": bf.win_probability,
     "rank_probability": bf.rank_probability,
     "quasi_standard_errors": bf.quasi_standard_errors,
-    "fit_summary": lambda tree: bf.fit_summary(tree, GAMES),
+    "fit_summary": lambda tree: fit_summary(tree, GAMES),
     "influence": lambda tree: bf.influence(tree, GAMES),
     "pl_consistency": lambda tree: bf.pl_consistency(tree, GAMES, seed=1, replicates=10),
     "predicted_wins": lambda tree: bf.predicted_wins(tree, GAMES, seed=1, replicates=10),
     "loo": lambda tree: bf.loo(tree, GAMES),
 }
 OF_LOGS = {
-    "rewards": bf.rewards_from_posterior,
+    "rewards": rewards_from_posterior,
     "prior": bf.prior_sensitivity,
     "loo": lambda tree: bf.loo(tree, LOG),
     "compare": lambda tree: bf.compare({"a": tree, "b": tree}),
@@ -86,10 +88,10 @@ def test_what_was_changed_is_named():
     tree = bf.fit(GAMES, seed=1, draws=40)
     tree.attrs["n_comparisons"] = "many"
     with pytest.raises(BayesfairError, match=r"attribute 'n_comparisons' is 'many', no number"):
-        bf.fit_summary(tree, GAMES)
+        fit_summary(tree, GAMES)
     del tree.attrs["n_comparisons"], tree.attrs["model"]
     with pytest.raises(BayesfairError, match=r"bayesfair\.fit"):
-        bf.fit_summary(tree, GAMES)
+        fit_summary(tree, GAMES)
 
 
 def test_errors_of_a_whole_fit_stay_what_they_are():

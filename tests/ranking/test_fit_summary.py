@@ -9,6 +9,7 @@ from scipy import stats
 import bayesfair as bf
 from bayesfair import examples
 from bayesfair.comparisons import Comparisons
+from bayesfair.ranking import fit_summary
 
 
 def baseball():
@@ -21,7 +22,7 @@ def baseball():
 def test_maximum_likelihood_of_baseball_as_published():
     # Agresti (2013), section 11.6; as BradleyTerry2 gives it: home effect 0.302 (0.131)
     games = baseball()
-    summary = bf.fit_summary(bf.fit(games, seed=1, prior_sd=np.inf), games)
+    summary = fit_summary(bf.fit(games, seed=1, prior_sd=np.inf), games)
     edge = summary["parameters"]["order_effect"]
     assert edge["mean"] == pytest.approx(0.3023, abs=5e-5)
     assert edge["sd"] == pytest.approx(0.131, abs=5e-4)
@@ -44,7 +45,7 @@ def test_items_carry_what_the_table_shows():
         items=["a", "b", "x", "y", "z"],
     )  # fmt: skip
     tree = bf.fit(data, seed=1)
-    summary, table = bf.fit_summary(tree, data), bf.rank_table(tree)
+    summary, table = fit_summary(tree, data), bf.rank_table(tree)
     for row in summary["items"]:
         at = table.sel(item=row["item"])
         assert row["n_wins"] == float(at["n_wins"])
@@ -62,7 +63,7 @@ def test_parameters_of_a_posterior_are_those_of_its_draws():
     duels = Comparisons.from_counts(list("aab"), list("bcc"), [8, 9, 7], [4, 3, 5], [5, 4, 6])
     data = duels.with_covariates({"size": {"a": 2.0, "b": 1.0, "c": 4.0}})
     tree = bf.fit(data, seed=1)
-    parameters = bf.fit_summary(tree, data)["parameters"]
+    parameters = fit_summary(tree, data)["parameters"]
     draws = tree["posterior"].to_dataset()
     for name, found in (("log_tie", parameters["log_tie"]),
                         ("coefficient", parameters["coefficients"]["size"])):  # fmt: skip
@@ -73,5 +74,5 @@ def test_parameters_of_a_posterior_are_those_of_its_draws():
         )
     assert parameters["order_effect"] is None
     half = bf.fit(duels, model="bradley_terry", ties="half", seed=1)
-    summary = bf.fit_summary(half, duels)
+    summary = fit_summary(half, duels)
     assert summary["power"] == half.attrs["power"] and "tempered" in summary["interval"]

@@ -111,7 +111,7 @@ def test_wide_letters_line_up():
 def test_labels_in_plots_are_cut_but_differ_and_are_no_formulas():
     arms = ("$\\alpha$", "x" * 99 + "1", "x" * 99 + "2")
     data = bf.Comparisons.from_win_matrix([[0, 3, 2], [1, 0, 4], [2, 2, 0]], arms)
-    axes = bf.plot_ranks(bf.fit(data, seed=1, draws=40))
+    axes = bf.plots.plot_ranks(bf.fit(data, seed=1, draws=40))
     names = [tick.get_text() for tick in axes.get_yticklabels()]
     assert len(set(names)) == 3 and max(map(len, names)) <= 60 and "$\\alpha$" in names
     assert not any(tick.get_parse_math() for tick in axes.get_yticklabels())

@@ -326,19 +326,19 @@ def test_plots_of_duel_audits_and_what_is_none():
         ({"selection_probability": [0.5, 0.3, 0.2]}, "mean selection probability"),
     ):
         audit = bf.audit_comparisons(log, fit=tree, seed=1, **logged)
-        axes = bf.plot_selection(audit)
+        axes = bf.plots.plot_selection(audit)
         assert [t.get_text() for t in axes.get_yticklabels()] == list(log.items)
         marks = {line.get_label(): line.get_xdata() for line in axes.get_lines()}
         means = [item["selection_mean"] for item in audit.to_dict()["items"]]
         assert marks[label].tolist() == means
-        bf.plot_frontier(audit)
+        bf.plots.plot_frontier(audit)
     for wrong in (
-        lambda: bf.plot_cumulative_regret(audit),
-        lambda: bf.plot_cumulative_regret(tree),
-        lambda: bf.plot_ranks(audit),
-        lambda: bf.plot_selection(tree),
-        lambda: bf.plot_frontier(tree),
-        lambda: bf.plot_frontier({}),
+        lambda: bf.plots.plot_cumulative_regret(audit),
+        lambda: bf.plots.plot_cumulative_regret(tree),
+        lambda: bf.plots.plot_ranks(audit),
+        lambda: bf.plots.plot_selection(tree),
+        lambda: bf.plots.plot_frontier(tree),
+        lambda: bf.plots.plot_frontier({}),
         lambda: bf.prior_sensitivity(tree, log),
         lambda: bf.prior_sensitivity(audit),
         lambda: bf.write_report(audit, "no.html"),
@@ -348,7 +348,7 @@ def test_plots_of_duel_audits_and_what_is_none():
             wrong()
     history = bf.History(["a", "b"] * 5, [1, 0] * 5, selection_probability=[[0.5, 0.5]] * 10)
     of_log = bf.audit(history, seed=1)
-    assert bf.plot_cumulative_regret(of_log).get_lines()[0].get_ydata()[-1] == pytest.approx(
+    assert bf.plots.plot_cumulative_regret(of_log).get_lines()[0].get_ydata()[-1] == pytest.approx(
         of_log.to_dict()["calibration"]["subjective"]["regret_total"]
     )
     with pytest.raises(OptionError, match="must be the History"):
