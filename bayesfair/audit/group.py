@@ -13,6 +13,7 @@ from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.result import Audit
 from bayesfair.audit.saved.file import Origin
 from bayesfair.audit.together import Pass
+from bayesfair.base.arguments import constructed
 from bayesfair.base.checks import check_known
 from bayesfair.base.labels import one_label
 from bayesfair.base.notices import Notice
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["AuditGroup"]
 
 
+@constructed
 @dataclass(frozen=True, eq=False, repr=False)
 class AuditGroup:
     """Audits of several logs (``by=``): one per group, and the share of runs that violate.

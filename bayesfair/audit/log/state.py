@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.base.arguments import constructed
 from bayesfair.base.checks import counted, listed
 from bayesfair.errors import DataError, OptionError
 from bayesfair.families import FAMILIES
@@ -43,6 +44,7 @@ def parts_of(data: Any) -> Iterator[History]:
         yield from data.chunks()
 
 
+@constructed
 @dataclass(frozen=True, eq=False)
 class AuditState:
     """Beliefs after a part of a log; give it as ``prior=`` to audit the part that follows.

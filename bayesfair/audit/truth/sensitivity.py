@@ -12,6 +12,7 @@ from bayesfair.audit.group import AuditGroup
 from bayesfair.audit.text import sensitivity_lines
 from bayesfair.audit.truth.model import parts_of_tree
 from bayesfair.audit.truth.objective import evaluate
+from bayesfair.base.arguments import constructed
 from bayesfair.errors import OptionError
 from bayesfair.history import History
 
@@ -33,6 +34,7 @@ _TRUSTED = 0.7
 _THRESHOLD = 0.05  # the authors' suggestion
 
 
+@constructed
 @dataclass(frozen=True, eq=False)
 class PriorSensitivity:
     """How an audit reacts to its prior.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.base import notices as said
-from bayesfair.base.arguments import takes
+from bayesfair.base.arguments import constructed, takes
 from bayesfair.base.labels import in_order
 from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError, OptionError
@@ -35,6 +35,7 @@ _TOLD = 10_000  # rounds that tell which way a log runs
 _CELLS = 1 << 23  # of the probability matrix of one part: 64 MB
 
 
+@constructed
 @dataclass(frozen=True, eq=False, repr=False)
 class HistoryScan:
     """A log that is read part by part, as often as it is asked for.
