@@ -188,3 +188,23 @@ def test_groups_are_made_when_they_are_asked_for(monkeypatch):
     str(group)
     assert len(set(asked)) < 30
     assert group["g123"].summary.n_rounds == 4
+
+
+def test_a_passed_group_is_saved_merged_and_goes_on_as_one_audited_log_by_log(tmp_path):
+    table = _table(12, 70, sizes=(6, 9), misled=0.0)
+    later = _table(13, 70, sizes=(6, 9), misled=0.0)
+    logs, rest = (bf.read_history(t, by="group") for t in (table, later))
+    passed = bf.audit(logs, seed=1, draws=60, eps2=0.05)
+    assert passed.together is not None
+    passed.save(tmp_path / "audit.nc")
+    loaded = bf.load_audit(tmp_path / "audit.nc")
+    assert loaded.to_dict() == passed.to_dict()
+    one_by_one = bf.audit(dict(logs), seed=1, draws=60, eps2=0.05)
+    whole = passed.resume(rest).to_dict()
+    assert whole == loaded.resume(rest).to_dict() == one_by_one.resume(dict(rest)).to_dict()
+    both = table.assign(part=0), later.assign(part=1)
+    joined = pd.concat(both).sort_values(["group", "part"], kind="stable")
+    for label in ("g000", "g042"):
+        alone = _alone(joined.drop(columns="part"), label, seed=1, draws=60, eps2=0.05)
+        regret = whole["groups"][label]["calibration"]["subjective"]["regret_per_round"]
+        assert regret == pytest.approx(alone.regret.value, abs=1e-12)
