@@ -84,7 +84,10 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
     def run(data: Any) -> tuple[Audit | AuditGroup, Audit | AuditGroup]:
         """Return the audit of this log alone, and together with the earlier one."""
         _check_prior_sensitivity(output.prior_sensitivity, question.objective, data)
-        say_work(data, question.family, question.draws if question.objective else 0)
+        say_work(
+            data, question.family, question.draws if question.objective else 0,
+            model=question.model is not None, rounds=output.rounds is not None,
+        )  # fmt: skip
         with Progress(data) as progress:
             if earlier is not None:
                 return go_on(earlier, data, context, progress.advance, keeper)

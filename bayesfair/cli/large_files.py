@@ -89,8 +89,12 @@ def in_parts_if_large[Result](
     return read_whole()
 
 
-def say_work(data: Any, family: str, draws: int) -> None:
-    """Say before the work how long it takes, where it is long, and when arms look like rows."""
+def say_work(data: Any, family: str, draws: int, *, model: bool, rounds: bool) -> None:
+    """Say before the work how long it takes, where it is long, and when arms look like rows.
+
+    ``model`` and ``rounds``: whether a model is fitted, and a file of every round written, neither
+    of which is estimated.
+    """
     from bayesfair.audit.log.limits import in_words, like_rows, work_of, work_of_many
     from bayesfair.history.logs import logs_in
 
@@ -104,7 +108,9 @@ def say_work(data: Any, family: str, draws: int) -> None:
     )  # fmt: skip
     if text := in_words(work):
         what = f"{len(data)} groups" if several else f"{data.n_arms} arms"
-        complain(f"{logs[0].source}: {text} ({what}). Ctrl-C ends it.")
+        more = [name for name, there in (("--model", model), ("--rounds", rounds)) if there]
+        beside = f", and {' and '.join(more)} beside, not estimated" if more else ""
+        complain(f"{logs[0].source}: {text} ({what}){beside}. Ctrl-C ends it.")
 
 
 def _has_other_values(data: Any) -> bool:

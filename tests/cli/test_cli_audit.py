@@ -1,6 +1,7 @@
 """The command line as a user runs it: output, files, exit status."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ from command_line import run
 
 import bayesfair as bf
 from bayesfair import examples
+from bayesfair.audit.log import limits
 
 
 def test_example_prints_the_report(capsys):
@@ -379,3 +381,14 @@ def test_hundreds_of_groups_show_fifty_and_each_kind_of_notice_once(capsys, tmp_
 def in_words(text):
     """Return the begin of a notice, which names no option."""
     return text.partition("(")[0].rstrip()
+
+
+def test_long_work_is_said_before_it_and_what_is_not_estimated(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "_SAID", 0.0)
+    rounds = tmp_path / "rounds.parquet"
+    _, _, plain = run(capsys, "audit", "--example", "ecmo", "--no-objective")
+    _, _, more = run(
+        capsys, "audit", "--example", "ecmo", "--no-objective", "--rounds", str(rounds)
+    )
+    assert re.search(r"ecmo.csv: about \S+ s of work \(2 arms\)\. Ctrl-C ends it\.", plain)
+    assert "(2 arms), and --rounds beside, not estimated. Ctrl-C ends it." in more
