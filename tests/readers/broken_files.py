@@ -274,11 +274,6 @@ BROKEN = [
         ("row 4", "log.csv", "'arm'", "'c'", "'a', 'b'", "'p_c'", "probabilities=False"),
     ),
     Broken(
-        "arm_is_a_float_of_its_column",
-        "arm,reward,p_1,p_2\n1.0,1,0.5,0.5\n",
-        ("row 2", "'1.0'", "'1', '2'", "Did you mean '1'?", "without '.0'"),
-    ),
-    Broken(
         "arm_not_among_arms",
         "arm,reward\na,1\nnroth,1\n",
         ("row 3", "'arm'", "'nroth'", "'a', 'north'", "Did you mean 'north'", "arms="),
@@ -304,7 +299,7 @@ BROKEN = [
     Broken(
         "arms_are_lists",
         lambda: parquet(arm=[["a"], ["b"]], reward=[1, 0]),
-        ("row 1", "log.parquet", "'arm'", "simple values", "list"),
+        ("row 1", "log.parquet", "'arm'", "one value", "list"),
         file="log.parquet",
     ),
     Broken(

@@ -24,7 +24,7 @@ __all__ = ["Reading", "group_priors", "parse_missing", "reading_of"]
 
 _WELL_KNOWN = {
     "arm": ("item_id", "action", "arm_id", "chosen_arm", "variant", "treatment"),
-    "reward": ("click", "clicked", "rewards", "outcome", "conversion", "converted"),
+    "reward": ("click", "clicked", "outcome", "conversion", "converted"),
 }
 """Names under which logs are published, where they leave no choice."""
 
