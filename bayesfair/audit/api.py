@@ -1,58 +1,40 @@
-"""`audit`: from a log to a result."""
+"""`audit`: from a log to a result; results merged, and read from files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from bayesfair.audit.conclusion import Question, conclude
-from bayesfair.audit.criterion import Criterion, check_judge, eps2_options, finite_or_text
-from bayesfair.audit.group import AuditGroup
-from bayesfair.audit.log.arm_groups import with_arm_groups
-from bayesfair.audit.log.common_rewards import common_rewards
-from bayesfair.audit.log.limits import check_size, in_parts
-from bayesfair.audit.log.model_beliefs import audit_with_beliefs_model
-from bayesfair.audit.log.rounds import iter_results
-from bayesfair.audit.log.start import most_offered, start_of
-from bayesfair.audit.log.state import AuditState, check_log, parts_of
-from bayesfair.audit.log.summary import Summary, summarise
+from bayesfair.audit.criterion import Criterion, check_judge, eps2_options
+from bayesfair.audit.group import GroupRecord
+from bayesfair.audit.log.start import most_offered
+from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.unused import refuse_unused
-from bayesfair.audit.result import Audit
-from bayesfair.audit.saved.checkpoint import (
-    as_at_first,
-    begun,
-    check_logs,
-    check_question,
-    checkpoint_for,
-)
-from bayesfair.audit.saved.unfinished import Followed
-from bayesfair.audit.together import Audits, pass_over
+from bayesfair.audit.parts import merge_records
+from bayesfair.audit.question import Question
+from bayesfair.audit.result import Audit, AuditGroup, as_audit
+from bayesfair.audit.run import run
+from bayesfair.audit.saved.checkpoint import checkpoint_for
+from bayesfair.audit.saved.storage import read_audit
 from bayesfair.base.arguments import CALL, PLAIN, each, takes
-from bayesfair.base.checks import check_in_range, did_you_mean, no_seed
-from bayesfair.base.labels import by_label
-from bayesfair.base.notices import Notice
+from bayesfair.base.checks import did_you_mean, no_seed
 from bayesfair.base.options import given
-from bayesfair.errors import DataError, OptionError
+from bayesfair.errors import OptionError
 from bayesfair.families.finite import check_support
-from bayesfair.history import History
-from bayesfair.history.logs import Logs, logs_in
+from bayesfair.history.logs import logs_in
 from bayesfair.inference.contract import family_of_models
-from bayesfair.kernels.team import usable_cores
 from bayesfair.rewards import Rewards
 
-__all__ = ["audit"]
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["audit", "load_audit", "merge"]
 
 _OPTIONS = (
     "eps1", "eps2", "delta", "divergence", "reward_divergence", "family", "prior", "support",
     "model", "beliefs_model", "truth", "objective", "tolerance", "draws", "seed", "from_round",
     "judge", "arm_groups", "partial",
 )  # fmt: skip
-
-_NO_FILE = ("memory", "data frame")
-"""Sources that are no names of files."""
 
 
 @takes(
@@ -182,9 +164,6 @@ def audit(
             f"audit has no option {name!r}.{did_you_mean(name, _OPTIONS)} (Other options are "
             "passed to the model, and no model= was given.)"
         )
-    if not check_in_range(draws, "draws", 1, 1e8).is_integer():
-        raise OptionError(f"draws={draws!r} must be a whole number.")
-    draws = int(draws)
     if truth is not None and not isinstance(truth, Rewards):
         raise OptionError(
             f"truth={truth!r} must be the true reward laws, such as "
@@ -224,64 +203,12 @@ def audit(
         progress=progress,
         checkpoint=checkpoint_for(partial, data, prior, beliefs_model),
     )
-    keeper = question.checkpoint
-    if keeper is None:
-        return _answer(data, question, arm_groups)
-    keeper.begin(prior, arm_groups, several=isinstance(data, Mapping))
-    with keeper.kept_if_interrupted():
-        found = _answer(data, question, arm_groups)
-    if keeper is not partial:
-        keeper.drop()
-    return found
-
-
-def _answer(
-    data: Any, question: Question, arm_groups: Mapping[str, str] | None
-) -> Audit | AuditGroup:
-    if isinstance(data, Mapping):
-        if not data:
-            raise DataError("there is no log to audit: the mapping of groups is empty.")
-        logs = data if isinstance(data, Logs) else by_label(data, "group", "data")
-        question = common_rewards(logs, question)
-        check_logs(logs, question.prior)
-        if isinstance(question.seed, np.random.Generator):  # the same draws whatever the order
-            question = replace(question, seed=int(question.seed.integers(1 << 63)))
-        if isinstance(logs, Logs) and (found := _together(logs, question, arm_groups)):
-            return found
-        return AuditGroup(
-            {
-                label: _grouped(_audit_next(label, log, question), arm_groups)
-                for label, log in logs.items()
-            }
-        )
-    if isinstance(question.prior, AuditGroup):
-        raise OptionError(
-            "prior= is an audit of several logs, and this is one log: give prior=earlier[label]."
-        )
-    return _grouped(_audit_one(data, question), arm_groups)
-
-
-def _together(
-    logs: Logs, question: Question, arm_groups: Mapping[str, str] | None
-) -> AuditGroup | None:
-    """Return the audits of many logs by one pass over all of them, where that can be."""
-    quiet = replace(question, progress=None)
-
-    def one(label: str) -> Audit:
-        return _grouped(_audit_next(label, logs[label], quiet), arm_groups)
-
-    audits = Audits(logs, one)
-    found = pass_over(logs, question, audits)
-    if found is None:
-        return None
-    if question.progress is not None:
-        question.progress(logs.together.rounds.n_rounds)
-    return AuditGroup(audits, together=found)
+    return as_audit(run(data, question, arm_groups, partial))
 
 
 def _eps2_arms(data: Any, prior: Any) -> int:
     """Return for how many arms the default eps2 is made: kept from where the log began."""
-    if isinstance(prior, AuditGroup):
+    if isinstance(prior, GroupRecord):
         prior = next(iter(prior.audits.values()))
     earlier = getattr(prior, "state", prior)
     if isinstance(earlier, AuditState) and earlier.eps2_arms is not None:
@@ -289,136 +216,68 @@ def _eps2_arms(data: Any, prior: Any) -> int:
     return max((most_offered(log) for log in logs_in(data)), default=1)
 
 
-def _grouped(result: Audit, arm_groups: Mapping[str, str] | None) -> Audit:
-    if arm_groups is None:
-        return result
-    return with_arm_groups(result, arm_groups)
+@takes()
+def merge[T: (Audit, AuditGroup)](first: T, second: T, *, seed: Any = None) -> T:
+    """Return the audit of two consecutive parts of one log, or of several logs.
 
+    Parameters
+    ----------
+    first : Audit or AuditGroup
+        Of the earlier part; a loaded one will do.
+    second : Audit or AuditGroup
+        Of the part that follows, made with ``prior=first`` and the same criterion.
+    seed : int or Generator, optional
+        For the objective part; default the seed of `second`.
 
-def _audit_one(data: Any, question: Question) -> Audit:
-    check_log(data)
-    if question.truth is not None:
-        question = replace(question, truth=question.truth.for_arms(data.arms))
-    resumed = isinstance(getattr(question.prior, "state", question.prior), AuditState)
-    resumed = resumed and begun(question) is None  # else the whole log is there
-    for name in ("model", "beliefs_model"):
-        if resumed and getattr(question, name) is not None:
-            raise OptionError(
-                f"{name}= needs the whole log for its posterior and cannot go on from an earlier "
-                f"audit (prior=); audit the whole log, or leave {name} out."
-            )
-    if question.beliefs_model is not None:
-        summary, notes = audit_with_beliefs_model(data, question)
-    else:
-        summary, notes = _summarise_log(data, question)
-    earlier = begun(question)
-    joined = earlier is not None and earlier.unfinished is not None and earlier.unfinished.before
-    result = replace(conclude(summary, question, notes, data), data=None if joined else data)
-    if question.truth is None or not isinstance(data, History):
-        return result
-    from bayesfair.simulation.performance import utility
+    Returns
+    -------
+    Audit or AuditGroup
+        The numbers of an audit of the whole (its log is no longer at hand for `Audit.rounds`).
+        Groups are merged label by label; one that has no second part stays as it is.
 
-    first = min(question.criterion.from_round, data.n_rounds)
-    if first == data.n_rounds:
-        return result
-    truth = question.truth[first:] if question.truth.batch_shape else question.truth
-    found = utility(data.rounds(first, data.n_rounds), truth)
-    return replace(result, extra={"utility": _finite(found.to_dict())})
+    Raises
+    ------
+    DataError, OptionError
+        If `second` does not start where `first` ended, or asked something else.
 
-
-def _audit_next(label: str, log: Any, question: Question) -> Audit:
-    """Audit one of several logs, from where the earlier audit of the same label ended."""
-    question = replace(question, label=label)
-    if not isinstance(question.prior, AuditGroup):
-        return _audit_one(log, question)
-    if label in question.prior.audits:
-        return _audit_one(log, replace(question, prior=question.prior[label]))
-    if question.prior.unfinished:  # it was not begun
-        return _audit_one(log, as_at_first(question, question.prior))
-    check_log(log)
-    result = _audit_one(log, replace(question, prior=question.prior.start_for(label, log.arms)))
-    note = Notice(
-        "The earlier audit had no such group: its beliefs start from the prior.", kind="new_group"
-    )
-    summary = result.summary.noted(note)
-    return replace(result, summary=summary, findings=(note, *result.findings))
-
-
-def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: finite_or_text(value) for name, value in values.items()}
-
-
-def _summarise_log(data: Any, question: Question) -> tuple[Summary, list[str]]:
-    earlier = begun(question)
-    total: Summary | None = None
-    notes: list[str] = []
-    if earlier is None:
-        start, notes = _start(data, question)
-    else:
-        total, start = earlier.summary, earlier.summary.start
-        check_question(total, question)
-    log = data
-    if earlier is not None or question.checkpoint is not None:
-        log = Followed(data, None if earlier is None else earlier.unfinished)
-    elif question.progress is not None and isinstance(data, History):
-        log = in_parts(data, start.family)
-    threads = usable_cores()
-    state = start if total is None else total.end
-    for part, result, begin in iter_results(log, state, question.criterion, threads=threads):
-        summary = summarise(part, begin, question.criterion, result, threads)
-        summary = replace(summary, start=state)
-        if total is None:  # notes belong to the summary, so that merged audits keep them
-            total = summary.noted(*notes)
-        else:
-            total = total.merged(summary)
-        state = summary.end
-        if question.checkpoint is not None:
-            question.checkpoint.seen(question.label, total, question, log)
-        if question.progress is not None:
-            question.progress(state.n_rounds - start.n_rounds)
-    assert total is not None
-    return total, []
-
-
-def _start(data: Any, question: Question) -> tuple[AuditState, list[str]]:
-    """Return the beliefs before the first round, and notices."""
-    first = data if isinstance(data, History) else next(iter(parts_of(data)), None)
-    if first is None or first.n_rounds == 0:
-        raise DataError(f"{getattr(data, 'source', 'the log')} has no rounds to audit.")
-    start, note = start_of(data, question.family, question.prior, first, question.support)
-    notes: list[str] = list(check_size(data, start.family, draws=question.n_drawn))
-    if question.criterion.eps2_arms is not None:
-        start = replace(start, eps2_arms=question.criterion.eps2_arms)
-    notes += [note] if note else []
-    if isinstance(question.prior, Audit):
-        notes += _same_log_again(question.prior.summary, first)
-    if first.prior_counts is not None and start.n_rounds == 0:
-        before = float(first.prior_counts.sum())
-        notes.append(Notice(
-            f"The log starts mid-run: {before:.12g} outcomes from before it count in the beliefs, "
-            "not in its rounds.",
-            kind="outcomes_before", n=before,
-        ))  # fmt: skip
-    return start, notes
-
-
-def _same_log_again(earlier: Summary, part: History) -> list[str]:
-    """Return a notice if the earlier audit ended with a log of the same name.
-
-    There is none if all rows of the part lie behind those seen: then it is a slice of one log.
+    Examples
+    --------
+    >>> from bayesfair import History
+    >>> log = History(["a", "b"] * 4, [1, 0, 0, 1] * 2, selection_probability=[[0.5, 0.5]] * 8)
+    >>> early = audit(log.before(5), seed=1)
+    >>> late = audit(log.rounds(5, 8), prior=early, seed=1)
+    >>> merge(early, late).regret == audit(log, seed=1).regret
+    True
     """
-    source, worst = part.source, earlier.pairs.worst
-    if source in _NO_FILE or source != earlier.facts.last_source:
-        return []
-    if part.row is not None and worst is not None and worst.source == source:
-        seen = max(worst.row or 0, earlier.end.n_rounds + 1)
-        if part.row.min() > seen:
-            return []
-    return [
-        Notice(
-            f"{source} is the name of the last log in the audit that this one continues: is it the "
-            "same log again? Then its rounds count twice.",
-            kind="same_log_again",
-            value=source,
-        )
-    ]
+    return as_audit(merge_records(first, second, seed=seed))
+
+
+@takes()
+def load_audit(path: Any) -> Audit | AuditGroup:
+    """Read an audit that `Audit.save` or `AuditGroup.save` wrote.
+
+    What it gives prints, merges and goes on as the audit that was saved: ``prior=`` of tomorrow's
+    audit, `merge`, `Audit.resume`. Its log is not in the file: `Audit.rounds` works if it was saved
+    with ``rounds=True``, `Audit.prior_sensitivity` does not.
+
+    What goes on from it may be saved to the same file, unless that was replaced meanwhile: of two
+    processes that resume one file the second is refused.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    Audit or AuditGroup
+
+    Raises
+    ------
+    DataError
+        If the file is missing, is no NetCDF file, holds no audit, comes from an older or newer
+        layout, lacks a part, or is not byte for byte as it was saved.
+    OptionError
+        If `path` is no path.
+    """
+    return as_audit(read_audit(path))

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.log.findings import log_findings
 from bayesfair.audit.log.prior_findings import prior_findings
 from bayesfair.audit.log.state import parts_of
 from bayesfair.audit.log.summary import Summary
 from bayesfair.audit.log.verdict_findings import verdict_findings
 from bayesfair.audit.log.violations import JudgedRounds, exact_rounds
-from bayesfair.audit.result import Audit, Fitted, Settings
+from bayesfair.audit.question import Question
+from bayesfair.audit.record import Fitted, Record, Settings
 from bayesfair.audit.truth.by_round import objective_by_round
 from bayesfair.audit.truth.conjugate import posterior_of_log, posterior_rewards
 from bayesfair.audit.truth.model import model_options, parts_under_model
@@ -37,42 +36,10 @@ from bayesfair.inference.contract import label_of
 from bayesfair.kernels.log.part_result import ROUNDING
 from bayesfair.rewards import Rewards
 
-if TYPE_CHECKING:
-    from bayesfair.audit.saved.checkpoint import Checkpoint
-
-__all__ = ["Question", "conclude"]
+__all__ = ["conclude"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Question:
-    """The options of an audit that apply to every group alike, and the label of the one at hand."""
-
-    criterion: Criterion
-    tolerance: float | None
-    family: str
-    prior: Any
-    model: Any
-    beliefs_model: Any
-    truth: Rewards | None
-    objective: bool
-    draws: int
-    seed: Any
-    options: Mapping[str, Any]
-    progress: Callable[[int], None] | None
-    support: NDArray[np.float64] | None = None
-
-    @property
-    def n_drawn(self) -> int:
-        """How many laws of the true rewards the objective part looks at."""
-        if not self.objective:
-            return 0
-        return self.draws if self.truth is None else 1
-
-    checkpoint: Checkpoint | None = None
-    label: str = ""
-
-
-def conclude(summary: Summary, question: Question, notes: list[str], data: Any) -> Audit:
+def conclude(summary: Summary, question: Question, notes: list[str], data: Any) -> Record:
     """Add tolerance, objective part and notices to a summary."""
     facts = summary.facts
     notices = [*notes, *facts.notices, *facts.repairs.sentences(), *log_findings(summary)]
@@ -133,7 +100,7 @@ def conclude(summary: Summary, question: Question, notes: list[str], data: Any) 
         draws=question.draws,
         beliefs_model=None if question.beliefs_model is None else label_of(question.beliefs_model),
     )
-    return Audit(
+    return Record(
         criterion=criterion,
         settings=settings,
         summary=summary,

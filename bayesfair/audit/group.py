@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bayesfair.audit.criterion import QUESTIONS, worst_verdict
 from bayesfair.audit.group_notices import kinds_of, notices_by_kind, tiny_groups
 from bayesfair.audit.log.intervals import beta_interval
 from bayesfair.audit.log.state import AuditState
-from bayesfair.audit.result import Audit
+from bayesfair.audit.numbers import audit_numbers
+from bayesfair.audit.record import Record
 from bayesfair.audit.saved.file import Origin
 from bayesfair.audit.together import Pass
 from bayesfair.base.arguments import constructed
@@ -18,20 +19,17 @@ from bayesfair.base.checks import check_known
 from bayesfair.base.labels import one_label
 from bayesfair.base.notices import Notice
 
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["AuditGroup"]
+__all__ = ["GroupRecord"]
 
 
 @constructed
 @dataclass(frozen=True, eq=False, repr=False)
-class AuditGroup:
-    """Audits of several logs (``by=``): one per group, and the share of runs that violate.
+class GroupRecord:
+    """What audits of several logs (``by=``) found: one record per group, and the share unfair.
 
     Attributes
     ----------
-    audits : mapping of str to Audit
+    audits : mapping of str to Record
         By the group's label. Of hundreds of logs each is made when it is asked for.
     origin : Origin or None
         The saved file that these audits were loaded from, or go on from.
@@ -39,11 +37,11 @@ class AuditGroup:
         What one pass over all logs found, where there was one.
     """
 
-    audits: Mapping[str, Audit]
+    audits: Mapping[str, Record]
     origin: Origin | None = None
     together: Pass | None = None
 
-    def __getitem__(self, label: str) -> Audit:
+    def __getitem__(self, label: str) -> Record:
         known = isinstance(label, str) and label in self.audits
         found = label if known else one_label(label, "group", "label")
         check_known(found, tuple(self.audits), "group")
@@ -52,7 +50,7 @@ class AuditGroup:
     def __len__(self) -> int:
         return len(self.audits)
 
-    def made(self) -> AuditGroup:
+    def made(self) -> GroupRecord:
         """Return the group with every audit made, for what goes through all of them repeatedly."""
         return self if isinstance(self.audits, dict) else replace(self, audits=dict(self.audits))
 
@@ -73,40 +71,6 @@ class AuditGroup:
         shared = (fresh.same_as(start.afresh()) for start in starts)
         return fresh if fresh.arms == tuple(arms) and all(shared) else None
 
-    def resume(
-        self,
-        data: Mapping[str, Any],
-        *,
-        objective: bool | None = None,
-        draws: int | None = None,
-        seed: Any = None,
-        progress: Callable[[int], None] | None = None,
-        partial: Any = None,
-    ) -> AuditGroup:
-        """Return the audits of these logs together with their next parts; see `Audit.resume`.
-
-        A label that has no next part stays as it is; a new one starts from the prior.
-        """
-        from bayesfair.audit.parts import resume
-
-        return resume(
-            self, data, objective=objective, draws=draws, seed=seed, progress=progress,
-            partial=partial,
-        )  # fmt: skip
-
-    @property
-    def tree(self) -> xr.DataTree:
-        """One node per group, as `Audit.tree`; the group's label is its attribute ``label``."""
-        from bayesfair.audit.saved.tables import to_tree
-
-        return to_tree(self.made())
-
-    def save(self, path: Any, *, rounds: bool = False) -> None:
-        """Write all audits to one NetCDF file; see `Audit.save`."""
-        from bayesfair.audit.saved.storage import save_audit
-
-        save_audit(self.made(), path, rounds=rounds)
-
     @property
     def verdict(self) -> str:
         """The worst verdict of all groups."""
@@ -123,7 +87,7 @@ class AuditGroup:
         The share counts the groups that can be audited; its 95 % interval is that of a
         Beta(1/2, 1/2) prior.
         """
-        groups = {label: audit.to_dict() for label, audit in self.audits.items()}
+        groups = {label: audit_numbers(audit) for label, audit in self.audits.items()}
         return self._whole(groups, notices_by_kind(groups))
 
     def brief(self) -> dict[str, Any]:
@@ -135,7 +99,7 @@ class AuditGroup:
             return self.to_dict()
         found: dict[str, Any] | None = vars(self).get("_brief")
         if found is None:
-            first = next(iter(self.audits.values())).to_dict()
+            first = audit_numbers(next(iter(self.audits.values())))
             kinds = kinds_of(self.together, self.audits)
             found = self._whole(self.together.brief(first), kinds)
             object.__setattr__(self, "_brief", found)
@@ -177,16 +141,6 @@ class AuditGroup:
             "findings": [Notice.of(text).to_dict() for text in notices],
             "notices_by_kind": kinds,
         }
-
-    def __str__(self) -> str:
-        from bayesfair.audit.group_text import render_group
-
-        return render_group(self.brief())
-
-    def __repr__(self) -> str:
-        from bayesfair.audit.log.verdict_words import regret_words
-
-        return f"AuditGroup({len(self.audits)} logs: {self.verdict}, {regret_words(self.brief())})"
 
 
 def _question(groups: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesfair.audit.log.checks import CONTRADICTIONS
-from bayesfair.audit.result import Audit
+from bayesfair.audit.record import Record
 from bayesfair.audit.together import Pass
 from bayesfair.base.notices import Notice
 
@@ -74,7 +74,7 @@ def notices_by_kind(groups: Mapping[str, Mapping[str, Any]]) -> list[dict[str, A
     return _sorted(list(found.values()), len(groups))
 
 
-def kinds_of(found: Pass, audits: Mapping[str, Audit]) -> list[dict[str, Any]]:
+def kinds_of(found: Pass, audits: Mapping[str, Record]) -> list[dict[str, Any]]:
     """Return what `notices_by_kind` does, from a pass over many logs; two logs of a kind speak.
 
     A notice counts as said of all logs alike where the first and the last one have the same words.

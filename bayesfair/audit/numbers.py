@@ -14,12 +14,12 @@ from bayesfair.base.estimates import interval
 from bayesfair.base.notices import Notice
 
 if TYPE_CHECKING:
-    from bayesfair.audit.result import Audit
+    from bayesfair.audit.record import Record
 
 __all__ = ["audit_numbers"]
 
 
-def audit_numbers(audit: Audit) -> dict[str, Any]:
+def audit_numbers(audit: Record) -> dict[str, Any]:
     """Return what `Audit.to_dict` returns."""
     summary, criterion, settings = audit.summary, audit.criterion, audit.settings
     sums, n = summary.sums, summary.sums.n_rounds
@@ -87,7 +87,7 @@ def audit_numbers(audit: Audit) -> dict[str, Any]:
     return out | audit.extra
 
 
-def _calibration(audit: Audit, estimate: Estimate | None, lower: float | None) -> dict[str, Any]:
+def _calibration(audit: Record, estimate: Estimate | None, lower: float | None) -> dict[str, Any]:
     if estimate is None:
         return {
             "regret_total": None,
@@ -105,7 +105,7 @@ def _calibration(audit: Audit, estimate: Estimate | None, lower: float | None) -
     }
 
 
-def _worst(audit: Audit) -> dict[str, Any] | None:
+def _worst(audit: Record) -> dict[str, Any] | None:
     worst = audit.summary.pairs.worst
     if worst is None or worst.arm < 0:
         return None
@@ -119,7 +119,7 @@ def _worst(audit: Audit) -> dict[str, Any] | None:
     return found if worst.source == audit.summary.facts.source else found | {"source": worst.source}
 
 
-def _subjective(audit: Audit) -> dict[str, Any]:
+def _subjective(audit: Record) -> dict[str, Any]:
     found = audit.violations
     return {
         "verdict": audit.subjective_verdict,
@@ -132,7 +132,7 @@ def _subjective(audit: Audit) -> dict[str, Any]:
     }
 
 
-def _objective(audit: Audit) -> dict[str, Any] | None:
+def _objective(audit: Record) -> dict[str, Any] | None:
     objective = audit.objective
     if objective is None:
         return None
@@ -157,7 +157,7 @@ def _objective(audit: Audit) -> dict[str, Any] | None:
     }
 
 
-def _arms(audit: Audit) -> list[dict[str, Any]]:
+def _arms(audit: Record) -> list[dict[str, Any]]:
     summary = audit.summary
     sums, n = summary.sums, max(summary.sums.n_rounds, 1)
     observed = sums.plays - sums.n_unobserved
@@ -178,7 +178,7 @@ def _arms(audit: Audit) -> list[dict[str, Any]]:
     ]
 
 
-def _frontier(audit: Audit) -> list[dict[str, Any]]:
+def _frontier(audit: Record) -> list[dict[str, Any]]:
     needed = None if audit.objective is None else audit.objective.smallest_eps2
     return [
         {

@@ -7,53 +7,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from bayesfair.audit.api import audit
-from bayesfair.audit.conclusion import Question, conclude
+from bayesfair.audit.conclusion import conclude
 from bayesfair.audit.criterion import check_judge
-from bayesfair.audit.group import AuditGroup
-from bayesfair.audit.result import Audit
-from bayesfair.audit.saved.checkpoint import Checkpoint
-from bayesfair.base.arguments import takes
+from bayesfair.audit.group import GroupRecord
+from bayesfair.audit.question import Question
+from bayesfair.audit.record import Record
+from bayesfair.audit.run import run
+from bayesfair.audit.saved.checkpoint import Checkpoint, checkpoint_for
 from bayesfair.base.checks import no_seed
 from bayesfair.base.options import AUDIT_OPTIONS, refuse_without_effect, written
 from bayesfair.errors import DataError, OptionError
 
-__all__ = ["join", "merge", "resume", "resume_parts"]
+__all__ = ["join", "merge_records", "resume", "resume_parts"]
 
 
-@takes()
-def merge[T: (Audit, AuditGroup)](first: T, second: T, *, seed: Any = None) -> T:
-    """Return the audit of two consecutive parts of one log, or of several logs.
-
-    Parameters
-    ----------
-    first : Audit or AuditGroup
-        Of the earlier part; a loaded one will do.
-    second : Audit or AuditGroup
-        Of the part that follows, made with ``prior=first`` and the same criterion.
-    seed : int or Generator, optional
-        For the objective part; default the seed of `second`.
-
-    Returns
-    -------
-    Audit or AuditGroup
-        The numbers of an audit of the whole (its log is no longer at hand for `Audit.rounds`).
-        Groups are merged label by label; one that has no second part stays as it is.
-
-    Raises
-    ------
-    DataError, OptionError
-        If `second` does not start where `first` ended, or asked something else.
-
-    Examples
-    --------
-    >>> from bayesfair import History
-    >>> log = History(["a", "b"] * 4, [1, 0, 0, 1] * 2, selection_probability=[[0.5, 0.5]] * 8)
-    >>> early = audit(log.before(5), seed=1)
-    >>> late = audit(log.rounds(5, 8), prior=early, seed=1)
-    >>> merge(early, late).regret == audit(log, seed=1).regret
-    True
-    """
+def merge_records[T: (Record, GroupRecord)](first: T, second: T, *, seed: Any = None) -> T:
+    """Return the record of two consecutive parts; see `bayesfair.merge`."""
     one, other = _first(first).criterion.judge, _first(second).criterion.judge
     if one != other:
         raise OptionError(
@@ -65,7 +34,7 @@ def merge[T: (Audit, AuditGroup)](first: T, second: T, *, seed: Any = None) -> T
     return join(first, second, seed=seed)
 
 
-def _first(audit: Any) -> Audit:
+def _first(audit: Any) -> Record:
     """Return the audit, or the first of several logs.
 
     Raises
@@ -73,8 +42,8 @@ def _first(audit: Any) -> Audit:
     OptionError
         If it is something else.
     """
-    found = next(iter(audit.audits.values())) if isinstance(audit, AuditGroup) else audit
-    if not isinstance(found, Audit):
+    found = next(iter(audit.audits.values())) if isinstance(audit, GroupRecord) else audit
+    if not isinstance(found, Record):
         raise OptionError(
             f"cannot merge {type(audit).__name__}: both parts must be an audit of one log, or both "
             "of several (by=)."
@@ -82,7 +51,7 @@ def _first(audit: Any) -> Audit:
     return found
 
 
-def join[T: (Audit, AuditGroup)](
+def join[T: (Record, GroupRecord)](
     first: T,
     second: T,
     *,
@@ -91,9 +60,9 @@ def join[T: (Audit, AuditGroup)](
     seed: Any = None,
 ) -> T:
     """Return `merge` with options of the objective part, default those of `second`."""
-    if isinstance(first, AuditGroup) and isinstance(second, AuditGroup):
+    if isinstance(first, GroupRecord) and isinstance(second, GroupRecord):
         return _join_groups(first, second, objective=objective, draws=draws, seed=seed)
-    if not isinstance(first, Audit) or not isinstance(second, Audit):
+    if not isinstance(first, Record) or not isinstance(second, Record):
         raise OptionError(
             f"cannot merge {type(first).__name__} and {type(second).__name__}: both parts must be "
             "an audit of one log, or both of several (by=)."
@@ -134,15 +103,9 @@ def join[T: (Audit, AuditGroup)](
         criterion=kept,
         tolerance=kept.tolerance if kept.tolerance_given else None,
         family=settings.family,
-        prior=None,
-        model=None,
-        beliefs_model=None,
-        truth=None,
         objective=objective,
         draws=settings.draws if draws is None else draws,
         seed=settings.seed if seed is None else seed,
-        options={},
-        progress=None,
     )
     whole = replace(conclude(summary, question, [], None), origin=first.origin)
     if first.arm_groups is None or second.arm_groups is None:
@@ -150,7 +113,7 @@ def join[T: (Audit, AuditGroup)](
     return replace(whole, arm_groups=first.arm_groups.merged(second.arm_groups))
 
 
-def _join_groups(first: AuditGroup, second: AuditGroup, **options: Any) -> AuditGroup:
+def _join_groups(first: GroupRecord, second: GroupRecord, **options: Any) -> GroupRecord:
     whole = dict(first.audits)
     for label, later in second.audits.items():
         if label in whole:
@@ -165,17 +128,17 @@ def _join_groups(first: AuditGroup, second: AuditGroup, **options: Any) -> Audit
             )
         else:
             whole[label] = later
-    return AuditGroup(whole, first.origin)
+    return GroupRecord(whole, first.origin)
 
 
-def _had_objective(audit: Audit) -> bool:
+def _had_objective(audit: Record) -> bool:
     """Whether an audit has an objective part, or was to have one when it was interrupted."""
     if audit.unfinished is not None:
         return audit.unfinished.objective
     return audit.objective is not None
 
 
-def _require_objective(audit: Audit, objective: bool) -> None:
+def _require_objective(audit: Record, objective: bool) -> None:
     """Refuse an objective part that the file of an interrupted audit does not hold."""
     begun = audit.unfinished
     if begun is None or begun.model is None or not objective:
@@ -189,7 +152,7 @@ def _require_objective(audit: Audit, objective: bool) -> None:
     )
 
 
-def next_part[T: (Audit, AuditGroup)](
+def next_part[T: (Record, GroupRecord)](
     earlier: T,
     data: Any,
     *,
@@ -205,11 +168,11 @@ def next_part[T: (Audit, AuditGroup)](
     """
     first = _first(earlier)
     begun = first.unfinished
-    if isinstance(earlier, AuditGroup) != isinstance(data, Mapping):
+    if isinstance(earlier, GroupRecord) != isinstance(data, Mapping):
         raise OptionError(
             "the earlier audit is one of several logs: give a mapping of its labels to their next "
             f"parts, {', '.join(map(repr, list(earlier.audits)[:5]))}."
-            if isinstance(earlier, AuditGroup)
+            if isinstance(earlier, GroupRecord)
             else "the earlier audit is one of a single log, and this is a mapping of several."
         )
     kept, settings = first.summary.criterion, first.settings
@@ -220,38 +183,29 @@ def next_part[T: (Audit, AuditGroup)](
     if begun is not None:
         arm_groups = begun.arm_groups
     objective = _had_objective(first) if objective is None else objective
-    drawn: dict[str, Any] = {"objective": objective}
-    if objective:
-        drawn["draws"] = settings.draws if draws is None else draws
+    judge = kept.judge if objective else "both"  # the part alone; joined, the first one's counts
+    question = Question(
+        criterion=replace(kept, judge=judge),
+        tolerance=kept.tolerance if kept.tolerance_given else None,
+        family="auto",
+        prior=earlier,
+        objective=objective,
+        draws=settings.draws if draws is None else draws,
+        seed=seed,
+        progress=progress,
+        checkpoint=checkpoint_for(partial, data, earlier, None),
+    )
     with written(()):  # what was written for the whole has been checked, the part is asked less
-        found = audit(
-            data,
-            eps1=kept.eps1,
-            eps2=kept.eps2 if kept.eps2_arms is None else None,  # the default goes on with prior=
-            delta=kept.delta,
-            divergence=kept.divergence,
-            reward_divergence=kept.reward_divergence,
-            tolerance=kept.tolerance if kept.tolerance_given else None,
-            prior=earlier,
-            **drawn,
-            from_round=kept.from_round,
-            judge=kept.judge
-            if objective
-            else "both",  # the part alone; joined, the first one's counts
-            seed=seed,
-            arm_groups=arm_groups,
-            progress=progress,
-            partial=partial,
-        )
+        found = run(data, question, arm_groups, partial)
     return cast(T, found)  # a mapping gives a group, a log an audit
 
 
-def resume[T: (Audit, AuditGroup)](earlier: T, data: Any, **options: Any) -> T:
+def resume[T: (Record, GroupRecord)](earlier: T, data: Any, **options: Any) -> T:
     """Return the audit of an audited log and its next part together; see `Audit.resume`."""
     return resume_parts(earlier, data, **options)[1]
 
 
-def resume_parts[T: (Audit, AuditGroup)](
+def resume_parts[T: (Record, GroupRecord)](
     earlier: T,
     data: Any,
     *,

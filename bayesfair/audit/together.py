@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesfair.audit.conclusion import Question
 from bayesfair.audit.criterion import top_verdict, verdict_of
 from bayesfair.audit.log.checks import LEVEL
 from bayesfair.audit.log.start import start_of
 from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.violations import exact_rounds
-from bayesfair.audit.result import Audit
+from bayesfair.audit.question import Question
+from bayesfair.audit.record import Record
 from bayesfair.base.checks import as_generator
 from bayesfair.base.notices import Notice
 from bayesfair.families import FAMILIES
@@ -44,7 +44,7 @@ _MARGIN = 1.01  # what rounding may do to a probability near the level of a test
 _TIES = 100, 0.199  # rounds and regret from which ties are looked for
 
 
-class Audits(Mapping[str, Audit]):
+class Audits(Mapping[str, Record]):
     """Audits by the label of their log; each is made when it is asked for, the last few are kept.
 
     Parameters
@@ -55,12 +55,12 @@ class Audits(Mapping[str, Audit]):
         Returns the audit of a label.
     """
 
-    def __init__(self, logs: Logs, make: Callable[[str], Audit]) -> None:
+    def __init__(self, logs: Logs, make: Callable[[str], Record]) -> None:
         self._logs = logs
         self._make = make
-        self._made: dict[str, Audit] = {}
+        self._made: dict[str, Record] = {}
 
-    def __getitem__(self, label: str) -> Audit:
+    def __getitem__(self, label: str) -> Record:
         found = self._made.pop(label, None)
         if found is None:
             if label not in self._logs:
@@ -70,6 +70,10 @@ class Audits(Mapping[str, Audit]):
                 del self._made[next(iter(self._made))]
         self._made[label] = found
         return found
+
+    def shown_as(self, wrap: Callable[[Record], Record]) -> Audits:
+        """Return the same audits, each wrapped when it is asked for."""
+        return Audits(self._logs, lambda label: wrap(self[label]))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._logs)
@@ -154,7 +158,7 @@ class Pass:
         return found
 
 
-def pass_over(logs: Logs, question: Question, audits: Mapping[str, Audit]) -> Pass | None:
+def pass_over(logs: Logs, question: Question, audits: Mapping[str, Record]) -> Pass | None:
     """Return what one pass finds in all logs; None where each has to be audited by itself.
 
     Parameters
@@ -163,7 +167,7 @@ def pass_over(logs: Logs, question: Question, audits: Mapping[str, Audit]) -> Pa
         With whole decision rules.
     question : Question
         What is asked of each.
-    audits : mapping of str to Audit
+    audits : mapping of str to Record
         Gives the audit of a single log, for those that need a closer look.
     """
     if not _can(logs, question):

@@ -104,6 +104,7 @@ def go_on(
 ) -> tuple[Audit | AuditGroup, Audit | AuditGroup]:
     """Return the audit of the next part alone, and that of the whole log."""
     from bayesfair.audit.parts import resume_parts
+    from bayesfair.audit.result import as_audit
 
     options: dict[str, Any] = {
         name: context.params[name]
@@ -113,4 +114,5 @@ def go_on(
     if _audits(earlier)[0].settings.seed is None:  # it was made with a Generator
         options["seed"] = context.params["seed"]
     which: Any = earlier  # one log, or several: it was checked against --by
-    return resume_parts(which, data, **options, progress=progress, partial=keeper)
+    part, whole = resume_parts(which, data, **options, progress=progress, partial=keeper)
+    return as_audit(part), as_audit(whole)

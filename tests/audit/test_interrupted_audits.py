@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import bayesfair as bf
-from bayesfair.audit import api
+from bayesfair.audit import run
 from bayesfair.audit.saved.checkpoint import Checkpoint
 from bayesfair.readers.log import scan
 
@@ -134,7 +134,7 @@ def test_interrupted_twice_and_in_the_objective_part(tmp_path, monkeypatch):
         def stop(*_):
             raise KeyboardInterrupt
 
-        patched.setattr(api, "conclude", stop)
+        patched.setattr(run, "conclude", stop)
         with pytest.raises(KeyboardInterrupt):
             half.resume(scanned(log), partial=path)
     half = bf.load_audit(path)

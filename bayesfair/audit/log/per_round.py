@@ -17,7 +17,7 @@ from bayesfair.errors import OptionError
 if TYPE_CHECKING:
     import xarray as xr
 
-    from bayesfair.audit.result import Audit
+    from bayesfair.audit.record import Record
 
 __all__ = ["KeptRounds", "iter_rounds", "rounds_dataset", "write_rounds"]
 
@@ -29,7 +29,7 @@ class KeptRounds:
     columns: dict[str, NDArray[Any]]
 
 
-def iter_rounds(audit: Audit) -> Iterator[dict[str, NDArray[Any]]]:
+def iter_rounds(audit: Record) -> Iterator[dict[str, NDArray[Any]]]:
     """Yield the rounds of each part of the log as arrays.
 
     Yields
@@ -77,7 +77,7 @@ def _labels(arms: tuple[str, ...]) -> NDArray[Any]:
     return np.array([*arms, ""], dtype=object)
 
 
-def rounds_dataset(audit: Audit) -> xr.Dataset:
+def rounds_dataset(audit: Record) -> xr.Dataset:
     """Return all rounds as a labelled dataset; see `Audit.rounds`."""
     import xarray as xr
 
@@ -98,7 +98,7 @@ def rounds_dataset(audit: Audit) -> xr.Dataset:
     return xr.Dataset(data, coords={"round": whole["round"], "arm": list(arms)})
 
 
-def write_rounds(audit: Audit, path: Any) -> int:
+def write_rounds(audit: Record, path: Any) -> int:
     """Write all rounds to a Parquet file, part by part, and return their number.
 
     Columns: round, row, smallest_eps2, worst_arm, worst_arm_other, fairness_regret, and
@@ -111,7 +111,7 @@ def write_rounds(audit: Audit, path: Any) -> int:
         return _write_parquet(audit, draft, labels)
 
 
-def _write_parquet(audit: Audit, path: Path, labels: Any) -> int:
+def _write_parquet(audit: Record, path: Path, labels: Any) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

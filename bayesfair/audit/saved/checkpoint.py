@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from bayesfair.audit.conclusion import Question, conclude
-from bayesfair.audit.group import AuditGroup
+from bayesfair.audit.conclusion import conclude
+from bayesfair.audit.group import GroupRecord
 from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.summary import Summary
-from bayesfair.audit.result import Audit
+from bayesfair.audit.question import Question
+from bayesfair.audit.record import Record
 from bayesfair.audit.saved.file import Origin
 from bayesfair.audit.saved.storage import save_audit
 from bayesfair.audit.saved.unfinished import Followed, Unfinished
@@ -51,10 +52,10 @@ class Checkpoint:
         self.written = False
         """Whether the file holds something of this audit."""
         self._several = False
-        self._joined: tuple[Audit, bool, int] | None = None
+        self._joined: tuple[Record, bool, int] | None = None
         self._origin: Origin | None = None
         self._arm_groups: dict[str, str] | None = None
-        self._before: dict[str, Audit] = {}
+        self._before: dict[str, Record] = {}
         self._parts: dict[str, tuple[Summary, Question, Unfinished]] = {}
         self._new = False
         self._last = time.monotonic()
@@ -71,9 +72,9 @@ class Checkpoint:
             self._new = False
         self._several = several
         self._arm_groups = None if arm_groups is None else dict(arm_groups)
-        if isinstance(prior, (Audit, AuditGroup)) and prior.unfinished:
+        if isinstance(prior, (Record, GroupRecord)) and prior.unfinished:
             self._origin = prior.origin
-            self._before = {"": prior} if isinstance(prior, Audit) else dict(prior.audits)
+            self._before = {"": prior} if isinstance(prior, Record) else dict(prior.audits)
 
     def joining(self, earlier: Any, *, objective: bool, draws: int) -> None:
         """Say that the audit will be joined with that of the logs before, and how.
@@ -83,8 +84,8 @@ class Checkpoint:
         OptionError
             If the file could not hold both.
         """
-        if isinstance(earlier, AuditGroup) or earlier.arm_groups is not None:
-            which = "several logs" if isinstance(earlier, AuditGroup) else "groups of arms"
+        if isinstance(earlier, GroupRecord) or earlier.arm_groups is not None:
+            which = "several logs" if isinstance(earlier, GroupRecord) else "groups of arms"
             raise OptionError(
                 f"partial= cannot keep what goes on from an audit of {which}; the file of that one "
                 "stays as it is. Leave partial= out.",
@@ -151,11 +152,11 @@ class Checkpoint:
             audits = self._before | {
                 label: self._unfinished(*part) for label, part in self._parts.items()
             }
-            found: Any = AuditGroup(audits, self._origin) if self._several else audits[""]
+            found: Any = GroupRecord(audits, self._origin) if self._several else audits[""]
             save_audit(found, self.path)
             self._new, self.written, self._last = False, True, time.monotonic()
 
-    def _unfinished(self, summary: Summary, question: Question, state: Unfinished) -> Audit:
+    def _unfinished(self, summary: Summary, question: Question, state: Unfinished) -> Record:
         bare = replace(
             question,
             objective=False,
@@ -229,7 +230,7 @@ def _asked(question: Question) -> dict[str, Any]:
 
 def _plain(values: Any) -> Any:
     """Return numbers as JSON has them: a prior, or the values of a finite reward."""
-    if values is None or isinstance(values, (Audit, AuditGroup)) or hasattr(values, "beliefs"):
+    if values is None or isinstance(values, (Record, GroupRecord)) or hasattr(values, "beliefs"):
         return None
     if isinstance(values, Mapping):
         return {str(label): _plain(row) for label, row in values.items()}
@@ -246,7 +247,7 @@ def checkpoint_for(partial: Any, data: Any, prior: Any, beliefs_model: Any) -> C
     """
     if partial is None:
         return None
-    earlier = isinstance(prior, (Audit, AuditState, AuditGroup)) and not getattr(
+    earlier = isinstance(prior, (Record, AuditState, GroupRecord)) and not getattr(
         prior, "unfinished", False
     )
     if beliefs_model is not None:
@@ -262,15 +263,15 @@ def checkpoint_for(partial: Any, data: Any, prior: Any, beliefs_model: Any) -> C
     )
 
 
-def begun(question: Question) -> Audit | None:
+def begun(question: Question) -> Record | None:
     """Return the interrupted audit of this very log, if that is what to go on with."""
     prior = question.prior
-    return prior if isinstance(prior, Audit) and prior.unfinished is not None else None
+    return prior if isinstance(prior, Record) and prior.unfinished is not None else None
 
 
 def check_logs(logs: Mapping[str, Any], prior: Any) -> None:
     """Refuse to go on with an interrupted audit of several logs where one of them is missing."""
-    if not isinstance(prior, AuditGroup) or not prior.unfinished:
+    if not isinstance(prior, GroupRecord) or not prior.unfinished:
         return
     for label, audit in prior.audits.items():
         if label not in logs:
@@ -296,7 +297,7 @@ def check_question(summary: Summary, question: Question) -> None:
         )
 
 
-def as_at_first(question: Question, interrupted: AuditGroup) -> Question:
+def as_at_first(question: Question, interrupted: GroupRecord) -> Question:
     """Return what was asked of a log that the interrupted audit of several had not begun."""
     asked = next(a.unfinished for a in interrupted.audits.values() if a.unfinished).start
     support = None if asked["support"] is None else np.array(asked["support"], dtype=np.float64)

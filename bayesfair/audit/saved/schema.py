@@ -26,14 +26,15 @@ from bayesfair.audit.log.accumulators import (
     Terms,
     Worst,
 )
-from bayesfair.audit.log.arm_groups import GroupPairs
 from bayesfair.audit.log.cells import ChosenCell, FullCell
+from bayesfair.audit.log.group_pairs import GroupPairs
 from bayesfair.audit.log.intervals import Estimate
 from bayesfair.audit.log.series import Series
 from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.summary import Summary
 from bayesfair.audit.log.violations import JudgedRounds, Violations
-from bayesfair.audit.result import Audit, Settings
+from bayesfair.audit.record import Record as AuditRecord
+from bayesfair.audit.record import Settings
 from bayesfair.audit.saved.guards_schema import GUARDS
 from bayesfair.audit.saved.kinds import (
     NUMBER,
@@ -266,7 +267,7 @@ OBJECTIVE = Record(Objective, {
 })  # fmt: skip
 """The draws that fill chains stand in ``posterior``."""
 
-AUDIT = Record(Audit, {
+AUDIT = Record(AuditRecord, {
     "criterion": CRITERION,
     "settings": SETTINGS,
     "summary": SUMMARY,
@@ -310,13 +311,13 @@ def folded(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def packed(
-    audits: Iterable[Audit], n_rounds: Iterable[int | None]
+    audits: Iterable[AuditRecord], n_rounds: Iterable[int | None]
 ) -> tuple[list[Any], dict[str, NDArray[Any]]]:
     """Return audits as JSON-ready texts, one each, and all their arrays by type of number.
 
     Parameters
     ----------
-    audits : iterable of Audit
+    audits : iterable of Record
         What is to be saved.
     n_rounds : iterable of int or None
         How many rounds of each are kept in a table of their own.
@@ -326,7 +327,7 @@ def packed(
     return texts, out.buffers()
 
 
-def unpacked(texts: Any, buffers: Mapping[str, NDArray[Any]]) -> list[Audit]:
+def unpacked(texts: Any, buffers: Mapping[str, NDArray[Any]]) -> list[AuditRecord]:
     """Return the audits that `packed` took apart; what it left out is still to be put in.
 
     Parameters
@@ -347,7 +348,7 @@ def unpacked(texts: Any, buffers: Mapping[str, NDArray[Any]]) -> list[Audit]:
     return audits
 
 
-def _bare(audit: Audit, n_rounds: int | None) -> Audit:
+def _bare(audit: AuditRecord, n_rounds: int | None) -> AuditRecord:
     """Return an audit without what stands elsewhere in the file, its cells sorted."""
     objective = audit.objective
     if objective is not None:
@@ -363,7 +364,7 @@ def _bare(audit: Audit, n_rounds: int | None) -> Audit:
     return replace(audit, summary=summary, objective=objective, data=n_rounds)
 
 
-def with_draws(audit: Audit, draws: Mapping[str, NDArray[Any]]) -> Audit:
+def with_draws(audit: AuditRecord, draws: Mapping[str, NDArray[Any]]) -> AuditRecord:
     """Return an audit from `unpacked` with its draws, (chain, draw, ...) each.
 
     Raises

@@ -19,21 +19,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.audit.group import AuditGroup
+from bayesfair.audit.group import GroupRecord
 from bayesfair.audit.log.per_round import KeptRounds, iter_rounds
-from bayesfair.audit.result import Audit
+from bayesfair.audit.record import Record
 from bayesfair.audit.saved.file import Opened, Origin, lacking, opened, sealed
 from bayesfair.audit.saved.kinds import BUFFERS, Malformed
 from bayesfair.audit.saved.schema import IN_POSTERIOR, packed, unpacked, with_draws
 from bayesfair.audit.saved.tables import file_tables, shared_draws, split_draws
-from bayesfair.base.arguments import takes
 from bayesfair.base.writing import check_target, held, replacing, tree_bytes
 from bayesfair.errors import BayesfairError, OptionError
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["load_audit", "save_audit"]
+__all__ = ["read_audit", "save_audit"]
 
 _COMPRESSED = 1024
 """Arrays from this length on are compressed."""
@@ -49,7 +48,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def save_audit(audit: Audit | AuditGroup, path: Any, *, rounds: bool = False) -> None:
+def save_audit(audit: Record | GroupRecord, path: Any, *, rounds: bool = False) -> None:
     """Write an audit to a NetCDF file; see `Audit.save`.
 
     Raises
@@ -62,8 +61,8 @@ def save_audit(audit: Audit | AuditGroup, path: Any, *, rounds: bool = False) ->
     import xarray as xr
 
     path = check_target(path, "path")
-    several = isinstance(audit, AuditGroup)
-    audits = audit.audits if isinstance(audit, AuditGroup) else {"": audit}
+    several = isinstance(audit, GroupRecord)
+    audits = audit.audits if isinstance(audit, GroupRecord) else {"": audit}
     _check_labels(audits)
     every = list(audits.values())
     kept = [_rounds(one) for one in every] if rounds else []
@@ -111,7 +110,7 @@ def _compressed(shape: tuple[int, ...]) -> dict[str, Any]:
     return {"zlib": True, "complevel": 1, "chunksizes": tuple(chunk)}
 
 
-def _check_labels(audits: Mapping[str, Audit]) -> None:
+def _check_labels(audits: Mapping[str, Record]) -> None:
     """Refuse labels that NetCDF cannot keep."""
     for label in (*audits, *(arm for one in audits.values() for arm in one.summary.arms)):
         if "\0" in label:
@@ -132,14 +131,14 @@ def _check_labels(audits: Mapping[str, Audit]) -> None:
             ) from None
 
 
-def _rounds(audit: Audit) -> dict[str, NDArray[Any]]:
+def _rounds(audit: Record) -> dict[str, NDArray[Any]]:
     """Return every round; worst arms by their position, -1 = no pair."""
     parts = list(iter_rounds(audit))
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def _rounds_table(
-    audits: Sequence[tuple[str, Audit]], kept: Sequence[dict[str, NDArray[Any]]], *, several: bool
+    audits: Sequence[tuple[str, Record]], kept: Sequence[dict[str, NDArray[Any]]], *, several: bool
 ) -> xr.Dataset:
     """Return the rounds of one log; of several below each other, P* of all arms in one row each."""
     import xarray as xr
@@ -158,34 +157,8 @@ def _rounds_table(
     return xr.Dataset(data)
 
 
-@takes()
-def load_audit(path: Any) -> Audit | AuditGroup:
-    """Read an audit that `Audit.save` or `AuditGroup.save` wrote.
-
-    What it gives prints, merges and goes on as the audit that was saved: ``prior=`` of tomorrow's
-    audit, `merge`, `Audit.resume`. Its log is not in the file: `Audit.rounds` works if it was saved
-    with ``rounds=True``, `Audit.prior_sensitivity` does not.
-
-    What goes on from it may be saved to the same file, unless that was replaced meanwhile: of two
-    processes that resume one file the second is refused.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-
-    Returns
-    -------
-    Audit or AuditGroup
-
-    Raises
-    ------
-    DataError
-        If the file is missing, is no NetCDF file, holds no audit, comes from an older or newer
-        layout, lacks a part, or is not byte for byte as it was saved.
-    OptionError
-        If `path` is no path.
-    """
+def read_audit(path: Any) -> Record | GroupRecord:
+    """Return what `save_audit` wrote; see `bayesfair.load_audit`."""
     with opened(path) as found:
         try:
             return _audits_in(found, Path(path))
@@ -196,7 +169,7 @@ def load_audit(path: Any) -> Audit | AuditGroup:
             raise lacking(found.name, f"what an audit has ({said[:200]})") from None
 
 
-def _audits_in(found: Opened, path: Path) -> Audit | AuditGroup:
+def _audits_in(found: Opened, path: Path) -> Record | GroupRecord:
     there = [name for name in (*BUFFERS, "text") if name in found.file["state"]]
     buffers = {name: found.array("state", name) for name in there}
     text = json.loads(buffers.pop("text").tobytes())
@@ -216,10 +189,10 @@ def _audits_in(found: Opened, path: Path) -> Audit | AuditGroup:
         return replace(audit, origin=origin)
     if len(set(labels)) != len(audits):
         raise Malformed(f"{len(audits)} audits have {len(set(labels))} labels")
-    return AuditGroup(dict(zip(labels, audits, strict=True)), origin)
+    return GroupRecord(dict(zip(labels, audits, strict=True)), origin)
 
 
-def _with_rounds(found: Opened, audits: list[Audit]) -> list[Audit]:
+def _with_rounds(found: Opened, audits: list[Record]) -> list[Record]:
     """Return the audits with the rounds that were kept of them."""
     columns = {name: found.array("rounds", name) for name in _COLUMNS}
     best = found.array("rounds", "best_arm_probability").ravel()

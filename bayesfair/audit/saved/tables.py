@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.audit.group import AuditGroup
-from bayesfair.audit.result import Audit
+from bayesfair.audit.group import GroupRecord
+from bayesfair.audit.numbers import audit_numbers
+from bayesfair.audit.record import Record
 from bayesfair.audit.saved.file import FORMAT
 from bayesfair.audit.saved.schema import IN_POSTERIOR, folded
 
@@ -27,19 +28,19 @@ if TYPE_CHECKING:
 __all__ = ["file_tables", "shared_draws", "split_draws", "to_tree"]
 
 
-def to_tree(audit: Audit | AuditGroup) -> xr.DataTree:
+def to_tree(audit: Record | GroupRecord) -> xr.DataTree:
     """Return the audit as a tree: objective draws in ``posterior``, and its tables."""
     import xarray as xr
 
     return xr.DataTree.from_dict(_tree_tables(audit, "/"))
 
 
-def _tree_tables(audit: Audit | AuditGroup, at: str) -> dict[str, Any]:
+def _tree_tables(audit: Record | GroupRecord, at: str) -> dict[str, Any]:
     """Return path -> dataset of the tables, one node per log."""
     import xarray as xr
 
-    numbers = audit.to_dict()
-    if isinstance(audit, AuditGroup):
+    numbers = audit.to_dict() if isinstance(audit, GroupRecord) else audit_numbers(audit)
+    if isinstance(audit, GroupRecord):
         found = {at: xr.Dataset(attrs=_attrs(numbers, "group") | {"n_groups": len(audit)})}
         for g, (label, one) in enumerate(audit.audits.items()):
             inner = _tree_tables(one, f"{at}group_{g}/")
@@ -68,11 +69,11 @@ def _tree_tables(audit: Audit | AuditGroup, at: str) -> dict[str, Any]:
     return found
 
 
-def file_tables(audit: Audit | AuditGroup) -> dict[str, Any]:
+def file_tables(audit: Record | GroupRecord) -> dict[str, Any]:
     """Return path -> dataset of the tables in a file, few whatever the number of logs."""
     import xarray as xr
 
-    if isinstance(audit, Audit):
+    if isinstance(audit, Record):
         return _tree_tables(audit, "/")
     numbers = audit.to_dict()
     labels = list(audit.audits)
@@ -107,7 +108,7 @@ class _Draws(NamedTuple):
         return chain, draw
 
 
-def _draws_of(audit: Audit) -> _Draws | None:
+def _draws_of(audit: Record) -> _Draws | None:
     """Return the objective draws, folded so that diagnostics have chains to compare."""
     if audit.objective is None:
         return None
@@ -119,7 +120,7 @@ def _draws_of(audit: Audit) -> _Draws | None:
     return _Draws(found, audit.criterion.grid)
 
 
-def shared_draws(audits: Sequence[Audit]) -> dict[str, list[int]]:
+def shared_draws(audits: Sequence[Record]) -> dict[str, list[int]]:
     """Return name of a table -> positions of the logs whose draws stand in it."""
     sorts: dict[Any, list[int]] = {}
     for g, audit in enumerate(audits):
@@ -131,7 +132,7 @@ def shared_draws(audits: Sequence[Audit]) -> dict[str, list[int]]:
 
 
 def split_draws(
-    whole: Mapping[str, NDArray[Any]], audits: Sequence[Audit]
+    whole: Mapping[str, NDArray[Any]], audits: Sequence[Record]
 ) -> Iterator[dict[str, NDArray[Any]]]:
     """Yield the draws of each log, (chain, draw, ...), from the table that they share."""
     dims, done = dict(IN_POSTERIOR.values()), 0
@@ -151,7 +152,7 @@ def _arm_names(audits: Any) -> list[tuple[str, str]]:
     return [(label, arm) for label, audit in audits for arm in audit.summary.arms]
 
 
-def _together(audit: AuditGroup, places: list[int]) -> Any:
+def _together(audit: GroupRecord, places: list[int]) -> Any:
     """Return the draws of several logs of one sort."""
     import xarray as xr
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesfair.audit.criterion import finite_or_text
-from bayesfair.audit.group import AuditGroup
+from bayesfair.audit.group import GroupRecord
 from bayesfair.audit.text import sensitivity_lines
 from bayesfair.audit.truth.model import parts_of_tree
 from bayesfair.audit.truth.objective import evaluate
@@ -19,7 +19,7 @@ from bayesfair.history import History
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bayesfair.audit.result import Audit
+    from bayesfair.audit.record import Record
 
 __all__ = ["POWERS", "PriorSensitivity", "audit_prior_sensitivity", "with_prior_sensitivity"]
 
@@ -103,19 +103,19 @@ class PriorSensitivity:
         return "\n".join(sensitivity_lines(self.to_dict()))
 
 
-def with_prior_sensitivity(result: Audit | AuditGroup) -> Audit | AuditGroup:
+def with_prior_sensitivity(result: Record | GroupRecord) -> Record | GroupRecord:
     """Return the audit, or each of several, with ``prior_sensitivity`` in numbers and report."""
 
-    def one(audit: Audit) -> Audit:
+    def one(audit: Record) -> Record:
         found = audit_prior_sensitivity(audit).to_dict()
         return replace(audit, extra=audit.extra | {"prior_sensitivity": found})
 
-    if isinstance(result, AuditGroup):
+    if isinstance(result, GroupRecord):
         return replace(result, audits={label: one(a) for label, a in result.audits.items()})
     return one(result)
 
 
-def audit_prior_sensitivity(audit: Audit, *, model: Any = None) -> PriorSensitivity:
+def audit_prior_sensitivity(audit: Record, *, model: Any = None) -> PriorSensitivity:
     """Return `PriorSensitivity` of an audit; see `Audit.prior_sensitivity`."""
     from bayesfair.inference import fit
     from bayesfair.inference.prior_power import prior_power_weights, prior_sensitivity

@@ -1,0 +1,246 @@
+"""The record of an audit: what was asked, what was found, and the verdicts that follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.audit.criterion import Criterion, top_verdict
+from bayesfair.audit.log.checks import Check, contradictions, log_checks
+from bayesfair.audit.log.group_pairs import GroupPairs
+from bayesfair.audit.log.intervals import Estimate, mean_interval
+from bayesfair.audit.log.state import AuditState
+from bayesfair.audit.log.summary import Summary
+from bayesfair.audit.saved.file import Origin
+from bayesfair.audit.saved.unfinished import Unfinished
+from bayesfair.audit.truth.objective import Objective
+from bayesfair.base.arguments import constructed
+from bayesfair.base.notices import Notice
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+__all__ = ["Fitted", "Record", "Settings", "ViolatingRounds"]
+
+
+class ViolatingRounds(NamedTuple):
+    """How many rounds violate, the first and the last of them (-1 = none)."""
+
+    n: int
+    first: int
+    last: int
+
+
+class Fitted(NamedTuple):
+    """A model of the true rewards and the tree of its draws, as `bayesfair.fit` returned it."""
+
+    model: Any
+    tree: xr.DataTree
+
+
+def _version() -> str:
+    from bayesfair import __version__
+
+    return __version__
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How an audit was made, beside its criterion.
+
+    Attributes
+    ----------
+    family, model, prior : str
+        Reward family, posterior of the true rewards, prior in words.
+    seed : int or None
+        None if a Generator was given.
+    draws : int
+        Posterior draws.
+    beliefs_model : str or None
+        Model of the beliefs, None for the conjugate ones.
+    version : str
+        Of bayesfair, which made it.
+    """
+
+    family: str
+    model: str | None
+    prior: str
+    seed: int | None
+    draws: int
+    beliefs_model: str | None = None
+    version: str = field(default_factory=_version)
+
+
+@constructed
+@dataclass(frozen=True, eq=False, repr=False)
+class Record:
+    """What an audit of one log found; `bayesfair.audit.result.Audit` adds what can be done with it.
+
+    Attributes
+    ----------
+    criterion : Criterion
+        What was asked; its tolerance is the one used.
+    settings : Settings
+        How it was made.
+    summary : Summary
+        What is kept of the log.
+    objective : Objective or None
+        Per draw of the true rewards.
+    regret_objective : Estimate or None
+        Objective fairness regret per round.
+    findings : tuple of str
+        Notices.
+    extra, model_options : dict
+        Further keys of `to_dict`; options that went to the model of the true rewards.
+    fitted : Fitted or None
+        The model of the true rewards and its draws, where there was one; not kept in files.
+    arm_groups : GroupPairs or None
+        Pairs between and within groups of arms.
+    data : History, HistoryScan, KeptRounds or None
+        The log, or every round of it as read from a file; None where neither is at hand.
+    origin : Origin or None
+        The saved file that this audit was loaded from, or goes on from.
+    unfinished : Unfinished or None
+        What is still to be done, if the audit was interrupted: `resume` does it.
+    """
+
+    criterion: Criterion
+    settings: Settings
+    summary: Summary
+    objective: Objective | None
+    regret_objective: Estimate | None
+    findings: tuple[str, ...]
+    extra: dict[str, Any] = field(default_factory=dict)
+    model_options: dict[str, Any] = field(default_factory=dict)
+    fitted: Fitted | None = None
+    arm_groups: GroupPairs | None = None
+    data: Any = None
+    origin: Origin | None = None
+    unfinished: Unfinished | None = None
+
+    # -- the log itself --------------------------------------------------------------------------
+
+    @cached_property
+    def checks(self) -> dict[str, Check]:
+        """Tests of the log by name, each with its statistic, p-value and whether it passed."""
+        return log_checks(self.summary)
+
+    @property
+    def consistent(self) -> bool:
+        """Whether no test found the log to contradict itself (an unseen context does not)."""
+        return not contradictions(self.checks)
+
+    # -- numbers -------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> AuditState:
+        """Beliefs after the last round: ``prior=`` of the audit of the log's next part."""
+        return self.summary.end
+
+    @property
+    def auditable(self) -> bool:
+        """Whether smooth fairness can be audited: it needs the whole rule, and judged rounds."""
+        return self.summary.selection == "full" and self.summary.sums.n_rounds > 0
+
+    @property
+    def smallest_eps2(self) -> float | None:
+        """Smallest eps2 that every round satisfies at eps1 under its beliefs."""
+        return (
+            float(self.summary.pairs.frontier[self.criterion.grid_index])
+            if self.auditable
+            else None
+        )
+
+    @property
+    def violations(self) -> ViolatingRounds | None:
+        """Number, first and last (-1 = none) of the violating rounds under the beliefs."""
+        if not self.auditable:
+            return None
+        return ViolatingRounds(*(self.criterion.count_at(x) for x in self.summary.pairs.violations))
+
+    @property
+    def n_violating_rounds(self) -> int | None:
+        """Rounds whose excess is above eps2 + tolerance, under the beliefs."""
+        return None if self.violations is None else self.violations.n
+
+    @property
+    def subjective_verdict(self) -> str:
+        """``fair``, ``unfair`` or ``not_auditable``; exact, delta plays no part."""
+        if self.smallest_eps2 is None:
+            return "not_auditable"
+        return "fair" if self.smallest_eps2 <= self.criterion.allowed else "unfair"
+
+    @cached_property
+    def probability_fair(self) -> float | None:
+        """Share of draws of the true rewards under which every round is fair."""
+        if self.objective is None or self.objective.smallest_eps2 is None:
+            return None
+        needed = self.objective.smallest_eps2[:, self.criterion.grid_index]
+        return float(np.mean(needed <= self.criterion.allowed))
+
+    @property
+    def converged(self) -> bool:
+        """False where the draws of a model were taken although they did not converge."""
+        return not any(Notice.of(found).kind == "unconverged" for found in self.findings)
+
+    @property
+    def objective_verdict(self) -> str:
+        """``fair``, ``unfair``, ``undetermined`` or ``not_auditable``.
+
+        Draws that did not converge decide nothing: with them it is ``undetermined``.
+        """
+        probability = self.probability_fair
+        if probability is None:
+            return "not_auditable"
+        return self.criterion.verdict_of(probability) if self.converged else "undetermined"
+
+    @property
+    def verdict(self) -> str:
+        """That of both questions, or of the one that ``judge`` names.
+
+        Unfair if either is, fair only if both are; the objective one where the true rewards are
+        known, the subjective one where the objective part was left out.
+        """
+        return top_verdict(
+            self.subjective_verdict,
+            None if self.objective is None else self.objective_verdict,
+            judge=self.criterion.judge,
+            known=self.settings.model == "truth",
+        )
+
+    @property
+    def regret(self) -> Estimate | None:
+        """Subjective fairness regret per round; None where no probabilities were logged."""
+        n, terms = self.summary.sums.n_rounds, self.summary.terms.regret
+        if self.summary.selection == "none" or n == 0:
+            return None
+        if self.summary.selection == "full":
+            value = terms.total / n
+            return Estimate(value, value, value, True)
+        return mean_interval(n, terms.total, terms.squares)
+
+    # -- views ---------------------------------------------------------------------------------
+
+    def series(self) -> dict[str, NDArray[Any]]:
+        """Return cumulative regret and plays, thinned for plotting.
+
+        Returns
+        -------
+        dict
+            ``round`` (n,): rounds seen; ``regret`` (n,): cumulative subjective fairness regret;
+            ``plays`` (n, k): cumulative plays.
+        """
+        s = self.summary.terms.series
+        marks = s.stride * np.arange(1, len(s.regret) + 1)
+        if not len(marks) or marks[-1] != s.n_rounds:
+            return {
+                "round": np.append(marks, s.n_rounds),
+                "regret": np.append(s.regret, s.last_regret),
+                "plays": np.vstack([s.plays, s.last_plays]),
+            }
+        return {"round": marks, "regret": s.regret, "plays": s.plays}

@@ -1,0 +1,244 @@
+"""From the question of an audit to its record: of one log, or of several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bayesfair.audit.conclusion import conclude
+from bayesfair.audit.criterion import finite_or_text
+from bayesfair.audit.group import GroupRecord
+from bayesfair.audit.log.arm_groups import with_arm_groups
+from bayesfair.audit.log.common_rewards import common_rewards
+from bayesfair.audit.log.limits import check_size, in_parts
+from bayesfair.audit.log.model_beliefs import audit_with_beliefs_model
+from bayesfair.audit.log.rounds import iter_results
+from bayesfair.audit.log.start import start_of
+from bayesfair.audit.log.state import AuditState, check_log, parts_of
+from bayesfair.audit.log.summary import Summary, summarise
+from bayesfair.audit.question import Question
+from bayesfair.audit.record import Record
+from bayesfair.audit.saved.checkpoint import as_at_first, begun, check_logs, check_question
+from bayesfair.audit.saved.unfinished import Followed
+from bayesfair.audit.together import Audits, pass_over
+from bayesfair.base.labels import by_label
+from bayesfair.base.notices import Notice
+from bayesfair.errors import DataError, OptionError
+from bayesfair.history import History
+from bayesfair.history.logs import Logs
+from bayesfair.kernels.team import usable_cores
+
+__all__ = ["run"]
+
+_NO_FILE = ("memory", "data frame")
+"""Sources that are no names of files."""
+
+
+def run(
+    data: Any, question: Question, arm_groups: Mapping[str, str] | None, partial: Any = None
+) -> Record | GroupRecord:
+    """Return the record of a log, or of each of several.
+
+    Parameters
+    ----------
+    data : History, HistoryScan, or mapping of label to them
+        What was logged.
+    question : Question
+        What is asked.
+    arm_groups : mapping of label to group or None
+        Groups of arms to compare.
+    partial : str, Path or Checkpoint, optional
+        As it was given; the question holds the checkpoint. A file that was named is removed when
+        the audit is complete, a checkpoint of the caller's is not.
+    """
+    keeper = question.checkpoint
+    if keeper is None:
+        return _answer(data, question, arm_groups)
+    keeper.begin(question.prior, arm_groups, several=isinstance(data, Mapping))
+    with keeper.kept_if_interrupted():
+        found = _answer(data, question, arm_groups)
+    if keeper is not partial:
+        keeper.drop()
+    return found
+
+
+def _answer(
+    data: Any, question: Question, arm_groups: Mapping[str, str] | None
+) -> Record | GroupRecord:
+    if isinstance(data, Mapping):
+        if not data:
+            raise DataError("there is no log to audit: the mapping of groups is empty.")
+        logs = data if isinstance(data, Logs) else by_label(data, "group", "data")
+        question = common_rewards(logs, question)
+        check_logs(logs, question.prior)
+        if isinstance(question.seed, np.random.Generator):  # the same draws whatever the order
+            question = replace(question, seed=int(question.seed.integers(1 << 63)))
+        if isinstance(logs, Logs) and (found := _together(logs, question, arm_groups)):
+            return found
+        return GroupRecord(
+            {
+                label: _grouped(_audit_next(label, log, question), arm_groups)
+                for label, log in logs.items()
+            }
+        )
+    if isinstance(question.prior, GroupRecord):
+        raise OptionError(
+            "prior= is an audit of several logs, and this is one log: give prior=earlier[label]."
+        )
+    return _grouped(_audit_one(data, question), arm_groups)
+
+
+def _together(
+    logs: Logs, question: Question, arm_groups: Mapping[str, str] | None
+) -> GroupRecord | None:
+    """Return the audits of many logs by one pass over all of them, where that can be."""
+    quiet = replace(question, progress=None)
+
+    def one(label: str) -> Record:
+        return _grouped(_audit_next(label, logs[label], quiet), arm_groups)
+
+    audits = Audits(logs, one)
+    found = pass_over(logs, question, audits)
+    if found is None:
+        return None
+    if question.progress is not None:
+        question.progress(logs.together.rounds.n_rounds)
+    return GroupRecord(audits, together=found)
+
+
+def _grouped(result: Record, arm_groups: Mapping[str, str] | None) -> Record:
+    if arm_groups is None:
+        return result
+    return with_arm_groups(result, arm_groups)
+
+
+def _audit_one(data: Any, question: Question) -> Record:
+    check_log(data)
+    if question.truth is not None:
+        question = replace(question, truth=question.truth.for_arms(data.arms))
+    resumed = isinstance(getattr(question.prior, "state", question.prior), AuditState)
+    resumed = resumed and begun(question) is None  # else the whole log is there
+    for name in ("model", "beliefs_model"):
+        if resumed and getattr(question, name) is not None:
+            raise OptionError(
+                f"{name}= needs the whole log for its posterior and cannot go on from an earlier "
+                f"audit (prior=); audit the whole log, or leave {name} out."
+            )
+    if question.beliefs_model is not None:
+        summary, notes = audit_with_beliefs_model(data, question)
+    else:
+        summary, notes = _summarise_log(data, question)
+    earlier = begun(question)
+    joined = earlier is not None and earlier.unfinished is not None and earlier.unfinished.before
+    result = replace(conclude(summary, question, notes, data), data=None if joined else data)
+    if question.truth is None or not isinstance(data, History):
+        return result
+    from bayesfair.simulation.performance import utility
+
+    first = min(question.criterion.from_round, data.n_rounds)
+    if first == data.n_rounds:
+        return result
+    truth = question.truth[first:] if question.truth.batch_shape else question.truth
+    found = utility(data.rounds(first, data.n_rounds), truth)
+    return replace(result, extra={"utility": _finite(found.to_dict())})
+
+
+def _audit_next(label: str, log: Any, question: Question) -> Record:
+    """Audit one of several logs, from where the earlier audit of the same label ended."""
+    question = replace(question, label=label)
+    if not isinstance(question.prior, GroupRecord):
+        return _audit_one(log, question)
+    if label in question.prior.audits:
+        return _audit_one(log, replace(question, prior=question.prior[label]))
+    if question.prior.unfinished:  # it was not begun
+        return _audit_one(log, as_at_first(question, question.prior))
+    check_log(log)
+    result = _audit_one(log, replace(question, prior=question.prior.start_for(label, log.arms)))
+    note = Notice(
+        "The earlier audit had no such group: its beliefs start from the prior.", kind="new_group"
+    )
+    summary = result.summary.noted(note)
+    return replace(result, summary=summary, findings=(note, *result.findings))
+
+
+def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: finite_or_text(value) for name, value in values.items()}
+
+
+def _summarise_log(data: Any, question: Question) -> tuple[Summary, list[str]]:
+    earlier = begun(question)
+    total: Summary | None = None
+    notes: list[str] = []
+    if earlier is None:
+        start, notes = _start(data, question)
+    else:
+        total, start = earlier.summary, earlier.summary.start
+        check_question(total, question)
+    log = data
+    if earlier is not None or question.checkpoint is not None:
+        log = Followed(data, None if earlier is None else earlier.unfinished)
+    elif question.progress is not None and isinstance(data, History):
+        log = in_parts(data, start.family)
+    threads = usable_cores()
+    state = start if total is None else total.end
+    for part, result, begin in iter_results(log, state, question.criterion, threads=threads):
+        summary = summarise(part, begin, question.criterion, result, threads)
+        summary = replace(summary, start=state)
+        if total is None:  # notes belong to the summary, so that merged audits keep them
+            total = summary.noted(*notes)
+        else:
+            total = total.merged(summary)
+        state = summary.end
+        if question.checkpoint is not None:
+            question.checkpoint.seen(question.label, total, question, log)
+        if question.progress is not None:
+            question.progress(state.n_rounds - start.n_rounds)
+    assert total is not None
+    return total, []
+
+
+def _start(data: Any, question: Question) -> tuple[AuditState, list[str]]:
+    """Return the beliefs before the first round, and notices."""
+    first = data if isinstance(data, History) else next(iter(parts_of(data)), None)
+    if first is None or first.n_rounds == 0:
+        raise DataError(f"{getattr(data, 'source', 'the log')} has no rounds to audit.")
+    start, note = start_of(data, question.family, question.prior, first, question.support)
+    notes: list[str] = list(check_size(data, start.family, draws=question.n_drawn))
+    if question.criterion.eps2_arms is not None:
+        start = replace(start, eps2_arms=question.criterion.eps2_arms)
+    notes += [note] if note else []
+    if isinstance(question.prior, Record):
+        notes += _same_log_again(question.prior.summary, first)
+    if first.prior_counts is not None and start.n_rounds == 0:
+        before = float(first.prior_counts.sum())
+        notes.append(Notice(
+            f"The log starts mid-run: {before:.12g} outcomes from before it count in the beliefs, "
+            "not in its rounds.",
+            kind="outcomes_before", n=before,
+        ))  # fmt: skip
+    return start, notes
+
+
+def _same_log_again(earlier: Summary, part: History) -> list[str]:
+    """Return a notice if the earlier audit ended with a log of the same name.
+
+    There is none if all rows of the part lie behind those seen: then it is a slice of one log.
+    """
+    source, worst = part.source, earlier.pairs.worst
+    if source in _NO_FILE or source != earlier.facts.last_source:
+        return []
+    if part.row is not None and worst is not None and worst.source == source:
+        seen = max(worst.row or 0, earlier.end.n_rounds + 1)
+        if part.row.min() > seen:
+            return []
+    return [
+        Notice(
+            f"{source} is the name of the last log in the audit that this one continues: is it the "
+            "same log again? Then its rounds count twice.",
+            kind="same_log_again",
+            value=source,
+        )
+    ]
