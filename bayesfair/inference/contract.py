@@ -59,7 +59,7 @@ def family_of_model(model: str) -> Family:
         Naming the known ones.
     """
     own = {family.model: family.name for family in FAMILIES.values()}
-    return FAMILIES[(own | ARM_MODELS)[check_choice(model, "model", (*ARM_MODELS, *own))]]
+    return FAMILIES[(own | ARM_MODELS)[check_choice(model, "model", tuple(ARM_MODELS | own))]]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import bayesfair as bf
 from bayesfair.errors import ArmError, DataError, OptionError
 from bayesfair.families import FAMILIES
 from bayesfair.families.logs import posterior_of
@@ -311,3 +312,10 @@ def test_closed_forms_need_no_pymc_and_no_arviz():
         "assert not heavy, heavy\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_model_that_is_not_known_is_told_each_known_one_once():
+    with pytest.raises(bf.OptionError) as error:
+        bf.audit(bf.History(["a", "b"], [1, 0]), model="nosuch", seed=1)
+    said = str(error.value)
+    assert said.count("'bernoulli_independent'") == 1 and said.count("'normal_independent'") == 1
