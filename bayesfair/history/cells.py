@@ -58,9 +58,13 @@ def binned_counts(
 
 
 def reward_cells(
-    history: History, bin_start: NDArray[np.int64] | None = None
+    history: History,
+    bin_start: NDArray[np.int64] | None = None,
+    rounds: NDArray[np.int64] | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Return the distinct (arm, reward, bin) of a history and how often each occurred.
+
+    Of the observed `rounds`, in their order, if they are given, else of all of them.
 
     Rounds of one cell have the same likelihood, whatever the parameters.
 
@@ -70,7 +74,7 @@ def reward_cells(
         ``arm``, ``reward``, ``bin`` (0 without `bin_start`), ``count``: ``(C,)`` each;
         ``cell``: ``(n_observed,)``, the cell of every observed round, in order.
     """
-    seen = np.flatnonzero(~np.isnan(history.reward))
+    seen = np.flatnonzero(~np.isnan(history.reward)) if rounds is None else rounds
     bins = np.zeros(seen.size, np.int64) if bin_start is None else bin_of_rounds(seen, bin_start)
     levels, level = np.unique(history.reward[seen], return_inverse=True)
     key = (bins * history.n_arms + history.arm[seen]) * max(1, levels.size) + level

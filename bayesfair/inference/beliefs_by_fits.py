@@ -16,7 +16,7 @@ from bayesfair.errors import ConvergenceError, OptionError
 from bayesfair.families import FAMILIES
 from bayesfair.families.logs import coded_of
 from bayesfair.history import History
-from bayesfair.history.cells import bin_of_rounds
+from bayesfair.history.cells import bin_of_rounds, reward_cells
 from bayesfair.inference.arms import options_in_label_order, total_draws
 from bayesfair.inference.contract import contract_of
 from bayesfair.inference.predictive import PredictiveLaw
@@ -283,10 +283,9 @@ class _Run:
             return None
         pair = (self._fit(first), self._fit(last))
         index = self.order[first:last]
-        cells = _cells(self.history, index, self.bins)
+        cells = reward_cells(self.history, self.refitter.bin_start, index)
         table = np.concatenate([_log_likelihood(draws, cells) for draws in pair])
-        count = np.bincount(cells["cell"], minlength=table.shape[1]).astype(float)
-        total = table @ count
+        total = table @ cells["count"].astype(float)
         n_1 = pair[0].size
         pool = Pool.of(total[:n_1], total[n_1:], (pair[0].efficiency, pair[1].efficiency))
         if pool.overlap < self.min_ess / 10:
@@ -320,18 +319,6 @@ class _Run:
             self.mean_mcse[rounds], self.best_mcse[rounds] = error[:k], error[k:]
             self.khat[rounds], self.ess[rounds] = khat, ess
             self.law.put(rounds, weight, pair, time_bin)
-
-
-def _cells(
-    history: History, index: NDArray[np.int64], bins: NDArray[np.int64]
-) -> dict[str, NDArray[Any]]:
-    """Return the distinct (arm, reward, bin) among some rounds, in the order given."""
-    levels, level = np.unique(history.reward[index], return_inverse=True)
-    key = (bins[index] * history.n_arms + history.arm[index]) * levels.size + level
-    distinct, cell = np.unique(key, return_inverse=True)
-    rest, level = np.divmod(distinct, levels.size)
-    time_bin, arm = np.divmod(rest, history.n_arms)
-    return {"arm": arm, "reward": levels[level], "bin": time_bin, "cell": cell}
 
 
 def _log_likelihood(draws: Draws, cells: dict[str, NDArray[Any]]) -> FloatArray:
