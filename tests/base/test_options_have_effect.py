@@ -95,6 +95,9 @@ MAY_AGREE = {
 }
 
 
+OF_MODELS = ("order_effect", "order_sd", "tie_sd")
+
+
 def function_of(name):
     return getattr(bf if name in bf.__all__ else ranking, name)
 
@@ -103,7 +106,8 @@ def options_of(name):
     parameters = dict(inspect.signature(function_of(name)).parameters)
     if name == "fit":
         parameters |= inspect.signature(fit_comparisons).parameters
-        parameters |= {scale: parameters["seed"] for scale in ("order_sd", "tie_sd")}
+        parameters |= dict.fromkeys(OF_MODELS, parameters["seed"])
+        del parameters["model_options"]  # through which those go
     return [n for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY]
 
 
@@ -149,7 +153,8 @@ def test_an_option_changes_what_comes_out_or_is_refused(name, kind, option, befo
     value = value.get(kind, value.get(name, value.get(""))) if option == "model" else value
     if option == "truth":  # known rewards are not drawn
         base = {n: v for n, v in base.items() if n not in ("draws", "seed")}
-    found = outcome(name, given, base | {option: value})
+    more = {"model_options": {option: value}} if option in OF_MODELS else {option: value}
+    found = outcome(name, given, base | more)
     if found[0] == "refused":
         assert option in found[1] or repr(value) in found[1], found
     elif (name, option, kind) not in MAY_AGREE:
