@@ -12,15 +12,16 @@ from bayesfair.audit.log import intervals as calibration
 from bayesfair.audit.log.cells import ChosenCell, FullCell
 from bayesfair.audit.log.series import Series
 from bayesfair.kernels.log import propensities
+from bayesfair.kernels.log.log_pass import term_sums
 
 
 def test_shortfall_from_values_and_from_bins_against_the_definition():
     rng = np.random.default_rng(0)
     pi, p = rng.dirichlet(np.ones(4), 3000), rng.dirichlet(np.ones(4), 50)
     direct = np.maximum(p[:, None, :] - pi[None], 0).sum(axis=(1, 2))
-    exact, zero = propensities.SortedColumns.of(pi).shortfall(p)
+    exact = propensities.exact_shortfall(pi, p)
     np.testing.assert_allclose(exact, direct, rtol=1e-12)
-    assert zero == 0
+    np.testing.assert_array_equal(propensities.exact_shortfall(pi, p, threads=2), exact)
     binned, bound = propensities.Histogram.of(pi).shortfall(p)
     assert np.max(np.abs(binned - direct)) <= bound
     assert bound < 0.05  # of 3000 rounds
@@ -72,14 +73,22 @@ def test_large_cells_are_binned_and_agree_with_small_ones(monkeypatch):
 def test_series_is_thinned_and_keeps_the_totals():
     rng = np.random.default_rng(0)
     regret, arm = rng.random(10_000), rng.integers(0, 3, 10_000).astype(np.int32)
-    whole = Series.empty(3).extended(regret, arm)
-    parts = Series.empty(3)
-    for a, b in [(0, 10), (10, 3000), (3000, 3001), (3001, 10_000)]:
-        parts = parts.extended(regret[a:b], arm[a:b])
+
+    def series(rounds):
+        n = len(arm[rounds])
+        stride = Series.stride_of(n, 3)
+        sums, plays = term_sums(
+            arm[rounds], regret[rounds], np.empty(0), np.empty(0), 3, stride, threads=2
+        )
+        return Series.of(n, stride, sums[:, 0], plays)
+
+    whole = series(slice(None))
+    parts = series(slice(0, 3200)).merged(series(slice(3200, 10_000)))
     assert whole.stride == parts.stride == 32
     assert len(whole.regret) <= 512
     np.testing.assert_allclose(parts.regret, whole.regret, rtol=1e-12)
     np.testing.assert_array_equal(parts.plays, whole.plays)
+    np.testing.assert_array_equal(parts.last_plays, whole.last_plays)
     np.testing.assert_allclose(whole.regret, np.cumsum(regret)[31::32], rtol=1e-12)
     one_hot = np.eye(3, dtype=int)[arm].cumsum(axis=0)
     np.testing.assert_array_equal(whole.plays, one_hot[31::32])

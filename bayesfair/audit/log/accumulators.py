@@ -12,6 +12,7 @@ from bayesfair.audit.log.series import Series
 from bayesfair.audit.log.violations import JudgedRounds, Violations
 from bayesfair.history import History
 from bayesfair.history.probabilities import Repairs, Resolution
+from bayesfair.kernels.log.log_pass import LogPass, term_sums
 from bayesfair.kernels.log.pairs import PAIR_TIE
 from bayesfair.kernels.log.part_result import PairSums, PartRounds, RoundSums
 
@@ -43,10 +44,11 @@ class Moments(NamedTuple):
     largest: float
 
     @classmethod
-    def of(cls, values: NDArray[np.float64]) -> Moments:
-        """Summarise ``values`` (n,)."""
-        largest = float(values.max()) if values.size else -np.inf
-        return cls(values.size, float(values.sum()), float((values * values).sum()), largest)
+    def of(cls, n: int, sums: NDArray[np.float64]) -> Moments:
+        """Join ``sums`` (segment, 3) of ``n`` terms: their sum, of squares, the largest."""
+        if not n:
+            return cls(0, 0.0, 0.0, -np.inf)
+        return cls(n, float(sums[:, 0].sum()), float(sums[:, 1].sum()), float(sums[:, 2].max()))
 
     def merged(self, other: Moments) -> Moments:
         """Return those of both."""
@@ -109,15 +111,13 @@ class Sums(NamedTuple):
     n_moved: int
 
     @classmethod
-    def of(cls, part: History, found: RoundSums, propensity: NDArray[np.float64] | None) -> Sums:
-        """Return those of a part; ``propensity`` (T,) is the logged probability of each choice."""
-        k, unseen = part.n_arms, np.isnan(part.reward)
-        rewards = np.where(unseen, 0.0, part.reward)
+    def of(cls, part: History, found: RoundSums, rows: LogPass) -> Sums:
+        """Return those of a part from what was found of beliefs and rows."""
         return cls(
             n_rounds=part.n_rounds,
-            n_unobserved=np.bincount(part.arm[unseen], minlength=k),
-            reward_total=np.bincount(part.arm, weights=rewards, minlength=k),
-            concentration=0.0 if propensity is None else float(propensity.sum()),
+            n_unobserved=rows.n_unobserved,
+            reward_total=rows.reward_total,
+            concentration=rows.concentration,
             **found._asdict(),
         )
 
@@ -147,11 +147,13 @@ class Pairs(NamedTuple):
     judged: JudgedRounds | None
 
     @classmethod
-    def of(cls, part: History, found: PairSums, start: int, criterion: Criterion) -> Pairs:
+    def of(
+        cls, part: History, found: PairSums, rows: LogPass, start: int, criterion: Criterion
+    ) -> Pairs:
         """Return those of a part, which ``start`` rounds of the log precede."""
         worst = judged = None
         if part.selection_probability is not None:
-            judged = JudgedRounds.of(part.selection_probability, start, criterion)
+            judged = JudgedRounds.of(part.selection_probability, start, criterion, rows.may)
             (arm, other), t = found.worst_pair, found.worst_round
             row = None if part.row is None or t < 0 else int(part.row[t])
             worst = Worst(found.worst_excess, start + t, row, arm, other, part.source)
@@ -192,18 +194,20 @@ class Terms(NamedTuple):
     series: Series
 
     @classmethod
-    def of(cls, part: History, rounds: PartRounds, propensity: NDArray[np.float64] | None) -> Terms:
-        """Return those of a part; ``propensity`` (T,) is the logged probability of each choice."""
-        k, per_round, chosen = part.n_arms, np.zeros(part.n_rounds), None
-        weights = regret = Moments.of(np.empty(0))
-        if propensity is not None:
-            ratio = rounds.p_best_chosen / propensity
-            weights, per_round = Moments.of(ratio), rounds.regret
-            if part.selection == "chosen":
-                per_round = np.maximum(1 - ratio, 0.0)
-                chosen = ChosenChecks.of(part.arm, propensity, k)
-            regret = Moments.of(per_round)
-        return cls(regret, weights, chosen, Series.empty(k).extended(per_round, part.arm))
+    def of(cls, part: History, rounds: PartRounds, rows: LogPass, threads: int) -> Terms:
+        """Return those of a part from what was found of its rounds and rows."""
+        k, n = part.n_arms, part.n_rounds
+        stride = Series.stride_of(n, k)
+        sums, plays = term_sums(
+            part.arm, rounds.regret, rounds.p_best_chosen, rows.p, k, stride, threads
+        )
+        known = 0 if part.selection == "none" else n
+        return cls(
+            Moments.of(known, sums[:, :3]),
+            Moments.of(known, sums[:, 3:]),
+            ChosenChecks.of(part.arm, rows.p, k) if part.selection == "chosen" else None,
+            Series.of(n, stride, sums[:, 0], plays),
+        )
 
     def merged(self, later: Terms) -> Terms:
         """Return those of this part followed by ``later``."""

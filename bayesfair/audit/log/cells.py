@@ -6,12 +6,14 @@ every pair of probabilities, and the shortfall function of every arm (kernels.pr
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.kernels.log.propensities import Histogram, SortedColumns, divergence_maxima
+from bayesfair.kernels.log.propensities import Histogram, divergence_maxima, exact_shortfall
+from bayesfair.kernels.team import usable_cores
 
 __all__ = ["ChosenCell", "FullCell"]
 
@@ -22,15 +24,17 @@ _LOG_BINS = 16384
 _LOWEST = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
 class FullCell:
     """Rounds with a whole decision rule and the same arms on offer.
 
-    Attributes
+    Their summary is made when it is first asked for, or when cells are merged: an audit that looks
+    at no true rewards never needs it.
+
+    Parameters
     ----------
     n_rounds : int
         Rounds in the cell.
-    maxima : (k, k) array
+    maxima : (k, k) array, optional
         max_t D(pi_t(i) || pi_t(j)); -inf for arms not on offer.
     rows : (n, k) array or None
         The probabilities themselves while they are few.
@@ -38,18 +42,44 @@ class FullCell:
         Their mergeable summary otherwise.
     """
 
-    n_rounds: int
-    maxima: NDArray[np.float64]
-    rows: NDArray[np.float64] | None
-    histogram: Histogram | None
+    _fields = ("n_rounds", "maxima", "rows", "histogram")  # what is saved
+
+    def __init__(
+        self,
+        n_rounds: int,
+        maxima: NDArray[np.float64],
+        rows: NDArray[np.float64] | None,
+        histogram: Histogram | None,
+    ) -> None:
+        self.n_rounds, self.maxima = n_rounds, maxima
+        self.rows, self.histogram = rows, histogram
 
     @classmethod
     def of(cls, pi: NDArray[np.float64], divergence: str, threads: int) -> FullCell:
-        """Summarise ``pi`` (T, k); NaN = not on offer."""
-        maxima = divergence_maxima(pi, divergence)
-        if len(pi) <= EXACT_ROUNDS:
-            return cls(len(pi), maxima, pi, None)
-        return cls(len(pi), maxima, None, Histogram.of(pi, threads))
+        """Summarise ``pi`` (T, k), NaN = not on offer, as soon as that is asked for."""
+        cell = cls.__new__(cls)
+        cell.n_rounds, cell._logged = len(pi), (pi, divergence, threads)
+        return cell
+
+    _logged: tuple[NDArray[np.float64], str, int]
+
+    @functools.cached_property
+    def maxima(self) -> NDArray[np.float64]:
+        """Largest divergence of decisions of every pair, (k, k)."""
+        return divergence_maxima(*self._logged)
+
+    @functools.cached_property
+    def rows(self) -> NDArray[np.float64] | None:
+        """The probabilities themselves while they are few, (n, k)."""
+        return self._logged[0] if self.n_rounds <= EXACT_ROUNDS else None
+
+    @functools.cached_property
+    def histogram(self) -> Histogram | None:
+        """Their mergeable summary otherwise."""
+        if self.n_rounds <= EXACT_ROUNDS:
+            return None
+        pi, _, threads = self._logged
+        return Histogram.of(pi, threads)
 
     def merged(self, other: FullCell) -> FullCell:
         """Return the summary of both parts together."""
@@ -70,7 +100,9 @@ class FullCell:
 
         Nothing that is asked of a cell depends on it.
         """
-        return self if self.rows is None else replace(self, rows=np.sort(self.rows, axis=0))
+        if self.rows is None:
+            return self
+        return FullCell(self.n_rounds, self.maxima, np.sort(self.rows, axis=0), None)
 
     def shortfall(self, p_best: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
         """Return the summed regret against fixed ``p_best`` (draw, k), and its error bound.
@@ -78,7 +110,7 @@ class FullCell:
         Arms not on offer have p_best 0.
         """
         if self.rows is not None:
-            return SortedColumns.of(self.rows).shortfall(p_best)
+            return exact_shortfall(self.rows, p_best, usable_cores()), 0.0
         return self._binned().shortfall(p_best)
 
 

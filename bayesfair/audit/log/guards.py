@@ -15,10 +15,9 @@ from bayesfair.kernels.log.guards import (
     RewardMoments,
     RuleSums,
     joined_moments,
-    reward_moments,
     row_prints,
-    rule_sums,
 )
+from bayesfair.kernels.log.log_pass import LogPass
 from bayesfair.kernels.log.part_result import BestPath
 
 __all__ = ["Edge", "Guards"]
@@ -74,9 +73,7 @@ class Guards:
     users: Users | None = None
 
     @classmethod
-    def of(
-        cls, part: History, start: int, p: Floats | None, best: BestPath | None = None
-    ) -> Guards:
+    def of(cls, part: History, start: int, found: LogPass, best: BestPath | None = None) -> Guards:
         """Sum up a part.
 
         Parameters
@@ -85,16 +82,15 @@ class Guards:
             Its rounds.
         start : int
             Rounds before it.
-        p : (T,) array or None
-            Logged probability of each choice.
+        found : LogPass
+            Of its rows.
         best : BestPath, optional
             How P* moved, where it was traced.
         """
-        k, pi, arm = part.n_arms, part.selection_probability, part.arm
-        rule = _NOTHING
-        if pi is not None:
-            rule = rule_sums(arm, pi)
-        elif p is not None:
+        pi, arm = part.selection_probability, part.arm
+        p = found.p if part.selection != "none" else None
+        rule = found.rule
+        if pi is None and p is not None:
             again = arm[1:] == arm[:-1]
             x = p[1:][again]
             rule = rule._replace(
@@ -102,23 +98,24 @@ class Guards:
                 same_variance=float(((1 - x) / x**2).sum()),
                 n_pairs=len(again),
             )
-        rows = row_prints(arm, part.reward, p)
-        zero = part.reward == 0
         keys = users = None
         if part.unique is not None:
             keys = Keys.of(part.unique_column, start, part.unique, arm)
+        stamps, ties = stamps_of(part.time), Ties()
+        if stamps is not None:
+            ties = Ties.of(stamps, row_prints(arm, part.reward, p), p)
         if part.user is not None:
             users = Users.of(part.user_column, start, part.user, arm, p, pi)
         return cls(
-            reward_moments(arm, part.reward, p, k),
+            found.moments,
             rule,
-            float(p.min()) if p is not None and len(p) else np.inf,
+            found.lowest,
             np.nan if best is None else best.moved,
-            np.bincount(arm[zero], minlength=k),
+            found.n_zero,
             _edge(part, p, None if best is None else best.first, 0),
             _edge(part, p, None if best is None else best.last, part.n_rounds - 1),
-            Blocks.of(start, rows, p),
-            Ties.of(stamps_of(part.time), rows, p),
+            Blocks.of(start, part, found),
+            ties,
             keys,
             users,
         )

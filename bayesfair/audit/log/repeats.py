@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.kernels.log.guards import WINDOW, Prints, anchors, window_prints
+from bayesfair.history import History
+from bayesfair.kernels.log.guards import WINDOW, Prints, anchors, row_prints, window_prints
+from bayesfair.kernels.log.log_pass import LogPass, window_surprises
 
 __all__ = ["Blocks", "Keys", "Repeat", "Tie", "Ties", "stamps_of"]
 
@@ -79,22 +81,24 @@ class Blocks:
     end: int
 
     @classmethod
-    def of(cls, start: int, rows: Prints, p: NDArray[np.float64] | None) -> Blocks:
-        """Remember the rows (n,) that follow round ``start``, chosen with probability ``p``."""
-        found = window_prints(rows)
-        kept, limit = anchors(found, MOST)
-        edge = WINDOW - 1
+    def of(cls, start: int, part: History, found: LogPass) -> Blocks:
+        """Remember the rows of a part that follows round ``start``."""
+        n, edge = part.n_rounds, WINDOW - 1
+        p = found.p if part.selection != "none" else None
 
-        def surprise(at: Any) -> NDArray[np.float64]:
-            return np.zeros(len(rows[at])) if p is None else -np.log(p[at])
+        def ends(at: slice) -> tuple[Prints, NDArray[np.float64]]:
+            arm, reward = part.arm[at], part.reward[at]
+            if p is None:
+                return row_prints(arm, reward, None), np.zeros(len(arm))
+            return row_prints(arm, reward, p[at]), -np.log(p[at])
 
-        inside = np.zeros(len(kept))
-        if p is not None and len(kept):
-            inside = -np.log(p[kept[:, None] + np.arange(WINDOW)]).sum(axis=1)
-        first, last = slice(0, edge), slice(max(len(rows) - edge, 0), len(rows))
+        inside = np.zeros(len(found.place))
+        if p is not None:
+            inside = window_surprises(p, found.place - edge)
+        head, tail = ends(slice(0, edge)), ends(slice(max(n - edge, 0), n))
         return cls(
-            limit, start + kept + edge, found[kept], inside, rows[first].copy(), rows[last].copy(),
-            surprise(first), surprise(last), start + len(rows),
+            found.limit, start + found.place, found.prints, inside, head[0], tail[0], head[1],
+            tail[1], start + n,
         )  # fmt: skip
 
     def merged(self, later: Blocks) -> Blocks:
@@ -129,6 +133,9 @@ class Blocks:
         reward : float
             -ln of the probability that the rewards of two rows of one arm coincide.
         """
+        ordered = np.sort(self.prints)  # seldom does any stand there twice
+        if not (ordered[1:] == ordered[:-1]).any():
+            return None
         n = len(self.place)
         lag = np.zeros(n, np.int64)
         order = np.lexsort((self.place, self.prints))

@@ -51,30 +51,24 @@ class Series:
         nothing = np.zeros(k, np.int64)
         return cls(0, 1, np.empty(0), np.empty((0, k), np.int64), 0.0, nothing)
 
-    def extended(self, regret: NDArray[np.float64], arm: NDArray[np.int32]) -> Series:
-        """Return the series with the rounds of a following part added."""
-        if not len(arm):
-            return self
-        n, k = self.n_rounds + len(arm), len(self.last_plays)
-        old = self
-        while n // old.stride > _most_points(k):
-            old = old._coarser()
-        first = -(-(self.n_rounds + 1) // old.stride) * old.stride
-        marks = np.arange(first, n + 1, old.stride)
-        running = self.last_regret + np.cumsum(regret)
-        at = marks - self.n_rounds
-        # plays up to each mark: count per segment between marks, then add up
-        lengths = np.diff(np.concatenate([[0], at, [len(arm)]]))
-        segment = np.repeat(np.arange(len(at) + 1), lengths)
-        counts = np.bincount(segment * k + arm, minlength=(len(at) + 1) * k)
-        steps = self.last_plays + np.cumsum(counts.reshape(len(at) + 1, k), axis=0)
-        return Series(
-            n,
-            old.stride,
-            np.concatenate([old.regret, running[at - 1]]),
-            np.concatenate([old.plays, steps[:-1]]),
-            float(running[-1]),
-            steps[-1],
+    @staticmethod
+    def stride_of(n_rounds: int, k: int) -> int:
+        """Return after how many rounds a value is kept."""
+        stride = 1
+        while n_rounds // stride > _most_points(k):
+            stride *= 2
+        return stride
+
+    @classmethod
+    def of(
+        cls, n_rounds: int, stride: int, regret: NDArray[np.float64], plays: NDArray[np.int64]
+    ) -> Series:
+        """Return the series of what each ``stride`` rounds, and the rest, add: (n,), (n, k)."""
+        if not n_rounds:
+            return cls.empty(plays.shape[1])
+        marks, total, steps = n_rounds // stride, np.cumsum(regret), np.cumsum(plays, axis=0)
+        return cls(
+            n_rounds, stride, total[:marks], steps[:marks], float(total[-1]), steps[-1].copy()
         )
 
     def merged(self, other: Series) -> Series:
@@ -108,13 +102,3 @@ class Series:
         end = rounds == self.n_rounds
         regret[end], plays[end] = self.last_regret, self.last_plays
         return regret, plays
-
-    def _coarser(self) -> Series:
-        return Series(
-            self.n_rounds,
-            2 * self.stride,
-            self.regret[1::2],
-            self.plays[1::2],
-            self.last_regret,
-            self.last_plays,
-        )

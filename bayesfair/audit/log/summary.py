@@ -11,9 +11,12 @@ from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.log.accumulators import Facts, Pairs, Sums, Terms
 from bayesfair.audit.log.cells import ChosenCell, FullCell
 from bayesfair.audit.log.guards import Guards
+from bayesfair.audit.log.repeats import MOST
 from bayesfair.audit.log.state import AuditState
+from bayesfair.audit.log.violations import JudgedRounds
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
+from bayesfair.kernels.log.log_pass import log_pass
 from bayesfair.kernels.log.part_result import PartResult
 
 __all__ = ["Summary", "cells_of", "summarise"]
@@ -166,22 +169,22 @@ def summarise(
     result : PartResult
         What was found in them.
     threads : int
-        For the histograms.
+        Blocks of rounds are shared among so many; the numbers do not depend on it.
     """
-    propensity, offset = part.propensity, start.n_rounds
-    if part.selection_probability is not None:
-        propensity = np.take_along_axis(
-            part.selection_probability, part.arm[:, None].astype(np.intp), axis=1
-        )[:, 0]
+    offset = start.n_rounds
+    rows = log_pass(
+        part.arm, part.reward, part.selection_probability, part.propensity, part.n_arms,
+        apart=JudgedRounds.apart(criterion), most=MOST, threads=threads,
+    )  # fmt: skip
     return Summary(
         criterion=criterion,
         selection=part.selection,
         start=start,
         end=replace(start, n_rounds=offset + part.n_rounds, beliefs=result.end),
-        sums=Sums.of(part, result.sums, propensity),
-        pairs=Pairs.of(part, result.pairs, offset, criterion),
-        terms=Terms.of(part, result.rounds, propensity),
+        sums=Sums.of(part, result.sums, rows),
+        pairs=Pairs.of(part, result.pairs, rows, offset, criterion),
+        terms=Terms.of(part, result.rounds, rows, threads),
         cells=cells_of(part, criterion, threads),
-        guards=Guards.of(part, offset, propensity, result.path),
+        guards=Guards.of(part, offset, rows, result.path),
         facts=Facts.of(part),
     )

@@ -8,8 +8,8 @@ of them for a few million numbers, from there on an ever smaller share, the earl
 
 from __future__ import annotations
 
+import functools
 import math
-from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -19,6 +19,7 @@ from bayesfair.audit.criterion import Criterion
 from bayesfair.kernels.laws.divergences import SYMMETRIC, bernoulli_divergence
 from bayesfair.kernels.log.part_result import TOLERANCES
 from bayesfair.kernels.log.violations import count_violations
+from bayesfair.kernels.team import usable_cores
 from bayesfair.rewards import Rewards
 
 __all__ = [
@@ -91,15 +92,15 @@ def violations_of(over: NDArray[np.bool_]) -> Violations:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
 class JudgedRounds:
     """Rounds of a log that may violate under some truth, with their rule; mergeable.
 
     A round is kept if its number is a multiple of a stride: 1 for the first ``whole`` rounds, then
     growing with the distance from ``base``. So parts keep what the whole would keep, and more,
-    which merging leaves out again. Rounds that no truth can make violate are never kept.
+    which merging leaves out again. Rounds that no truth can make violate are never kept. They are
+    looked for when they are first asked for.
 
-    Attributes
+    Parameters
     ----------
     base, end : int
         The first judged round and the one after the last, counted from the start of the log.
@@ -109,34 +110,63 @@ class JudgedRounds:
         Their selection probabilities; NaN = not on offer.
     """
 
-    base: int
-    end: int
-    round: NDArray[np.int64]
-    rows: NDArray[np.float64]
+    _fields = ("base", "end", "round", "rows")  # what is saved
+
+    def __init__(
+        self, base: int, end: int, round: NDArray[np.int64], rows: NDArray[np.float64]
+    ) -> None:
+        self.base, self.end, self._n_arms = base, end, rows.shape[1]
+        self._kept = round, rows
 
     @classmethod
-    def of(cls, pi: NDArray[np.float64], base: int, criterion: Criterion) -> Self:
-        """Keep rows of ``pi`` (T, k), the rounds from ``base`` on; NaN = not on offer."""
-        end = base + len(pi)
-        rounds = np.arange(base, end)
-        keep = _kept(rounds, base, pi.shape[1])
-        if not keep.all():
-            rounds, pi = rounds[keep], pi[keep]
-        spread = np.fmax.reduce(pi, axis=1) - np.fmin.reduce(pi, axis=1)
+    def of(
+        cls,
+        pi: NDArray[np.float64],
+        base: int,
+        criterion: Criterion,
+        may: NDArray[np.bool_] | None = None,
+    ) -> Self:
+        """Keep rows of ``pi`` (T, k), the rounds from ``base`` on; NaN = not on offer.
+
+        ``may`` says which probabilities are further apart than `apart`, where that is known.
+        """
+        judged = cls.__new__(cls)
+        judged.base, judged.end, judged._n_arms = base, base + len(pi), pi.shape[1]
+        judged._logged = pi, base, cls.apart(criterion), may
+        return judged
+
+    _logged: tuple[NDArray[np.float64], int, float, NDArray[np.bool_] | None]
+
+    @staticmethod
+    def apart(criterion: Criterion) -> float:
+        """Return how far apart probabilities of a round are at least if some truth violates it."""
         differs = criterion.divergence in _ARE_DIFFERENCES
-        may = spread > (criterion.counting_eps2 + TOLERANCES[0] if differs else 0.0)
-        if not may.all():
-            rounds, pi = rounds[may], pi[may]
-        return cls(base, end, rounds, pi)
+        return criterion.counting_eps2 + TOLERANCES[0] if differs else 0.0
+
+    @functools.cached_property
+    def _kept(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        return _kept_rows(*self._logged)
+
+    @property
+    def round(self) -> NDArray[np.int64]:
+        """Numbers of the rounds that are kept, (n,)."""
+        return self._kept[0]
+
+    @property
+    def rows(self) -> NDArray[np.float64]:
+        """Their selection probabilities, (n, k)."""
+        return self._kept[1]
 
     @property
     def exact(self) -> bool:
         """Whether no round that may violate was left out."""
-        return self.end - self.base <= exact_rounds(self.rows.shape[1])
+        return self.end - self.base <= exact_rounds(self._n_arms)
 
     @property
     def weights(self) -> NDArray[np.float64]:
         """How many rounds each kept one stands for, (n,)."""
+        if self.exact:
+            return np.ones(len(self.round))
         stride = _stride(self.round - self.base, self.rows.shape[1])
         return np.minimum(stride, self.end - self.round).astype(np.float64)
 
@@ -165,6 +195,32 @@ def _stride(distance: NDArray[np.int64], k: int) -> NDArray[np.int64]:
     whole = exact_rounds(k)
     doubled = np.floor(np.log2(np.maximum(distance // whole, 1))).astype(np.int64)
     return np.where(distance < whole, 1, _STEPS << doubled)
+
+
+def _kept_rows(
+    pi: NDArray[np.float64], base: int, apart: float, may: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the numbers of the rounds that are kept, and their rows."""
+    rounds = _rounds_kept(base, base + len(pi), pi.shape[1])
+    if len(rounds) < len(pi):
+        pi, may = pi[rounds - base], None if may is None else may[rounds - base]
+    if may is None:
+        may = np.fmax.reduce(pi, axis=1) - np.fmin.reduce(pi, axis=1) > apart
+    if not may.all():
+        rounds, pi = rounds[may], pi[may]
+    return rounds, pi
+
+
+def _rounds_kept(base: int, end: int, k: int) -> NDArray[np.int64]:
+    """Return the numbers of the rounds that are kept of those from ``base`` on."""
+    start, stride, found = base, 1, []
+    stop = base + exact_rounds(k)
+    while start < end:
+        first = -(-start // stride) * stride
+        found.append(np.arange(first, min(stop, end), stride))
+        start, stop = stop, base + 2 * (stop - base)
+        stride = _STEPS if stride == 1 else 2 * stride
+    return np.concatenate(found) if found else np.empty(0, np.int64)
 
 
 def _kept(rounds: NDArray[np.int64], base: int, k: int) -> NDArray[np.bool_]:
@@ -201,7 +257,9 @@ def violations_under(judged: JudgedRounds, rewards: Rewards, criterion: Criterio
         i, j = np.triu_indices(k, 1)
     else:
         i, j = np.nonzero(~np.eye(k, dtype=bool))
-    n_rows, n_batch = max(1, _AT_ONCE // max(len(i), 1)), max(1, _AT_ONCE // k**2)
+    of_arms = criterion.divergence in _ARE_DIFFERENCES and len(i) == k * (k - 1) // 2
+    n_rows = max(1, len(judged.round) if of_arms else _AT_ONCE // max(len(i), 1))
+    n_batch, threads = max(1, _AT_ONCE // k**2), usable_cores()
     weights, found = judged.weights, []
     for s in range(0, n_draws, n_batch):
         law = rewards[s : s + n_batch].divergence(criterion.reward_divergence)[:, i, j]
@@ -211,8 +269,10 @@ def violations_under(judged: JudgedRounds, rewards: Rewards, criterion: Criterio
         for a in range(0, len(judged.round), n_rows):
             rows = slice(a, a + n_rows)
             counts = count_violations(
-                _differences(judged.rows[rows], i, j, criterion.divergence),
+                judged.rows if of_arms
+                else _differences(judged.rows[rows], i, j, criterion.divergence),
                 judged.round[rows], weights[rows], distances, criterion.eps1, criterion.allowed,
+                of_arms=of_arms, threads=threads,
             )  # fmt: skip
             here = here.merged(Violations(*counts))
         found.append(here)

@@ -1,7 +1,7 @@
-r"""One pass over a part of a log for the checks of the log itself.
+r"""What is kept of a log for the checks of the log itself; `log_pass` finds it for long logs.
 
-* `reward_moments`: per arm, count, means and centred products of rewards and logged probabilities.
-* `rule_sums`: how the choices follow a whole decision rule, and how far the rule moves.
+* `RewardMoments`: per arm, count, means and centred products of rewards and logged probabilities.
+* `RuleSums`: how the choices follow a whole decision rule, and how far the rule moves.
 * `anchors`: fingerprints of windows of rows, thinned by their own value, so that two copies of a
   block of rows keep the same ones however the log is cut.
 """
@@ -16,18 +16,19 @@ from numpy.typing import NDArray
 from bayesfair.kernels.compiled import compiled
 
 __all__ = [
+    "ALL_PRINTS",
+    "PRINT_BASE",
     "WINDOW",
     "Prints",
     "RewardMoments",
     "RuleSums",
     "anchors",
     "joined_moments",
+    "mixed",
     "moments_into",
     "moments_table",
-    "reward_moments",
     "row_prints",
     "rule_into",
-    "rule_sums",
     "text_prints",
     "window_prints",
 ]
@@ -38,8 +39,8 @@ Prints = NDArray[np.uint64]
 WINDOW = 16
 """Rows of a window: enough that few coincide by chance, few enough for short exports."""
 
-_BASE = np.uint64(0x9E3779B97F4A7C15)
-_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+PRINT_BASE = np.uint64(0x9E3779B97F4A7C15)
+ALL_PRINTS = (1 << 64) - 1
 
 
 class RewardMoments(NamedTuple):
@@ -124,27 +125,6 @@ def moments_into(arm, reward, p, out):  # type: ignore[no-untyped-def]
         out[10, a] = max(out[10, a], x)
 
 
-def reward_moments(
-    arm: NDArray[np.int32], reward: Floats, p: Floats | None, k: int
-) -> RewardMoments:
-    """Return the moments of a part; those of probabilities are 0 where none were logged.
-
-    Parameters
-    ----------
-    arm : (T,) array of int32
-    reward : (T,) array
-        NaN = not observed.
-    p : (T,) array or None
-        Logged probability of the chosen arm.
-    k : int
-        Number of arms.
-    """
-    out = moments_table((k,))
-    chances = np.zeros(len(arm)) if p is None else np.ascontiguousarray(p)
-    moments_into(_fixed(arm), _fixed(np.ascontiguousarray(reward)), _fixed(chances), out)
-    return RewardMoments(*out)
-
-
 def moments_table(shape: tuple[int, ...]) -> Floats:
     """Return the moments of no rounds, (11, *shape), to be filled."""
     out = np.zeros((11, *shape))
@@ -211,25 +191,8 @@ def rule_into(arm, pi, by_round, by_arm, k, out):  # type: ignore[no-untyped-def
     out[5], out[6], out[7] = n_pairs, moved, n_steps
 
 
-def rule_sums(arm: NDArray[np.int32], pi: Floats) -> RuleSums:
-    """Return how choices ``arm`` (T,) follow the rule ``pi`` (T, k); NaN = not on offer."""
-    pi = np.asarray(pi)
-    if not (pi.flags.c_contiguous or pi.flags.f_contiguous):
-        pi = np.ascontiguousarray(pi)
-    n, k = pi.shape
-    line, strides = (pi.reshape(-1), (k, 1)) if pi.flags.c_contiguous else (
-        pi.T.reshape(-1), (1, n)
-    )  # fmt: skip
-    out = np.zeros(8)
-    rule_into(_fixed(arm), _fixed(line), *strides, k, out)
-    slope, variance, step, same, same_variance, n_pairs, moved, n_steps = out.tolist()
-    return RuleSums(
-        slope, variance, step, same, same_variance, int(n_pairs), moved, int(n_steps)
-    )  # fmt: skip
-
-
 @compiled()
-def _mixed(x):  # type: ignore[no-untyped-def]
+def mixed(x):  # type: ignore[no-untyped-def]
     """Return x with its bits spread (the finaliser of splitmix64)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -239,16 +202,16 @@ def _mixed(x):  # type: ignore[no-untyped-def]
 @compiled()
 def _row_prints(arm, reward, p, base, out):  # type: ignore[no-untyped-def]
     for t in range(arm.shape[0]):
-        x = _mixed(np.uint64(arm[t]) + base)
-        x = _mixed(x + reward[t])
-        out[t] = _mixed(x + p[t] * base)
+        x = mixed(np.uint64(arm[t]) + base)
+        x = mixed(x + reward[t])
+        out[t] = mixed(x + p[t] * base)
 
 
 def row_prints(arm: NDArray[np.int32], reward: Floats, p: Floats | None) -> Prints:
     """Return a fingerprint of arm, reward and the chosen arm's probability of every round."""
     out = np.empty(len(arm), np.uint64)
-    _row_prints(_fixed(arm), _bits(reward), _bits(np.zeros(len(arm)) if p is None else p), _BASE,
-                out)  # fmt: skip
+    chances = np.zeros(len(arm)) if p is None else p
+    _row_prints(_fixed(arm), _bits(reward), _bits(chances), PRINT_BASE, out)
     return out
 
 
@@ -269,17 +232,17 @@ def _windows(rows, width, base, out):  # type: ignore[no-untyped-def]
         if t >= width:
             running -= lead * rows[t - width]
         if t >= width - 1:
-            out[t - width + 1] = _mixed(running)
+            out[t - width + 1] = mixed(running)
 
 
 def window_prints(rows: Prints) -> Prints:
     """Return the fingerprint of every window of `WINDOW` rows in a row, (T - WINDOW + 1,)."""
     out = np.empty(max(len(rows) - WINDOW + 1, 0), np.uint64)
-    _windows(_fixed(rows), WINDOW, _BASE, out)
+    _windows(_fixed(rows), WINDOW, PRINT_BASE, out)
     return out
 
 
-def anchors(prints: Prints, most: int, limit: int = int(_ALL)) -> tuple[NDArray[np.int64], int]:
+def anchors(prints: Prints, most: int, limit: int = ALL_PRINTS) -> tuple[NDArray[np.int64], int]:
     """Return which windows are kept: those whose fingerprint is at most ``limit``.
 
     The limit is halved until no more than `most` are left, so it depends on the windows alone and
@@ -305,11 +268,11 @@ def _text_prints(data, offsets, base, out):  # type: ignore[no-untyped-def]
         x = base
         for c in range(offsets[t], offsets[t + 1]):
             x = (x ^ np.uint64(data[c])) * np.uint64(0x100000001B3)
-        out[t] = max(_mixed(x + np.uint64(offsets[t + 1] - offsets[t])), np.uint64(1))
+        out[t] = max(mixed(x + np.uint64(offsets[t + 1] - offsets[t])), np.uint64(1))
 
 
 def text_prints(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Prints:
     """Return a fingerprint, never 0, of texts whose bytes are data[offsets[t] : offsets[t + 1]]."""
     out = np.empty(len(offsets) - 1, np.uint64)
-    _text_prints(_fixed(data), _fixed(offsets), _BASE, out)
+    _text_prints(_fixed(data), _fixed(offsets), PRINT_BASE, out)
     return out

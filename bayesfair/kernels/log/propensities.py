@@ -20,18 +20,22 @@ from numpy.typing import NDArray
 
 from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.laws.divergences import decision_divergence_maxima
+from bayesfair.kernels.team import Team
 
 __all__ = [
     "N_BINS",
     "Histogram",
-    "SortedColumns",
     "divergence_maxima",
+    "exact_shortfall",
     "pair_maxima",
     "pair_maxima_into",
     "smallest_allowance",
 ]
 
 N_BINS = 8192
+_LONG = 100_000  # rows from which threads pay
+_PARTS = 8
+_ROWS = 8192
 _FAST = {"reassoc", "contract", "nsz"}  # never nnan: NaN means "not on offer"
 
 
@@ -80,13 +84,15 @@ def _fill_histogram(pi, count, total):  # type: ignore[no-untyped-def]
                 total[i, b] += p
 
 
-def pair_maxima(pi: NDArray[np.float64]) -> NDArray[np.float64]:
+def pair_maxima(pi: NDArray[np.float64], threads: int = 1) -> NDArray[np.float64]:
     """Return G, the largest |pi_t(i) - pi_t(j)| over rounds; NaN rows do not count.
 
     Parameters
     ----------
     pi : (T, k) array
         Selection probabilities; NaN = not on offer.
+    threads : int
+        Rounds are shared among so many; the numbers do not depend on it.
 
     Returns
     -------
@@ -94,37 +100,54 @@ def pair_maxima(pi: NDArray[np.float64]) -> NDArray[np.float64]:
         Symmetric, zero diagonal; -inf where two arms were never on offer together.
     """
     k = pi.shape[1]
-    out = np.full((k, k), -np.inf)
-    pair_maxima_into(np.ascontiguousarray(pi), 128, out)
+    rows, n_blocks = np.ascontiguousarray(pi), -(-len(pi) // _ROWS)
+    found = [np.full((k, k), -np.inf)]
+
+    def run(which: NDArray[np.int64]) -> None:
+        # blocks that come one after the other are one piece: fewer records
+        mine = np.full((k, k), -np.inf)
+        pair_maxima_into(rows[which[0] * _ROWS : (which[-1] + 1) * _ROWS], 128, mine)
+        found.append(mine)
+
+    with Team(max(1, min(threads, n_blocks))) as team:
+        team.share(run, n_blocks)
+    out = functools.reduce(np.maximum, found)
     out = np.maximum(out, out.T)
     np.fill_diagonal(out, 0.0)
     return np.asarray(out)
 
 
-class SortedColumns(NamedTuple):
-    """Sorted values per arm and their prefix sums: the shortfall exactly."""
+def exact_shortfall(
+    pi: NDArray[np.float64], p: NDArray[np.float64], threads: int = 1
+) -> NDArray[np.float64]:
+    """Return sum over arms of g_i(p_i) for ``p`` (..., k), from the sorted columns of ``pi``.
 
-    values: tuple[NDArray[np.float64], ...]
-    prefix: tuple[NDArray[np.float64], ...]
+    Parameters
+    ----------
+    pi : (T, k) array
+        Selection probabilities; NaN entries are left out.
+    p : (..., k) array
+    threads : int
+        Arms are shared among so many; the numbers do not depend on it.
+    """
+    k = pi.shape[1]
+    terms = np.empty((k, *p.shape[:-1]))
 
-    @classmethod
-    def of(cls, pi: NDArray[np.float64]) -> SortedColumns:
-        """Sort the columns of ``pi`` (T, k); NaN entries are left out."""
-        values = tuple(np.sort(c[~np.isnan(c)]) for c in pi.T)
-        prefix = tuple(np.concatenate([[0.0], np.cumsum(v)]) for v in values)
-        return cls(values, prefix)
+    def run(which: NDArray[np.int64]) -> None:
+        for i in which:
+            values = np.sort(pi[:, i])  # NaN comes last
+            values = values[: np.searchsorted(values, np.nan)]
+            prefix = np.concatenate([[0.0], np.cumsum(values)])
+            asked = np.ascontiguousarray(p[..., i])
+            n = np.searchsorted(values, asked, side="right")
+            terms[i] = n * asked - prefix[n]
 
-    def shortfall(self, p: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-        """Return sum over arms of g_i(p_i) for ``p`` (..., k), and its error bound, 0."""
-        result = np.zeros(p.shape[:-1])
-        for i, (values, prefix) in enumerate(zip(self.values, self.prefix, strict=True)):
-            n = np.searchsorted(values, p[..., i], side="right")
-            result += n * p[..., i] - prefix[n]
-        return result, 0.0
-
-
-_LONG = 100_000  # rows from which threads pay
-_PARTS = 8
+    with Team(max(1, min(threads, k if len(pi) * k > _LONG else 1))) as team:
+        team.share(run, k)
+    total = np.zeros(p.shape[:-1])
+    for term in terms:
+        total += term
+    return total
 
 
 class Histogram(NamedTuple):
@@ -139,12 +162,14 @@ class Histogram(NamedTuple):
         if len(pi) > _LONG:
             # as many parts whatever the threads: sums are then added in the same order
             parts = np.array_split(pi, _PARTS)
-            if threads > 1:
-                from concurrent.futures import ThreadPoolExecutor
+            found: dict[int, Histogram] = {}
 
-                with ThreadPoolExecutor(threads) as pool:
-                    return functools.reduce(cls.merged, pool.map(cls._filled, parts))
-            return functools.reduce(cls.merged, map(cls._filled, parts))
+            def run(which: NDArray[np.int64]) -> None:
+                found.update((b, cls._filled(parts[b])) for b in which.tolist())
+
+            with Team(max(1, threads)) as team:
+                team.share(run, _PARTS)
+            return functools.reduce(cls.merged, [found[b] for b in range(_PARTS)])
         return cls._filled(pi)
 
     @classmethod
@@ -180,7 +205,7 @@ class Histogram(NamedTuple):
         return value, float(error.max()) if error.size else math.nan
 
 
-def divergence_maxima(pi: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+def divergence_maxima(pi: NDArray[np.float64], name: str, threads: int = 1) -> NDArray[np.float64]:
     """Return max_t D(pi_t(i) || pi_t(j)) for any divergence between two-outcome laws.
 
     Parameters
@@ -196,7 +221,7 @@ def divergence_maxima(pi: NDArray[np.float64], name: str) -> NDArray[np.float64]
         First arm against second; -inf where two arms were never on offer together, may hold inf.
     """
     if name in ("total_variation", "wasserstein"):
-        return pair_maxima(pi)  # both are |p - q| between two-outcome laws
+        return pair_maxima(pi, threads)  # both are |p - q| between two-outcome laws
     return decision_divergence_maxima(pi, name)
 
 

@@ -1,0 +1,501 @@
+r"""One pass over a part of a log for all that is kept of its rows.
+
+Per block of rounds, shared by cores, while its rows lie in the cache: how the choices follow the
+rule and how far the rule moves, the probability of each choice, which rounds could violate under
+some truth, the moments of rewards and probabilities by arm, fingerprints of windows of rows.
+Blocks are the same whatever the number of threads, and added up in their order: so are the numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.kernels.compiled import compiled
+from bayesfair.kernels.log.guards import (
+    ALL_PRINTS,
+    PRINT_BASE,
+    WINDOW,
+    Prints,
+    RewardMoments,
+    RuleSums,
+    anchors,
+    mixed,
+)
+from bayesfair.kernels.team import Team
+
+__all__ = ["LogPass", "log_pass", "term_sums", "window_surprises"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_BLOCK = 8192
+_CHUNK = 128
+_AT_ONCE = 4  # blocks that both kernels see before the next ones
+_SUMS = {"reassoc", "contract", "nsz"}  # never nnan: NaN means "not on offer"
+
+
+class LogPass(NamedTuple):
+    """What one pass finds in a part of T rounds.
+
+    Attributes
+    ----------
+    p : (T,) array
+        Logged probability of each choice; empty where none was.
+    may : (T,) array of bool
+        Rounds whose probabilities are further apart than was asked; empty without a whole rule.
+    rule : RuleSums
+        How the choices follow the rule.
+    moments : RewardMoments
+        Of rewards and probabilities, by arm.
+    lowest : float
+        Smallest probability of a choice; inf where none was logged.
+    n_zero, n_unobserved : (k,) array
+        Rewards of 0, and unknown ones.
+    reward_total : (k,) array
+        Sum of the known rewards.
+    concentration : float
+        Sum of the probabilities of the choices.
+    place, prints : (m,) array
+        Windows that are kept, by their last round, and their fingerprints.
+    limit : int
+        Fingerprints up to this are kept.
+    """
+
+    p: Floats
+    may: NDArray[np.bool_]
+    rule: RuleSums
+    moments: RewardMoments
+    lowest: float
+    n_zero: Ints
+    n_unobserved: Ints
+    reward_total: Floats
+    concentration: float
+    place: Ints
+    prints: Prints
+    limit: int
+
+
+@compiled(error_model="numpy", fastmath=_SUMS)
+def _add_rounds(second, third, x, n):  # type: ignore[no-untyped-def]
+    """Return the sums over a chunk of pi(a) - second, of its variance, and of ``x``."""
+    slope, variance, moved = 0.0, 0.0, 0.0
+    for c in range(n):
+        slope -= second[c]
+        variance += third[c] - second[c] * second[c]
+        moved += x[c]
+    return slope, variance, moved
+
+
+@compiled(error_model="numpy", fastmath={"contract", "nsz"})
+def _rule_blocks(blocks, size, n_rounds, arm, pi, stride, k, reach, limit, out, p, may):  # type: ignore[no-untyped-def]
+    """Write the rule's sums of each block to ``out``; see `RuleSums` for their order."""
+    lines = np.empty((k, _CHUNK + 1))
+    second, third, shift = np.empty(_CHUNK), np.empty(_CHUNK), np.empty(_CHUNK)
+    high, low = np.empty(_CHUNK), np.empty(_CHUNK)
+    for b in blocks:
+        slope, variance, step, same, same_variance, moved = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        n_pairs, n_steps = 0, 0
+        # windows of rows reach back into the block before, which another thread may not have seen
+        for t in range(max(b * size - reach, 0), b * size):
+            p[t] = pi[t * stride[0] + arm[t] * stride[1]]
+        for start in range(b * size, min(b * size + size, n_rounds), _CHUNK):
+            n = min(_CHUNK, min(b * size + size, n_rounds) - start)
+            gaps = 0
+            for c in range(n):
+                second[c], third[c], shift[c] = 0.0, 0.0, 0.0
+            # the round before stands in front; the first round of all has none
+            before = start - 1 if start > 0 else 0
+            if stride[1] == 1 and k > 8:
+                for i in range(k):
+                    lines[i, 0] = pi[before * stride[0] + i]
+                for c in range(n):
+                    base = (start + c) * stride[0]
+                    for i in range(k):
+                        lines[i, c + 1] = pi[base + i]
+            else:
+                for i in range(k):
+                    lines[i, 0] = pi[before * stride[0] + i * stride[1]]
+                    base = start * stride[0] + i * stride[1]
+                    for c in range(n):
+                        lines[i, c + 1] = pi[base + c * stride[0]]
+            for c in range(n):
+                high[c] = low[c] = lines[0, c + 1]
+            for i in range(k):
+                line = lines[i]
+                gaps += np.isnan(line[0])
+                for c in range(n):
+                    x = line[c + 1]
+                    gaps += np.isnan(x)
+                    squared = x * x
+                    second[c] += squared
+                    third[c] += squared * x
+                    shift[c] += abs(x - line[c])
+                    high[c] = x if x > high[c] else high[c]
+                    low[c] = x if x < low[c] else low[c]
+            if gaps > 0:  # arms come and go
+                for c in range(n):
+                    second[c], third[c], shift[c], high[c], low[c] = 0.0, 0.0, 0.0, 0.0, 1.0
+                    steps = start + c > 0
+                    for i in range(k):
+                        x, last = lines[i, c + 1], lines[i, c]
+                        if np.isnan(x) != np.isnan(last):
+                            steps = False
+                        elif not np.isnan(x):
+                            shift[c] += abs(x - last)
+                        if not np.isnan(x):
+                            second[c] += x * x
+                            third[c] += x * x * x
+                            high[c], low[c] = max(high[c], x), min(low[c], x)
+                    if steps:
+                        n_steps += 1
+                    else:
+                        shift[c] = 0.0
+            else:
+                n_steps += n - (start == 0)
+            for c in range(n):
+                t = start + c
+                a = arm[t]
+                x = lines[a, c + 1]
+                p[t] = x
+                slope += x
+                may[t] = high[c] - low[c] > limit
+                step = max(step, high[c] - second[c], second[c] - low[c])
+                if t > 0:
+                    x = lines[arm[t - 1], c + 1]
+                    if not np.isnan(x):
+                        n_pairs += 1
+                        same += (a == arm[t - 1]) - x
+                        same_variance += x * (1.0 - x)
+            found = _add_rounds(second, third, shift, n)
+            slope, variance, moved = slope + found[0], variance + found[1], moved + found[2]
+        out[b, 0], out[b, 1], out[b, 2], out[b, 3] = slope, variance, step, same
+        out[b, 4], out[b, 5], out[b, 6], out[b, 7] = same_variance, n_pairs, 0.5 * moved, n_steps
+
+
+@compiled()
+def _row_blocks(  # type: ignore[no-untyped-def]
+    blocks, size, n_rounds, arm, reward, p, width, root, limit, moments, tallies, totals,
+    place, prints, filled,
+):  # fmt: skip
+    """Write moments, counts and the kept windows of each block."""
+    has_p = p.shape[0] > 0
+    known, chance = np.empty(_CHUNK), np.zeros(_CHUNK)
+    known_bits, chance_bits = known.view(np.uint64), chance.view(np.uint64)
+    recent, lead = np.zeros(width, np.uint64), np.uint64(1)
+    for _ in range(width):
+        lead *= root
+    for b in blocks:
+        block_start, block_stop = b * size, min(b * size + size, n_rounds)
+        out = moments[b]
+        lowest, concentration = np.inf, 0.0
+        # sums and extremes from each arm's first reward, then products about the means
+        for t in range(block_start, block_stop):
+            a, r = arm[t], reward[t]
+            x = p[t] if has_p else 0.0
+            lowest = min(lowest, x)
+            concentration += x
+            if np.isnan(r):
+                tallies[b, 1, a] += 1
+                continue
+            totals[b, a] += r
+            tallies[b, 0, a] += r == 0.0
+            if out[0, a] == 0.0:
+                out[1, a] = r
+            out[0, a] += 1.0
+            out[2, a] += r - out[1, a]
+            out[3, a] += x
+            out[7, a] = min(out[7, a], r)
+            out[8, a] = max(out[8, a], r)
+            out[9, a] = min(out[9, a], x)
+            out[10, a] = max(out[10, a], x)
+        for a in range(out.shape[1]):
+            if out[0, a] > 0.0:
+                out[2, a] /= out[0, a]
+                out[3, a] /= out[0, a]
+                if out[9, a] == out[10, a]:
+                    out[3, a] = out[9, a]  # no rounding where nothing varies
+        for t in range(block_start, block_stop):
+            a, r = arm[t], reward[t]
+            if np.isnan(r):
+                continue
+            dr = r - out[1, a] - out[2, a]
+            dx = (p[t] if has_p else 0.0) - out[3, a]
+            out[4, a] += dr * dr
+            out[5, a] += dx * dx
+            out[6, a] += dr * dx
+        totals[b, out.shape[1]] = concentration
+        totals[b, out.shape[1] + 1] = lowest if has_p else np.inf
+        # windows that end in this block reach back into the one before
+        first, fill, running = max(block_start - width + 1, 0), block_start, np.uint64(0)
+        at = width - 1
+        for start in range(first, block_stop, _CHUNK):
+            n = min(_CHUNK, block_stop - start)
+            for c in range(n):  # one zero, one NaN
+                r = reward[start + c]
+                known[c] = np.nan if np.isnan(r) else r + 0.0
+                if has_p:
+                    x = p[start + c]
+                    chance[c] = np.nan if np.isnan(x) else x + 0.0
+            for c in range(n):
+                t = start + c
+                row = mixed(np.uint64(arm[t]) + root)
+                row = mixed(row + known_bits[c])
+                row = mixed(row + chance_bits[c] * root)
+                running = running * root + row
+                at = at + 1 if at + 1 < width else 0
+                if t - first >= width:
+                    running -= lead * recent[at]
+                recent[at] = row
+                if t >= width - 1 and t >= block_start:
+                    window = mixed(running)
+                    if window <= limit:
+                        place[fill], prints[fill] = t, window
+                        fill += 1
+        filled[b] = fill - block_start
+
+
+@compiled()
+def _joined_blocks(moments, out):  # type: ignore[no-untyped-def]
+    """Join the moments of blocks in their order, as `joined_moments` does for two parts."""
+    for b in range(moments.shape[0]):
+        for a in range(out.shape[1]):
+            more, n = moments[b, 0, a], out[0, a]
+            if more == 0.0:
+                continue
+            if n == 0.0:
+                for c in range(out.shape[0]):
+                    out[c, a] = moments[b, c, a]
+                continue
+            share = more / (n + more)
+            between = n * share
+            dr = moments[b, 2, a] + (moments[b, 1, a] - out[1, a]) - out[2, a]
+            dp = moments[b, 3, a] - out[3, a]
+            out[0, a] = n + more
+            out[2, a] += dr * share
+            out[3, a] += dp * share
+            out[4, a] += moments[b, 4, a] + dr * dr * between
+            out[5, a] += moments[b, 5, a] + dp * dp * between
+            out[6, a] += moments[b, 6, a] + dr * dp * between
+            out[7, a] = min(out[7, a], moments[b, 7, a])
+            out[8, a] = max(out[8, a], moments[b, 8, a])
+            out[9, a] = min(out[9, a], moments[b, 9, a])
+            out[10, a] = max(out[10, a], moments[b, 10, a])
+
+
+def log_pass(
+    arm: NDArray[np.int32],
+    reward: Floats,
+    pi: Floats | None,
+    p: Floats | None,
+    k: int,
+    *,
+    apart: float = 0.0,
+    most: int,
+    threads: int = 1,
+) -> LogPass:
+    """Look once at every row of a part of a log.
+
+    Parameters
+    ----------
+    arm : (T,) array of int32
+    reward : (T,) array
+        NaN = not observed.
+    pi : (T, k) array or None
+        The whole rule; NaN = not on offer.
+    p : (T,) array or None
+        Probability of the chosen arm, where nothing else was logged; else it follows from `pi`.
+    k : int
+        Number of arms.
+    apart : float
+        Rounds whose probabilities are further apart may violate.
+    most : int
+        Windows that are remembered at most.
+    threads : int
+        Blocks of rounds are shared among so many; the numbers do not depend on it.
+    """
+    n_rounds = len(arm)
+    size = max(_BLOCK, -(-8 * k // _BLOCK) * _BLOCK)  # what a block keeps is less than its rows
+    n = -(-n_rounds // size)
+    line, stride = _line(pi)
+    if pi is not None:
+        p = np.empty(n_rounds)
+    chances = np.empty(0) if p is None else np.ascontiguousarray(p, dtype=np.float64)
+    may = np.empty(0 if pi is None else n_rounds, np.bool_)
+    rule, moments, tallies = np.zeros((n, 8)), np.zeros((n, 11, k)), np.zeros((n, 2, k), np.int64)
+    moments[:, [7, 9]], moments[:, [8, 10]] = np.inf, -np.inf
+    totals = np.zeros((n, k + 2))
+    place, prints = np.empty(n_rounds, np.int64), np.empty(n_rounds, np.uint64)
+    filled = np.zeros(n, np.int64)
+    # windows are thinned by halves: begin where about one to two times too many are left
+    halved = max((5 * n_rounds // (6 * most)).bit_length() - 1, 0)
+    rows = _fixed(arm), _fixed(np.ascontiguousarray(reward, dtype=np.float64))
+
+    def run(which: Ints) -> None:
+        for s in range(0, len(which), _AT_ONCE):
+            some = which[s : s + _AT_ONCE]
+            if pi is not None:
+                _rule_blocks(
+                    some,
+                    size,
+                    n_rounds,
+                    rows[0],
+                    line,
+                    stride,
+                    k,
+                    WINDOW,
+                    apart,
+                    rule,
+                    chances,
+                    may,
+                )
+            _row_blocks(
+                some, size, n_rounds, *rows, _fixed(chances), WINDOW, PRINT_BASE,
+                np.uint64(ALL_PRINTS >> halved), moments, tallies, totals, place, prints, filled,
+            )  # fmt: skip
+
+    with Team(max(1, min(threads, n))) as team:
+        team.share(run, n)
+    starts = np.arange(n) * size
+    inside = [slice(a, a + m) for a, m in zip(starts.tolist(), filled.tolist(), strict=True)]
+    kept_place = np.concatenate([place[s] for s in inside]) if n else place
+    kept_prints = np.concatenate([prints[s] for s in inside]) if n else prints
+    if halved and len(kept_place) <= most:  # many rows are alike
+        everything = _all_windows(rows, chances, n_rounds)
+        kept, limit = anchors(everything, most)
+        kept_place, kept_prints = kept + WINDOW - 1, everything[kept]
+    else:
+        kept, limit = anchors(kept_prints, most, ALL_PRINTS >> halved)
+        if len(kept) < len(kept_place):
+            kept_place, kept_prints = kept_place[kept], kept_prints[kept]
+    joined = np.zeros((11, k))
+    joined[[7, 9]], joined[[8, 10]] = np.inf, -np.inf
+    _joined_blocks(moments, joined)
+    sums = rule.sum(axis=0).tolist()
+    return LogPass(
+        chances,
+        may,
+        RuleSums(
+            sums[0], sums[1], float(rule[:, 2].max(initial=0.0)), sums[3], sums[4], int(sums[5]),
+            sums[6], int(sums[7]),
+        ),
+        RewardMoments(*joined),
+        float(totals[:, k + 1].min(initial=np.inf)),
+        tallies[:, 0].sum(axis=0),
+        tallies[:, 1].sum(axis=0),
+        totals[:, :k].sum(axis=0),
+        float(totals[:, k].sum()),
+        kept_place,
+        kept_prints,
+        limit,
+    )  # fmt: skip
+
+
+def _all_windows(rows: tuple[Any, Any], chances: Floats, n_rounds: int) -> Prints:
+    """Return the fingerprint of every window of a part."""
+    place, prints = np.empty(n_rounds, np.int64), np.empty(n_rounds, np.uint64)
+    k = int(rows[0].max(initial=0)) + 1
+    one = np.zeros(1, np.int64)
+    _row_blocks(
+        one, n_rounds, n_rounds, *rows, _fixed(chances), WINDOW, PRINT_BASE, np.uint64(ALL_PRINTS),
+        np.zeros((1, 11, k)), np.zeros((1, 2, k), np.int64), np.zeros((1, k + 2)), place, prints,
+        filled := np.zeros(1, np.int64),
+    )  # fmt: skip
+    return prints[: filled[0]]
+
+
+def _line(pi: Floats | None) -> tuple[Floats, tuple[int, int]]:
+    """Return pi as one line of memory and its strides by round and arm, copied only if it must."""
+    if pi is None:
+        return _fixed(np.empty(0)), (0, 0)
+    if pi.flags.f_contiguous and not pi.flags.c_contiguous:
+        return _fixed(pi.T.reshape(-1)), (1, len(pi))
+    return _fixed(np.ascontiguousarray(pi, dtype=np.float64).reshape(-1)), (pi.shape[1], 1)
+
+
+def _fixed(values: NDArray[Any]) -> NDArray[Any]:
+    """Return a read-only view: one compiled version serves frozen and ordinary arrays."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
+@compiled()
+def _surprises(p, starts, width, out):  # type: ignore[no-untyped-def]
+    for w in range(starts.shape[0]):
+        total, product = 0.0, 1.0
+        for t in range(starts[w], starts[w] + width):
+            if product < 1e-100:  # a product of many small numbers would vanish
+                total -= np.log(product)
+                product = 1.0
+            if p[t] < 1e-100:
+                total -= np.log(p[t])
+            else:
+                product *= p[t]
+        out[w] = total - np.log(product)
+
+
+def window_surprises(p: Floats, starts: Ints) -> Floats:
+    """Return -ln of the product of `WINDOW` probabilities in a row, for windows from ``starts``."""
+    out = np.empty(len(starts))
+    _surprises(_fixed(np.ascontiguousarray(p)), starts, WINDOW, out)
+    return out
+
+
+@compiled()
+def _terms(segments, stride, arm, terms, best, p, sums, plays):  # type: ignore[no-untyped-def]
+    """Sum up the terms of segments of rounds: number, squares and largest, and who was chosen."""
+    has_terms, has_best = terms.shape[0] > 0, p.shape[0] > 0
+    for g in segments:
+        total, squares, largest = 0.0, 0.0, -np.inf
+        weight, weight_squares, weight_largest = 0.0, 0.0, -np.inf
+        for t in range(g * stride, min(g * stride + stride, arm.shape[0])):
+            plays[g, arm[t]] += 1
+            x = 0.0
+            if has_best:
+                w = best[t] / p[t]
+                weight += w
+                weight_squares += w * w
+                weight_largest = w if w > weight_largest else weight_largest
+                x = 1.0 - w if w < 1.0 else 0.0
+            if has_terms:
+                x = terms[t]
+            total += x
+            squares += x * x
+            largest = x if x > largest else largest
+        sums[g, 0], sums[g, 1], sums[g, 2] = total, squares, largest
+        sums[g, 3], sums[g, 4], sums[g, 5] = weight, weight_squares, weight_largest
+
+
+def term_sums(
+    arm: NDArray[np.int32], terms: Floats, best: Floats, p: Floats, k: int, stride: int,
+    threads: int = 1,
+) -> tuple[Floats, Ints]:  # fmt: skip
+    """Sum up the terms of the fairness regret, and weights, over segments of ``stride`` rounds.
+
+    Parameters
+    ----------
+    arm : (T,) array of int32
+    terms : (T,) array
+        Regret of each round; empty: its unbiased terms max(1 - P*_a/p, 0).
+    best, p : (T,) array
+        P* and the logged probability of the chosen arm; `p` is empty where none was logged.
+    k, stride, threads : int
+
+    Returns
+    -------
+    sums : (segment, 6) array
+        Sum, sum of squares and largest of the terms; the same of the weights P*_a/p.
+    plays : (segment, k) array of int
+    """
+    n = -(-len(arm) // stride)
+    sums, plays = np.zeros((n, 6)), np.zeros((n, k), np.int64)
+
+    def run(which: Ints) -> None:
+        _terms(which, stride, _fixed(arm), _fixed(terms), _fixed(best), _fixed(p), sums, plays)
+
+    with Team(max(1, min(threads, len(arm) // _BLOCK))) as team:
+        team.share(run, n)
+    return sums, plays
