@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.log import repeats
 from bayesfair.audit.log.accumulators import Facts, Pairs, Sums, Terms
 from bayesfair.audit.log.cells import ChosenCell, FullCell
 from bayesfair.audit.log.guards import Guards
-from bayesfair.audit.log.repeats import MOST
 from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.violations import JudgedRounds
 from bayesfair.errors import DataError, OptionError
@@ -174,7 +174,7 @@ def summarise(
     offset = start.n_rounds
     rows = log_pass(
         part.arm, part.reward, part.selection_probability, part.propensity, part.n_arms,
-        apart=JudgedRounds.apart(criterion), most=MOST, threads=threads,
+        apart=JudgedRounds.apart(criterion), most=repeats.MOST, threads=threads,
     )  # fmt: skip
     return Summary(
         criterion=criterion,
