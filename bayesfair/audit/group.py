@@ -18,6 +18,7 @@ from bayesfair.base.arguments import constructed
 from bayesfair.base.checks import check_known
 from bayesfair.base.labels import one_label
 from bayesfair.base.notices import Notice
+from bayesfair.base.shown import MOST_ROWS
 
 __all__ = ["GroupRecord"]
 
@@ -74,12 +75,16 @@ class GroupRecord:
     @property
     def verdict(self) -> str:
         """The worst verdict of all groups."""
-        return str(self.brief()["verdict"])
+        if len(self) > MOST_ROWS:
+            return str(self.brief()["verdict"])
+        return worst_verdict(*(audit.verdict for audit in self.audits.values()))
 
     @property
     def consistent(self) -> bool:
         """Whether no test found any of the logs to contradict itself."""
-        return bool(self.brief()["consistent"])
+        if len(self) > MOST_ROWS:
+            return bool(self.brief()["consistent"])
+        return all(audit.consistent for audit in self.audits.values())
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready values: the groups, and the share of runs found unfair.
@@ -93,9 +98,9 @@ class GroupRecord:
     def brief(self) -> dict[str, Any]:
         """Return `to_dict` with no more of each group than a table of them shows.
 
-        Of thousands of groups it costs a thousandth of the whole.
+        Of thousands of groups it costs a thousandth of the whole; of few it is the whole.
         """
-        if self.together is None:
+        if self.together is None or len(self) <= MOST_ROWS:
             return self.to_dict()
         found: dict[str, Any] | None = vars(self).get("_brief")
         if found is None:

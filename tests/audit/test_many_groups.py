@@ -129,6 +129,15 @@ def test_groups_of_a_mapping_and_groups_of_a_pass_are_audited_alike():
     assert str(passed) == str(one_by_one)
 
 
+def test_few_groups_of_a_pass_are_reported_whole():
+    logs = bf.read_history(_table(14, 7), by="group")
+    passed, one_by_one = bf.audit(logs, seed=1, draws=60), bf.audit(dict(logs), seed=1, draws=60)
+    assert passed.together is not None
+    assert str(passed) == str(one_by_one) and repr(passed) == repr(one_by_one)
+    assert passed.brief() == one_by_one.to_dict()
+    assert (passed.verdict, passed.consistent) == (one_by_one.verdict, one_by_one.consistent)
+
+
 def test_the_order_in_which_groups_are_looked_at_changes_nothing():
     logs = bf.read_history(_table(9, 60), by="group")
     seed = np.random.default_rng
