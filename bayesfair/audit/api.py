@@ -16,8 +16,9 @@ from bayesfair.audit.result import Audit, AuditGroup, as_audit
 from bayesfair.audit.run import run
 from bayesfair.audit.saved.checkpoint import checkpoint_for
 from bayesfair.audit.saved.storage import read_audit
+from bayesfair.audit.truth.model import fitting_options
 from bayesfair.base.arguments import CALL, PLAIN, each, takes
-from bayesfair.base.checks import did_you_mean, no_seed
+from bayesfair.base.checks import no_seed
 from bayesfair.base.options import given
 from bayesfair.errors import OptionError
 from bayesfair.families.finite import check_support
@@ -29,12 +30,6 @@ if TYPE_CHECKING:
     pass
 
 __all__ = ["audit", "load_audit", "merge"]
-
-_OPTIONS = (
-    "eps1", "eps2", "delta", "divergence", "reward_divergence", "family", "prior", "support",
-    "model", "beliefs_model", "truth", "objective", "tolerance", "draws", "seed", "from_round",
-    "judge", "arm_groups", "partial",
-)  # fmt: skip
 
 
 @takes(
@@ -64,7 +59,8 @@ def audit(
     arm_groups: Mapping[str, str] | None = None,
     progress: Callable[[int], None] | None = None,
     partial: Any = None,
-    **model_options: Any,
+    model_options: Mapping[str, Any] | None = None,
+    sampler: Mapping[str, Any] | None = None,
 ) -> Audit | AuditGroup:
     r"""Audit a log for smooth fairness and calibration.
 
@@ -130,8 +126,12 @@ def audit(
         File that holds the audit of the rounds seen so far, written every minute and when the audit
         is interrupted (Ctrl-C), between two parts of a scan; `load_audit` reads it, and
         `Audit.resume` goes on. It is removed when the audit is complete.
-    **model_options
-        Passed to `bayesfair.fit`.
+    model_options : mapping, optional
+        Options of the `build` of `model` or `beliefs_model`, each to those that take it, such as
+        ``{"n_bins": 5}``.
+    sampler : mapping, optional
+        How these models are fitted: ``method``, ``cores``, ``progress`` and ``allow_unconverged``
+        of `bayesfair.fit`, ``min_ess``, ``max_fits`` and ``cores`` of `bayesfair.beliefs`.
 
     Returns
     -------
@@ -158,11 +158,15 @@ def audit(
     >>> result.subjective_verdict, result.smallest_eps2
     ('fair', 0.0)
     """
-    if model_options and model is None and beliefs_model is None:
-        name = next(iter(model_options))
+    options = fitting_options(model_options, sampler, audit)
+    if options and model is None and beliefs_model is None:
+        name = "sampler" if sampler else "model_options"
         raise OptionError(
-            f"audit has no option {name!r}.{did_you_mean(name, _OPTIONS)} (Other options are "
-            "passed to the model, and no model= was given.)"
+            f"{name}={options!r:.60} belongs to a model, and neither model= nor beliefs_model= was "
+            "given.",
+            kind="unused_option",
+            column=name,
+            value=options,
         )
     if truth is not None and not isinstance(truth, Rewards):
         raise OptionError(
@@ -199,7 +203,7 @@ def audit(
         objective=objective,
         draws=draws,
         seed=seed,
-        options=model_options,
+        options=options,
         progress=progress,
         checkpoint=checkpoint_for(partial, data, prior, beliefs_model),
     )

@@ -15,7 +15,9 @@ def ecmo():
 
 
 def test_truth_from_the_independent_model_agrees_with_the_conjugate_posterior(ecmo):
-    by_model = bf.audit(ecmo, eps1=1, model="bernoulli_independent", method="nuts", seed=1)
+    by_model = bf.audit(
+        ecmo, eps1=1, model="bernoulli_independent", sampler={"method": "nuts"}, seed=1
+    )
     closed = bf.audit(ecmo, eps1=1, seed=2)
     # 4000 draws each: standard error of a share at most .008 apiece, and NUTS has fewer effective
     assert by_model.probability_fair == pytest.approx(closed.probability_fair, abs=5 * 0.015)
@@ -39,7 +41,7 @@ def test_beliefs_from_a_model_agree_with_the_conjugate_ones(ecmo):
 
 
 def test_time_bins_have_a_truth_of_their_own(ecmo):
-    result = bf.audit(ecmo, eps1=1, model="bernoulli_drifting", n_bins=3, seed=1)
+    result = bf.audit(ecmo, eps1=1, model="bernoulli_drifting", model_options={"n_bins": 3}, seed=1)
     assert result.objective.smallest_eps2.shape[1] == 9
     assert 0 < result.regret_objective.value < 1
     np.testing.assert_allclose(result.objective.p_best.sum(axis=1), 1, atol=1e-9)

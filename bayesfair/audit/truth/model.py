@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,17 +12,58 @@ from bayesfair.audit.log.cells import ChosenCell, FullCell
 from bayesfair.audit.log.summary import Summary, cells_of
 from bayesfair.audit.log.violations import JudgedRounds
 from bayesfair.audit.truth.objective import Part, parts_from_cells
+from bayesfair.base.checks import check_choice
 from bayesfair.base.notices import Notice, notices_from_json
 from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.inference import bin_starts, fit, rewards_from_posterior
-from bayesfair.inference.contract import closed_form, share_options
+from bayesfair.inference.contract import checked_options, closed_form, share_options
 from bayesfair.rewards import Rewards
 
-__all__ = ["model_options", "parts_of_tree", "parts_under_model"]
+__all__ = ["fitting_options", "model_options", "parts_of_tree", "parts_under_model"]
 
 type Judged = list[tuple[JudgedRounds, Rewards]]
 """Rounds in order, with the draws of their true rewards."""
+
+
+OF_FITS = ("method", "allow_unconverged", "cores", "progress")
+"""What ``sampler=`` may say of the fit of ``model=``."""
+
+OF_BELIEFS = ("min_ess", "max_fits", "cores")
+"""What it may say of the fits of ``beliefs_model=``."""
+
+
+def fitting_options(
+    model_options: Any, sampler: Any, function: Callable[..., Any]
+) -> dict[str, Any]:
+    """Return the options of the models and of their fits together, each checked by its name.
+
+    Raises
+    ------
+    OptionError
+        If one of the two is no mapping, or holds what belongs to the other, or to nobody.
+    """
+    options = checked_options(model_options, function)
+    how = {} if sampler is None else sampler
+    if not isinstance(how, Mapping):
+        raise OptionError(
+            f"sampler={sampler!r:.60} must be a mapping, such as {{'cores': 2}}.",
+            kind="option_value",
+            column="sampler",
+            value=sampler,
+        )
+    known = tuple(dict.fromkeys((*OF_FITS, *OF_BELIEFS)))
+    for name in how:
+        check_choice(name, "an option in sampler", known)
+    for name in options:
+        if name in known:
+            raise OptionError(
+                f"{name!r} says how a model is fitted: give it in sampler=, not in model_options=.",
+                kind="option_value",
+                column="model_options",
+                value=name,
+            )
+    return options | dict(how)
 
 
 def model_options(question: Any) -> dict[str, dict[str, Any]]:
@@ -34,12 +76,11 @@ def model_options(question: Any) -> dict[str, dict[str, Any]]:
     OptionError
         If no model takes an option.
     """
-    fit_takes = ("method", "allow_unconverged", "cores", "progress")
     shares = share_options(
         question.options,
         {
-            "model": (question.model, fit_takes),
-            "beliefs_model": (question.beliefs_model, ("min_ess", "max_fits", "cores")),
+            "model": (question.model, OF_FITS),
+            "beliefs_model": (question.beliefs_model, OF_BELIEFS),
         },
     )
     for role, model in (("model", question.model), ("beliefs_model", question.beliefs_model)):
