@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bayesfair.audit.criterion import Criterion, check_judge, eps2_options
 from bayesfair.audit.group import GroupRecord
@@ -25,9 +25,6 @@ from bayesfair.families.finite import check_support
 from bayesfair.history.logs import logs_in
 from bayesfair.inference.contract import family_of_models
 from bayesfair.rewards import Rewards
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["audit", "load_audit", "merge"]
 
@@ -151,6 +148,7 @@ def audit(
 
     Examples
     --------
+    >>> from bayesfair import History
     >>> history = History(
     ...     ["a", "b", "a"], [1, 0, 1], selection_probability=[[0.5, 0.5], [0.6, 0.4], [0.7, 0.3]]
     ... )
