@@ -8,7 +8,7 @@ LIMITS = {
     "floors": 9,
     "family_branches": 5,
     "private_imports": 0,
-    "late_imports": 14,
+    "late_imports": 10,
     "most_parameters": 45,
 }
 
