@@ -179,9 +179,6 @@ def resolve_outcomes(
     if asked.outcomes is not None and not set(words) & set(labels):
         given = dict(asked.outcomes)
         notices.append(no_effect("outcomes", given, "none of these words occurs"))
-    if asked.winner_is is not None and not _is_doubtful(labels, words, position):
-        why = "the column can be read in one way only"
-        notices.append(no_effect("winner_is", asked.winner_is, why))
     if asked.unknown == "skip" and not strange:
         notices.append(no_effect("unknown", asked.unknown, "every outcome is known"))
     if strange:
