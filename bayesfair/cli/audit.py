@@ -17,6 +17,7 @@ from bayesfair.cli.large_files import in_parts_if_large, say_work, why_whole
 from bayesfair.cli.options import AUDIT_OUTPUT, AUDIT_QUESTION, LOG_COLUMNS, Values
 from bayesfair.cli.resume import arms_of, earlier_audit, followed_of, go_on
 from bayesfair.cli.tools import Progress, check_suffix, check_targets, complain, write
+from bayesfair.cli.value import ValueAsked
 
 if TYPE_CHECKING:
     from bayesfair.audit import Audit, AuditGroup
@@ -79,11 +80,13 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
     from bayesfair.audit.text import render
     from bayesfair.families import may_have_levels
 
+    value = ValueAsked(output.value, question, resumed=earlier is not None)
     keeper = _keeper(output.save, earlier)
 
     def run(data: Any) -> tuple[Audit | AuditGroup, Audit | AuditGroup]:
         """Return the audit of this log alone, and together with the earlier one."""
         _check_prior_sensitivity(output.prior_sensitivity, question.objective, data)
+        value.of(data)
         say_work(
             data, question.family, question.draws if question.objective else 0,
             model=question.model is not None, rounds=output.rounds is not None,
@@ -96,7 +99,7 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
 
     whole = why_whole(
         by=columns.by, known_until=columns.known_until, model=question.model,
-        prior_sensitivity=output.prior_sensitivity,
+        prior_sensitivity=output.prior_sensitivity, value=output.value,
     )  # fmt: skip
     seen = earlier is None and question.support is None and may_have_levels(question.family)
     with _keeping(keeper, output.resume):
@@ -119,6 +122,7 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
                 keeper.drop()
     _write_report(result, output.report)
     text = render_group(numbers) if "groups" in numbers else render(numbers)
+    numbers, text = value.beside(numbers, text)
     write(numbers, text, output.json_file, context)
     end_on_verdict(numbers, output.fail_on)
     end_on_regret(numbers, output.max_regret_per_round)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,17 @@ _PARQUET = (".parquet", ".pq")
 
 
 def why_whole(
-    *, by: str | None, known_until: str | None, model: str | None, prior_sensitivity: bool
+    *,
+    by: str | None,
+    known_until: str | None,
+    model: str | None,
+    prior_sensitivity: bool,
+    value: Sequence[str] | None,
 ) -> str | None:
     """Return which option needs the whole log, None where parts will do."""
     needs = {
         "--by": by, "--known-until": known_until, "--model": model,
-        "--prior-sensitivity": prior_sensitivity,
+        "--prior-sensitivity": prior_sensitivity, "--value": value,
     }  # fmt: skip
     return next((option for option, given in needs.items() if given), None)
 

@@ -225,6 +225,11 @@ AUDIT_OUTPUT = GATE.extended(
         False,
         flag="--prior-sensitivity",
     ),
+    value=option(
+        "Also: what would these rules have earned? p_star, uniform, greedy, or names as in "
+        "simulate; with commas.",
+        convert=csv_labels,
+    ),
     rounds=option("Write every round to this Parquet file.", FILE),
     save=option(
         "Write the audit to a NetCDF file. On its way, and after Ctrl-C, FILE.partial holds what "

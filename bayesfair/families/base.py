@@ -209,7 +209,7 @@ class Family(ABC):
         """Return the subjective marginals r_i(h^t): the laws of the next reward."""
 
     def mean(self, table: Floats, support: Floats) -> Floats:
-        """Return the expected mean reward of each arm, ``(k,)``."""
+        """Return the expected mean reward of each arm, ``(..., k)``."""
         return np.asarray(self.predictive(table, support, ()).mean)  # type: ignore[attr-defined]
 
     @abstractmethod

@@ -101,7 +101,7 @@ class FiniteFamily(Family):
 
     def mean(self, table: Floats, support: Floats) -> Floats:
         """Return the expected mean reward."""
-        return np.asarray(table @ support / table.sum(axis=1))
+        return np.asarray(table @ support / table.sum(axis=-1))
 
     def best_mean(self, table: Floats, support: Floats) -> Floats:
         """Return P(the arm's mean is the largest) under Dirichlet laws."""

@@ -47,7 +47,7 @@ class PoissonFamily(Family):
 
     def mean(self, table: Floats, support: Floats) -> Floats:
         """Return the expected rate."""
-        return np.asarray(table[:, 0] / table[:, 1])
+        return np.asarray(table[..., 0] / table[..., 1])
 
     def best_mean(self, table: Floats, support: Floats) -> Floats:
         """Return P(the rate is the largest)."""

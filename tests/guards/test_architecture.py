@@ -16,7 +16,7 @@ FLOOR = {
     "examples": 2, "rewards": 2, "history": 2, "comparisons": 2,
     "families": 3, "fairness": 3, "readers": 3,
     "models": 4, "inference": 4, "policies": 4,
-    "simulation": 5, "ranking": 5, "theory": 5,
+    "simulation": 5, "ranking": 5, "theory": 5, "value": 5,
     "audit": 6, "plots": 6,
     "report": 7,
     "warm_up": 7,

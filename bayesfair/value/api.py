@@ -1,0 +1,398 @@
+"""`policy_value`: the value of rules on the log of another, beside their fairness regret."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.base.arguments import PLAIN, each, takes
+from bayesfair.base.checks import check_count, counted, listed
+from bayesfair.base.notices import Notice, unique
+from bayesfair.errors import DataError, OptionError
+from bayesfair.families import Family, family_named
+from bayesfair.families.choose import family_of_levels
+from bayesfair.families.learned import LearnedPrior
+from bayesfair.families.priors import describe_prior
+from bayesfair.history import History
+from bayesfair.history.logs import logs_in
+from bayesfair.inference.beliefs import belief_start, iter_beliefs
+from bayesfair.value.estimates import (
+    NONE,
+    Estimate,
+    doubly_robust,
+    effective_sample_size,
+    ips,
+    self_normalised,
+)
+from bayesfair.value.rules import DEFAULT, Asked, Part, rows_in, rules_named
+from bayesfair.value.text import render_value
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["PolicyValue", "RuleValue", "policy_value"]
+
+Floats = NDArray[np.float64]
+
+LOGGED = "logged"
+"""What the rule that was logged is called in the table."""
+
+FEWEST = 30
+"""Rounds of equal weight below which an interval of a mean is not to be trusted."""
+
+_FAR = 4.0
+"""Standard errors from 1 at which the mean weight says that the rule leaves what was logged."""
+
+_ESTIMATORS = ("ips", "self_normalised", "doubly_robust")
+
+
+@dataclass(frozen=True)
+class RuleValue:
+    """What a rule would have earned per round, and what it would have cost in fairness.
+
+    Attributes
+    ----------
+    rule : str
+        Its name; ``"logged"`` is the rule that was logged, whose weights are 1.
+    ips, self_normalised, doubly_robust : Estimate
+        Reward per round with its 95 % interval; NaN where there is none.
+    effective_sample_size : float
+        How many rounds of equal weight the weighted ones are worth.
+    mean_weight, max_weight : float
+        Of the weights; the mean is 1 on average where the rule stays within what was logged.
+    unsupported : float
+        Mean probability that the rule gives to arms that the logged rule never chooses in the
+        round; NaN where only the chosen arm's probability was logged.
+    fairness_regret : float
+        Shortfall from P* per round, under the beliefs before each round; between 0 and 1.
+    """
+
+    rule: str
+    ips: Estimate
+    self_normalised: Estimate
+    doubly_robust: Estimate
+    effective_sample_size: float
+    mean_weight: float
+    max_weight: float
+    unsupported: float
+    fairness_regret: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers by name, None for those that there are not."""
+        found: dict[str, Any] = {"rule": self.rule}
+        for name in _ESTIMATORS:
+            estimate = getattr(self, name)._asdict()
+            found[name] = {part: _or_none(value) for part, value in estimate.items()}
+        for name in ("effective_sample_size", "mean_weight", "max_weight", "unsupported",
+                     "fairness_regret"):  # fmt: skip
+            found[name] = _or_none(getattr(self, name))
+        return found
+
+
+@dataclass(frozen=True)
+class PolicyValue:
+    """Utility and fairness of several rules in one table; `str` is the report.
+
+    Attributes
+    ----------
+    source : str
+        The log.
+    rules : tuple of RuleValue
+        The logged rule first, then those that were asked for.
+    n_rounds, n_used : int
+        Rounds that count, and those of them whose reward was observed.
+    family, prior : str
+        Of the beliefs: reward family, and prior in words.
+    notices : tuple of str
+        What a reader has to know.
+    """
+
+    source: str
+    rules: tuple[RuleValue, ...]
+    n_rounds: int
+    n_used: int
+    family: str
+    prior: str
+    notices: tuple[str, ...]
+
+    def __getitem__(self, rule: str) -> RuleValue:
+        """Return the numbers of a rule by its name."""
+        for found in self.rules:
+            if found.rule == rule:
+                return found
+        raise KeyError(f"{rule!r}; rules: {listed(found.rule for found in self.rules)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, JSON-ready."""
+        return {
+            "source": self.source,
+            "n_rounds": self.n_rounds,
+            "n_used": self.n_used,
+            "family": self.family,
+            "prior": self.prior,
+            "rules": [found.to_dict() for found in self.rules],
+            "notices": [str(notice) for notice in self.notices],
+            "notice_details": [Notice.of(notice).to_dict() for notice in self.notices],
+        }
+
+    def to_xarray(self) -> xr.Dataset:
+        """Return the table, dims ``(rule, estimator)``: value, lower, upper; the rest by rule."""
+        import xarray as xr
+
+        estimates = [[getattr(found, name) for name in _ESTIMATORS] for found in self.rules]
+        values = np.array(estimates, dtype=np.float64)
+        columns: dict[str, Any] = {
+            name: (("rule", "estimator"), values[..., i]) for i, name in enumerate(Estimate._fields)
+        }
+        for name in ("effective_sample_size", "mean_weight", "max_weight", "unsupported",
+                     "fairness_regret"):  # fmt: skip
+            columns[name] = ("rule", [getattr(found, name) for found in self.rules])
+        coords = {"rule": [found.rule for found in self.rules], "estimator": list(_ESTIMATORS)}
+        return xr.Dataset(columns, coords=coords)
+
+    def __str__(self) -> str:
+        return render_value(self.to_dict())
+
+
+@takes(**each(PLAIN, "family", "from_round"))
+def policy_value(
+    history: History | Mapping[str, History],
+    rules: Any = DEFAULT,
+    *,
+    family: str = "auto",
+    prior: Any = None,
+    support: Any = None,
+    from_round: int = 0,
+) -> PolicyValue | dict[str, PolicyValue]:
+    r"""Estimate what other rules would have earned per round, from a log of another rule.
+
+    Parameters
+    ----------
+    history : History or mapping of label to History
+        A log with the probabilities of all arms, or of the chosen one. Several logs are answered
+        one by one.
+    rules : optional
+        ``"p_star"`` (chooses as P* says), ``"uniform"`` and ``"greedy"`` (the highest expected
+        reward, ties evenly), by the beliefs before each round; the name of a rule of
+        `bayesfair.policies` or an object of one, which learns from the log; probabilities
+        ``(rounds, arms)``, ``(arms,)``, or a data frame with a column for each arm; or a function
+        of the History that returns them. Several in a list, or in a mapping of name to rule. Row t
+        may rest on what was known before round t only, else the estimates are biased. Over the arms
+        on offer probabilities are rescaled to sum to 1.
+    family, prior, support : optional
+        Of the conjugate beliefs, as in `bayesfair.audit`.
+    from_round : int
+        First round that counts; earlier ones serve the beliefs.
+
+    Returns
+    -------
+    PolicyValue, or dict of label to PolicyValue
+        Reward per round in the reward's units, by inverse propensity scoring, self-normalised, and
+        doubly robust with the conjugate means before each round as the reward model, each with a
+        95 % interval; effective sample size; and the fairness regret per round.
+
+    Raises
+    ------
+    DataError
+        For a log without probabilities, or with a reward that the family cannot hold.
+    OptionError, ProbabilityError
+        For what is no rule, naming it.
+
+    Notes
+    -----
+    A rule that learns is evaluated on what the logged rule had learned: its value is the mean over
+    the rounds of this log of the expected reward under its choice there, not what it would have
+    earned had it gathered its own data. Rounds whose reward was not observed are left out of the
+    value (read with ``missing=0`` they count as 0).
+
+    Examples
+    --------
+    >>> log = History(["a", "b", "a", "b"], [1, 0, 1, 0], propensity=[0.5, 0.5, 0.25, 0.25])
+    >>> found = policy_value(log, {"half": [0.5, 0.5]})
+    >>> found["half"].ips.value, found["half"].self_normalised.value
+    (0.75, 0.5)
+    >>> found["half"].effective_sample_size
+    3.6
+    """
+    named, first = rules_named(rules), check_count(from_round, "from_round")
+    several = isinstance(history, Mapping)
+    logs = logs_in(history)
+    for log in logs:
+        _check_log(log)
+    notes: list[str] = []
+    if family == "auto" and support is not None:
+        family = "finite"
+    rewards = np.concatenate([log.reward for log in logs] or [np.empty(0)])
+    seen = rewards[~np.isnan(rewards)]
+    if family == "auto":
+        family, note = family_of_levels(np.unique(seen), seen.size)
+        notes.append(note)
+    of = family_named(family)
+    if of.has_levels and support is None:
+        support = of.levels(None, rewards)
+        notes.append(Notice(
+            f"The levels {listed([f'{v:g}' for v in support])} are those seen in the log, which "
+            "looks ahead; give support= to fix them.", kind="levels_seen", column="support",
+        ))  # fmt: skip
+    question = _Question(named, of, prior, support, first, tuple(notes))
+    if several:
+        return {str(label): _value(log, question) for label, log in history.items()}
+    return _value(history, question)
+
+
+class _Question(NamedTuple):
+    rules: dict[str, Any]
+    family: Family
+    prior: Any
+    support: Any
+    from_round: int
+    notes: tuple[str, ...]
+
+
+class _Seen(NamedTuple):
+    """Of every round of a log and one rule, (n,) each."""
+
+    chosen: Floats
+    """Probability that the rule gives to the chosen arm."""
+    predicted: Floats
+    """Reward that the beliefs expect of the rule."""
+    regret: Floats
+    unsupported: Floats
+
+
+def _check_log(log: Any) -> None:
+    if not isinstance(log, History):
+        read = hasattr(log, "chunks")
+        raise OptionError(
+            "the value of a rule needs the whole log in memory, and this one is read in parts; "
+            "bayesfair.read_history reads it whole." if read else
+            "policy_value: history must be a History (bayesfair.read_history) or a mapping of "
+            f"label to them, got {type(log).__name__}.",
+            kind="needs_whole" if read else "option_value", column="history",
+        )  # fmt: skip
+    if log.selection == "none":
+        raise DataError(
+            f"{log.source} has no logged probabilities, and the value of another rule rests on "
+            "them. Log how probable the chosen arm was (propensity=) or the whole rule "
+            "(probabilities=); if the rule is known, add its probabilities as a column.",
+            kind="no_probabilities",
+            source=log.source,
+        )
+
+
+def _value(log: History, question: _Question) -> PolicyValue:
+    """Return the table of one log."""
+    of, first = question.family, question.from_round
+    begin, prior_rows = belief_start(log.arms, of, question.prior, log, question.support)
+    learned = LearnedPrior.of(log.reward, log.known_at) if begin.from_data else None
+    if learned is not None:
+        prior_rows = learned.table(log.n_arms)
+    asked = Asked(log, of, None if learned is not None else begin.parameters, begin.support)
+    rows_of = {name: rows_in(name, rule, asked) for name, rule in question.rules.items()}
+    n, pi = log.n_rounds, log.selection_probability
+    logged = log.propensity if pi is None else pi[np.arange(n), log.arm]
+    assert logged is not None
+    seen = {name: _Seen(*np.zeros((4, n))) for name in rows_of}
+    own, expected = _Seen(*np.full((4, n), np.nan)), np.zeros(n)
+    for a, b, marginals, table, _ in iter_beliefs(log, of, begin, pairs=False):
+        arm, at = log.arm[a:b], np.arange(b - a)
+        some = None if log.offered is None else log.offered[a:b]
+        best = np.nan_to_num(np.asarray(marginals.best_arm_probability(offered=some)))
+        offered = np.ones((b - a, log.n_arms), bool) if some is None else some
+        part = Part(a, b, best, of.mean(table, begin.support), offered)
+        expected[a:b] = part.mean[at, arm]
+        here = None if pi is None else np.nan_to_num(pi[a:b])
+        for name, rows in rows_of.items():
+            _put(seen[name], part, rows(part), arm, here)
+        if here is not None:
+            _put(own, part, here, arm, here)
+        else:  # unbiased for it: the mean over the logged choice
+            own.regret[a:b] = np.maximum(best[at, arm] / logged[a:b] - 1, 0)
+    counts = np.arange(n) >= first
+    used = counts & ~np.isnan(log.reward)
+    found = [_rule_value(LOGGED, own, log.reward, np.ones(n), expected, counts, used)]
+    for name, of_rule in seen.items():
+        weight = of_rule.chosen / logged
+        found.append(_rule_value(name, of_rule, log.reward, weight, expected, counts, used))
+    return PolicyValue(
+        log.source, tuple(found), int(counts.sum()), int(used.sum()), of.name,
+        describe_prior(prior_rows, of, log.arms, learned),
+        unique([*question.notes, *_notices(log, found, int(counts.sum()), int(used.sum()))]),
+    )  # fmt: skip
+
+
+def _put(
+    seen: _Seen, part: Part, rows: Floats, arm: NDArray[np.int32], logged: Floats | None
+) -> None:
+    """Write what is kept of a rule in some rounds."""
+    a, b = part.start, part.stop
+    seen.chosen[a:b] = rows[np.arange(b - a), arm]
+    seen.predicted[a:b] = (rows * part.mean).sum(axis=1)
+    seen.regret[a:b] = np.maximum(part.best - rows, 0).sum(axis=1)
+    seen.unsupported[a:b] = (
+        np.nan if logged is None else np.where(logged > 0, 0.0, rows).sum(axis=1)
+    )
+
+
+def _rule_value(
+    name: str, seen: _Seen, reward: Floats, weight: Floats, expected: Floats,
+    counts: NDArray[np.bool_], used: NDArray[np.bool_],
+) -> RuleValue:  # fmt: skip
+    """Return the numbers of a rule: its value from the rounds used, the rest from all."""
+    r, w, m, mean = (values[used] for values in (reward, weight, expected, seen.predicted))
+    known = not np.isnan(mean).any()  # the logged rule's is not, where only its choice was logged
+    every = weight[counts]
+    return RuleValue(
+        name, ips(r, w), self_normalised(r, w), doubly_robust(r, w, m, mean) if known else NONE,
+        effective_sample_size(w),
+        float(every.mean()) if every.size else np.nan, float(every.max(initial=0.0)),
+        float(seen.unsupported[counts].mean()) if every.size else np.nan,
+        float(seen.regret[counts].mean()) if every.size else np.nan,
+    )  # fmt: skip
+
+
+def _notices(log: History, found: list[RuleValue], n: int, n_used: int) -> list[Notice]:
+    notices = []
+    if n_used < n:
+        notices.append(Notice(
+            f"{counted(n - n_used, 'round')} without an observed reward "
+            f"{'is' if n - n_used == 1 else 'are'} left out of the values, as if rewards were "
+            "missing whatever the arm and the reward; missing=0 counts them as 0.",
+            kind="unobserved", n=n - n_used,
+        ))  # fmt: skip
+    if small := [one for one in found if one.effective_sample_size < FEWEST]:
+        sizes = ", ".join(f"{one.rule!r} {one.effective_sample_size:.1f}" for one in small)
+        notices.append(Notice(
+            f"Effective sample size below {FEWEST}, too small for an estimate or its interval to "
+            f"carry anything: {sizes}.",
+            kind="small_effective_sample", value=min(one.effective_sample_size for one in small),
+            n=len(small),
+        ))  # fmt: skip
+    for one in found:
+        size = one.effective_sample_size
+        if one.unsupported > 0:
+            notices.append(Notice(
+                f"{one.rule!r} gives {one.unsupported:.4f} of its probability to arms that the "
+                "logged rule could not choose in the round: there the log says nothing of it. IPS "
+                "counts them as reward 0, the doubly robust estimate as the beliefs expect.",
+                kind="unsupported", value=one.unsupported,
+            ))  # fmt: skip
+        elif np.isnan(one.unsupported) and size >= FEWEST:
+            # Var(w) = E[w^2] - mean^2, from the effective sample size
+            error = one.mean_weight * np.sqrt(max(1 / size - 1 / n_used, 0.0))
+            if abs(one.mean_weight - 1) > _FAR * error + 1e-9:
+                notices.append(Notice(
+                    f"{one.rule!r}: its weights have the mean {one.mean_weight:.4f}, and it should "
+                    "be 1: the rule chooses arms that the logged rule hardly or never chooses, or "
+                    "the logged probabilities are not those of the choices.",
+                    kind="mean_weight", value=one.mean_weight,
+                ))  # fmt: skip
+    return notices
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
