@@ -219,7 +219,6 @@ def policy_value(
     3.6
     """
     named, first = rules_named(rules), check_count(from_round, "from_round")
-    several = isinstance(history, Mapping)
     logs = logs_in(history)
     for log in logs:
         _check_log(log)
@@ -239,7 +238,7 @@ def policy_value(
             "looks ahead; give support= to fix them.", kind="levels_seen", column="support",
         ))  # fmt: skip
     question = _Question(named, of, prior, support, first, tuple(notes))
-    if several:
+    if isinstance(history, Mapping):
         return {str(label): _value(log, question) for label, log in history.items()}
     return _value(history, question)
 
