@@ -110,6 +110,7 @@ COMPARISON_OPTIONS: dict[str, Effect] = {
 #: Options of `read_history` and `scan_history`; what is not here has an effect on every log.
 LOG_OPTIONS: dict[str, Effect] = {
     "delimiter": Effect(frozenset({"text"}), "it separates the columns of text files"),
+    "table": Effect(frozenset({"sqlite"}), "it names a table of a SQLite file"),
     "decimal": Effect(frozenset({"text"}), "it is the decimal sign of numbers that are text"),
     "probability_tolerance": Effect(
         frozenset({"full"}), "it needs the probabilities of all arms (probabilities=)"

@@ -32,6 +32,7 @@ from bayesfair.cli.values import (
 __all__ = [
     "AUDIT_OUTPUT",
     "AUDIT_QUESTION",
+    "COLUMNS_OUTPUT",
     "COMPARISON_COLUMNS",
     "DUEL_COLUMNS",
     "DUEL_QUESTION",
@@ -168,7 +169,10 @@ LOG_COLUMNS = Group(
         "Column that numbers the rounds, where each row is one arm of a round; '' where it is not."
     ),
     chosen=option("With --round: column of 0/1 that marks the chosen arm (default: rewarded)."),
-    format=option("Of the file: text, parquet, json, dsjson; default detected."),
+    format=option(
+        "Of the file: text, parquet, json, dsjson, vw, arrow, orc, sqlite; default detected."
+    ),
+    table=option("Table of a SQLite file; default the only one."),
     unique=option("Column that should hold no value twice, such as a request's id."),
     user=option("Column of whom each decision was for: do users keep their arm?"),
     rewards=option("Worth of words, as in won=1,lost=0.", convert=word_values),
@@ -178,6 +182,9 @@ LOG_COLUMNS = Group(
     probability_tolerance=option("How far a row of probabilities may sum from 1.", NUMBER),
 )
 """Options of `read_history`."""
+
+COLUMNS_OUTPUT = Group("Output", json_file=JSON_FILE)
+"""What ``bayesfair columns`` writes."""
 
 CRITERION = Group(
     "The question",

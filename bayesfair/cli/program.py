@@ -13,6 +13,7 @@ import typer
 from bayesfair.base.shown import visible
 from bayesfair.base.writing import drop_drafts
 from bayesfair.cli.audit import AUDIT_HELP, audit_command
+from bayesfair.cli.columns import COLUMNS_HELP, columns_command
 from bayesfair.cli.duels import AUDIT_COMPARISONS_HELP, audit_comparisons_command
 from bayesfair.cli.fit import FIT_HELP, fit_command
 from bayesfair.cli.interrupts import at_interrupt
@@ -54,6 +55,7 @@ def _root(
 
 
 app.command(name="audit", help=AUDIT_HELP)(grouped(audit_command))
+app.command(name="columns", help=COLUMNS_HELP)(grouped(columns_command))
 app.command(name="simulate")(grouped(simulate_command))
 app.command(name="fit", help=FIT_HELP)(grouped(fit_command))
 app.command(name="audit-comparisons", help=AUDIT_COMPARISONS_HELP)(

@@ -68,7 +68,8 @@ KINDS = {
 }  # fmt: skip
 #: option -> values on the command line, for all commands or by command.
 TRY = {
-    "example": ["nothing"], "format": ["json"], "delimiter": [";"], "decimal": [","],
+    "example": ["nothing"], "format": ["json"], "table": ["rounds"],
+    "delimiter": [";"], "decimal": [","],
     "scan": {"": ["--scan"]}, "arm": ["arm2"], "reward": ["reward2"],
     "propensity": {"audit": ["q_a"], "": ["q"]},
     "probabilities": {"audit": ["q_{arm}"], "": ["r_{item}"]},

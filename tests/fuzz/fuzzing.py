@@ -19,6 +19,7 @@ import numpy as np
 import originals
 import strict_comparisons as comparing
 import strict_reading as strict
+import strict_records as recording
 
 import bayesfair as bf
 from bayesfair import examples
@@ -162,6 +163,26 @@ def _text_log(
     )
 
 
+def _record_log(
+    name: str, file: str, original: bytes, strictly: Callable[[bytes], Any], **options: Any
+) -> Case:
+    """Return the case of a log of records, with the rule of every arm."""
+    options = {
+        "probabilities": "p_{arm}", "propensity": False, "order": False, "known_at": False,
+        "format": "json", **options,
+    }  # fmt: skip
+    return Case(
+        name,
+        "json",
+        file,
+        original,
+        lambda path: _rounds([bf.read_history(path, **options)]),
+        strictly,
+        lambda path: _rounds(list(scan_history(path, chunk_rounds=7, **options).chunks())),
+        lambda path: bf.audit(bf.read_history(path, **options), draws=100, seed=1),
+    )
+
+
 def _comparisons(
     name: str,
     kind: str,
@@ -213,6 +234,18 @@ CASES = (
     _text_log("counted", "log.csv", originals.COUNTED, strict.ordered, order="t"),
     _text_log("timed", "log.csv", originals.TIMED, strict.ordered, order="t"),
     _text_log("zoned", "log.csv", originals.ZONED, strict.ordered, order="t"),
+    _record_log("rounds_jsonl", "log.jsonl", originals.ROUNDS_JSONL, recording.rounds),
+    _record_log("rounds_json", "log.json", originals.ROUNDS_JSON, recording.rounds),
+    _record_log("rounds_columns", "log.json", originals.ROUNDS_COLUMNS, recording.rounds),
+    _record_log(
+        "rounds_nested", "log.jsonl", originals.ROUNDS_NESTED,
+        lambda data: recording.nested(data, originals.ARMS),
+        arm="action.id", reward="out.reward", probabilities="probs.{arm}", arms=originals.ARMS,
+    ),
+    _record_log(
+        "dsjson", "log.dsjson", originals.DSJSON, recording.decisions, format="dsjson"
+    ),
+    _record_log("feedback", "feedback.json", originals.FEEDBACK, recording.feedback),
     _comparisons(
         "duels", "table", "duels.csv", originals.DUELS,
         lambda data: comparing.duels(strict.table(data, _SIDES), _SIDES), **_ARENA,

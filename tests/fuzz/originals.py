@@ -111,6 +111,61 @@ COLUMNS = json.dumps(
     {name: {str(i): row[name] for i, row in enumerate(_BATTLES)} for name in _BATTLES[0]}
 ).encode()
 
+
+def _decisions() -> list[dict[str, Any]]:
+    """Return the rounds of FULL as records, with and without records within them."""
+    rows = strict.table(FULL, ("arm", "reward"))
+    return [
+        {
+            "arm": row["arm"], "reward": int(row["reward"]), "note": [{"t": t}],
+            **{name: float(row[name]) for name in row if name.startswith("p_")},
+        }
+        for t, row in enumerate(rows)
+    ]  # fmt: skip
+
+
+def _dsjson() -> bytes:
+    lines = []
+    for t in range(16):
+        law = _LAWS[t % 4]
+        chosen = _RNG.choices(range(3), law)[0]
+        order = [chosen, *(i for i in range(3) if i != chosen)]
+        lines.append(json.dumps({
+            "_label_cost": _RNG.choice((-1.0, 0.0, 0.25, -2)), "_label_probability": law[chosen],
+            "_label_Action": chosen + 1, "_labelIndex": chosen, "Version": "1", "EventId": f"e{t}",
+            "Timestamp": f"2026-01-0{t % 9 + 1}T00:00:00Z", "a": [i + 1 for i in order],
+            "p": [law[i] for i in order], "c": {"user": {"f": 1.5}, "_multi": [{"i": 1}, {"i": 2}]},
+        }))  # fmt: skip
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _feedback() -> bytes:
+    actions = [_RNG.choices(range(3), _LAWS[t % 4])[0] for t in range(8)]
+    pi = [[[p, q] for p, q in zip(_LAWS[t % 4], _LAWS[(t + 1) % 4], strict=True)] for t in range(8)]
+    slots = [0, 1, 0, 0, 1, 1, 0, 1]
+    law = [[row[a][s] for a in range(3)] for row, s in zip(pi, slots, strict=True)]
+    return json.dumps({
+        "n_rounds": 8, "n_actions": 3, "context": [[t, 0.5] for t in range(8)],
+        "action_context": None, "action": actions, "position": slots, "reward": [0, 1] * 4,
+        "pscore": [row[a] for row, a in zip(law, actions, strict=True)], "pi_b": pi,
+    }).encode()  # fmt: skip
+
+
+DECISIONS = _decisions()
+ROUNDS_JSONL = "".join(json.dumps(row) + "\n" for row in DECISIONS).encode()
+ROUNDS_JSON = json.dumps(DECISIONS, indent=1, ensure_ascii=False).encode()
+ROUNDS_COLUMNS = json.dumps(
+    {name: [row[name] for row in DECISIONS] for name in DECISIONS[0]}
+).encode()
+ROUNDS_NESTED = "".join(
+    json.dumps({
+        "action": {"id": row["arm"]}, "out": {"reward": row["reward"]},
+        "probs": {arm: row[f"p_{arm}"] for arm in _ARMS},
+    }) + "\n" for row in DECISIONS
+).encode()  # fmt: skip
+DSJSON, FEEDBACK = _dsjson(), _feedback()
+ARMS = _ARMS
+
 _HEAD = """# FILE NAME: votes
 # TITLE: Votes
 # DATA TYPE: {}

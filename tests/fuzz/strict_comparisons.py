@@ -97,6 +97,9 @@ def arena(data: bytes, names: tuple[str, ...]) -> list[Row]:
         records = parsed_json(text)
     if isinstance(records, dict):
         columns = list(records.values())
+        if columns and not all(isinstance(c, dict) for c in columns):
+            records = {name: {"0": value} for name, value in records.items()}
+            columns = list(records.values())
         need(columns != [] and all(isinstance(c, dict) for c in columns), "no records")
         need(all(set(c) == set(columns[0]) for c in columns), "columns of other rows")
         records = [{name: c[row] for name, c in records.items()} for row in columns[0]]

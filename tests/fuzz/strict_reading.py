@@ -10,6 +10,8 @@ Leniencies that are promised, each with its reason; there are no others:
   difference: exports pad columns, and nobody sees the difference;
 * a whole number loses its ".0" where it is a label: a column of numbers with a gap is written so;
 * NA, NaN, null and the like are missing numbers (never labels): programs write them;
+* a first line such as `sep=;` names the delimiter: spreadsheets write and read it;
+* text may be UTF-16 where its mark says so: spreadsheets write it;
 * empty lines are no rows: exports end with them;
 * compression goes by the bytes, not by the name; streams may follow one another, and zeros may
   stand behind gzip and xz streams, as both formats say;
@@ -88,7 +90,12 @@ def _gzip() -> Any:
 
 
 def content(data: bytes) -> bytes:
-    """Return what is compressed, whatever the file is called."""
+    """Return what is compressed, whatever the file is called; UTF-16 with its mark as UTF-8."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        try:
+            return data.decode("utf-16").encode()
+        except UnicodeError as error:
+            raise Refused(f"no UTF-16: {error}") from None
     if data.startswith(b"\x1f\x8b"):
         return _members(data, _gzip, (zlib.error,))
     if data.startswith(b"BZh"):
@@ -145,6 +152,10 @@ def number(text: Any) -> float:
 def table(data: bytes, needed: tuple[str, ...], delimiter: str | None = None) -> list[Row]:
     """Return the rows of delimited text by the columns of its header."""
     text = text_of(content(data))
+    noted = re.match(r'"?sep=([^"\r\n])"?[;,\t|]*(\r\n|\n|\r)', text, re.IGNORECASE)
+    if noted:
+        need(delimiter in (None, noted[1]), "another delimiter")
+        delimiter, text = noted[1], text[noted.end() :]
     found = []
     for mark in [delimiter] if delimiter else [",", ";", "\t", "|"]:
         try:

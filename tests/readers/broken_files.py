@@ -147,7 +147,7 @@ BROKEN = [
         ("row 3", "log.csv", "blanks before", "Remove the blanks"),
     ),
     Broken("json", '{"arm":"a","reward":1}\n{"arm":\n', ("row 2", "log.csv", "JSON", "correct")),
-    Broken("spreadsheet_note", "sep=;\narm;reward\na;1\n", ("row 1", "'sep=;'", "Remove")),
+    Broken("spreadsheet_note_alone", "sep=;\n", ("log.csv", "empty", "header")),
     Broken("empty_first_line", "\narm,reward\na,1\n", ("row 1", "empty", "Remove empty lines")),
     Broken(
         "not_utf8_far_into_the_file",

@@ -12,6 +12,7 @@ import threading
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import bayesfair as bf
@@ -44,12 +45,20 @@ def assert_is_it(log, arms=("a", "b")):
     assert audit.regret.value == pytest.approx(0, abs=1e-12)
 
 
+def _zstd(data):
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as stream:
+        stream.write(data)
+    return sink.getvalue().to_pybytes()
+
+
 def _forms(rows):
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     return {
         "log.jsonl": lines.encode(), "log.ndjson": ("\n" + lines).encode(),
         "log.json": json.dumps(rows).encode(), "pretty.json": json.dumps(rows, indent=2).encode(),
-        "log.jsonl.gz": gzip.compress(lines.encode()), "log.txt": lines.encode(),
+        "log.jsonl.gz": gzip.compress(lines.encode()), "log.jsonl.zst": _zstd(lines.encode()),
+        "log.json.zst": _zstd(json.dumps(rows).encode()), "log.txt": lines.encode(),
         "marked.jsonl": b"\xef\xbb\xbf" + lines.encode(),
     }  # fmt: skip
 
@@ -248,3 +257,96 @@ def test_utf_16_with_its_mark_is_read(tmp_path, read, coding):
     path.write_bytes((mark + CSV).encode(coding) + b"\x00")
     with pytest.raises(DataError, match="begins as UTF-16 text, but is none"):
         read(path)
+
+
+# -- notes for spreadsheets ------------------------------------------------------------------------
+
+
+@READERS
+@pytest.mark.parametrize("mark", [";", "\t", ","])
+@pytest.mark.parametrize("note", ["sep={}\n", '"sep={}"\r\n', "\ufeffSEP={}\n"])
+def test_a_first_line_that_names_the_delimiter_is_followed(tmp_path, read, mark, note):
+    path = tmp_path / "log.csv"
+    text = note.format(mark) + CSV.replace(",", mark)
+    path.write_text(text)
+    assert_is_it(read(path))
+    assert_is_it(read(path, delimiter=mark))
+    assert read(path).row.tolist() == [2, 3, 4]
+    with pytest.raises(OptionError, match=r"delimiter='\|' contradicts the first line"):
+        read(path, delimiter="|")
+    path.write_text(text + mark.join(["a", "x", ".5", ".5"]) + "\n")
+    with pytest.raises(DataError, match=r"row 5 of log\.csv \[line 6\]"):
+        read(path)
+    path.write_bytes(gzip.compress(text.encode()))
+    assert_is_it(read(path))
+    path.write_text(text + f'b{mark}"1"x{mark}.5{mark}.5\n')
+    with pytest.raises(DataError, match=r"row 5 of log\.csv"):
+        read(path)
+
+
+# -- long files ------------------------------------------------------------------------------------
+
+
+def _in_blocks(monkeypatch, size):
+    monkeypatch.setattr("bayesfair.readers.formats.registry._LONG", 0)
+    monkeypatch.setattr("bayesfair.readers.formats.registry._PACKED", 0)
+    monkeypatch.setattr("bayesfair.readers.duels.arena._BLOCK", size)
+
+
+LONG = {
+    "flat": (WIDE * 9, {}),
+    "nested": (NESTED * 9, {"arm": "action.id", "reward": "out.reward"}),
+    "kinds that change": (
+        [{"arm": a, "reward": r} for a in (1, 2.0, "x", "2") for r in (1, 0, 0.5, None, "1", True)],
+        {"missing": "unobserved"},
+    ),
+    "keys that come late": ([*({"arm": "a", "reward": 1},) * 5, *WIDE], {"probabilities": False}),
+    "an arm that comes late": (
+        [*({"arm": "a", "reward": 1, "probs": {"a": 1.0}},) * 5,
+         *({"arm": "b", "reward": 1, "probs": {"a": 0.5, "b": 0.5}},) * 5],
+        {"probabilities": "probs.{arm}", "arms": ["a", "b"]},
+    ),
+}  # fmt: skip
+
+
+@READERS
+@pytest.mark.parametrize("size", [100, 1000])
+@pytest.mark.parametrize("name", LONG)
+def test_long_json_lines_are_read_block_by_block_as_they_are_whole(
+    tmp_path, monkeypatch, read, name, size
+):
+    rows, options = LONG[name]
+    path = _lines(tmp_path / "log.jsonl", rows)
+    whole = read(path, **options)
+    _in_blocks(monkeypatch, size)
+    found = read(path, **options)
+    assert found.arms == whole.arms and found.arm.tolist() == whole.arm.tolist()
+    np.testing.assert_array_equal(found.reward, whole.reward)
+    np.testing.assert_array_equal(found.selection_probability, whole.selection_probability)
+    assert {n.kind for n in found.notices} == {n.kind for n in whole.notices}
+
+
+@READERS
+def test_long_dsjson_is_read_block_by_block(tmp_path, monkeypatch, read):
+    path = _lines(tmp_path / "log.dsjson", [_dsjson(t) for t in range(3)])
+    _in_blocks(monkeypatch, 300)
+    log = read(path)
+    assert_is_it(log, arms=("1", "2"))
+    assert next(n for n in log.notices if n.kind == "cost_as_reward").n == 3
+    _lines(path, [_dsjson(0), _dsjson(1), _dsjson(2, pdrop=0.5)])
+    with pytest.raises(DataError, match=r"row 3 of log\.dsjson"):
+        read(path)
+
+
+@READERS
+def test_faults_in_later_blocks_are_named_by_row(tmp_path, monkeypatch, read):
+    path = tmp_path / "log.jsonl"
+    lines = [json.dumps(row) for row in WIDE * 9]
+    _in_blocks(monkeypatch, 200)
+    for bad, said in (
+        ('{"arm": "a", "reward": "x", "p_a": 1, "p_b": 0}', r"row 28 .*'x'"),
+        ('{"arm": "a", "reward": 1e999}', "row 28 .*too large"), ("{", "row 28 .*not valid"),
+    ):  # fmt: skip
+        path.write_text("\n".join([*lines, bad]) + "\n")
+        with pytest.raises(DataError, match=said):
+            read(path)

@@ -42,6 +42,7 @@ TRY = {
     "round": ({"round": "timestamp"}, {}),
     "chosen": ({"chosen": "could_a"}, {}),
     "format": ({"format": "json"}, {}),
+    "table": ({"table": "rounds"}, {}),
     "unique": ({"unique": "site"}, {}),
     "user": ({"user": "site"}, {}),
     "prior": ({"prior": {"a": (1, 2)}}, {}),

@@ -267,6 +267,8 @@ def _objects(data: Any, name: str) -> list[dict[str, Any]]:
                     source=name,
                 )
         return [{c: v[row] for c, v in data.items()} for row in rows]
+    if isinstance(data, dict) and data:  # one record over several lines
+        return [data]
     if not isinstance(data, list) or not all(isinstance(record, dict) for record in data):
         raise DataError(
             f"{name} is neither JSON lines nor an array of objects. {_EXPECTED}",

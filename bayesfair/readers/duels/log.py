@@ -161,6 +161,8 @@ class _LawColumns:
     asked : bool
         Whether all of these must be there.
     propensity : str or None
+    header : tuple of str
+        All columns of the source.
     """
 
     source: str
@@ -168,6 +170,7 @@ class _LawColumns:
     pattern: str | None
     asked: bool
     propensity: str | None
+    header: tuple[str, ...]
 
     @classmethod
     def of(cls, opened: Opened, propensity: Any, probabilities: Any) -> _LawColumns:
@@ -197,7 +200,7 @@ class _LawColumns:
             if chosen not in header:
                 raise missing_column(chosen, "propensity", opened.name, header)
             named["propensity"] = chosen
-        return cls(opened.name, named, pattern, asked, chosen)
+        return cls(opened.name, named, pattern, asked, chosen, tuple(header))
 
     def values(self, rows: Rows, items: Sequence[str]) -> dict[str, Any]:
         """Return the law of the slot, or the probabilities of the items on the left."""
@@ -207,7 +210,8 @@ class _LawColumns:
             if lacking:
                 raise DataError(
                     f"{self.source} has no column {listed(lacking)}: the law of the slot needs one "
-                    "per item. Add them, or name the columns with probabilities=.",
+                    f"per item. Its columns are {listed(self.header, 12)}. Add them, or name the "
+                    "columns with probabilities=.",
                     kind="missing_column",
                     column=lacking[0],
                     source=self.source,

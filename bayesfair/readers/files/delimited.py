@@ -24,9 +24,10 @@ from bayesfair.readers.files.read_ahead import ahead
 from bayesfair.readers.files.records import RecordTooLong, whole_records
 from bayesfair.readers.files.xz import XzStream
 
-__all__ = ["Delimited", "compression_of", "open_delimited", "opened", "unreadable"]
+__all__ = ["Delimited", "compression_of", "is_packed", "open_delimited", "opened", "unreadable"]
 
 _DELIMITERS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
+_NOTE = re.compile(r'"?sep=(?P<mark>[^"\r\n])"?[;,\t|]*(?:\r\n|\n|\r)', re.IGNORECASE)
 _SAMPLE = 1 << 20  # bytes; a header of several thousand columns fits
 _BLOCK = 1 << 23
 _PIECE = 1 << 20  # of a block, for one thread
@@ -42,6 +43,12 @@ _MAGIC = {
 def compression_of(head: bytes) -> str | None:
     """Return the compression that a file's first bytes announce."""
     return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a file is compressed."""
+    with path.open("rb") as file:
+        return compression_of(file.read(8)) is not None
 
 
 def opened(path: Path) -> Any:
@@ -85,6 +92,7 @@ class Delimited:
     header: tuple[str, ...]
     delimiter: str
     n_rows: int | None = None  # not known before the file has been read
+    before: int = 0  # bytes of a note for spreadsheets (``sep=;``) in front of the header
 
     def holds_text(self, column: str) -> bool:
         """Whether a column is text: here every one is."""
@@ -111,7 +119,7 @@ class Delimited:
         import pyarrow as pa
 
         watch = QuoteWatch(self.delimiter)
-        head = io.BytesIO(_head(self.path, self.name))
+        head = io.BytesIO(_head(self.path, self.name)[self.before :])
         try:
             block = next(whole_records(head, watch, _SAMPLE), b"")
             return _Parser(self, columns, ()).table(block, first=True)
@@ -128,7 +136,7 @@ class Delimited:
         row = 0  # the last one before the block; the header is row 1
         try:
             with (
-                opened(self.path) as stream,
+                self._opened() as stream,
                 closing(ahead(whole_records(stream, watch, _BLOCK))) as blocks,
             ):
                 for block in blocks:
@@ -147,11 +155,17 @@ class Delimited:
             ) from None
         self._check_quotes(suspect=watch.suspect)
 
+    def _opened(self) -> Any:
+        """Return the bytes from the header on."""
+        stream = opened(self.path)
+        stream.read(self.before)
+        return stream
+
     def _check_quotes(self, *, suspect: bool) -> None:
         """Refuse a quote that is never closed, and text behind a closing quote."""
         if not suspect:
             return
-        with opened(self.path) as stream:
+        with self._opened() as stream:
             found = misquoted(stream, self.delimiter)
         if found is not None:
             raise self._bad_quote(found.row, found.field, found.kind)
@@ -181,16 +195,17 @@ class Delimited:
 
         None if this cannot be found out. Slow, so only for messages.
         """
-        count, line = 0, 1
+        start = 2 if self.before else 1
+        count, line = 0, start
         try:
-            with opened(self.path) as stream:
+            with self._opened() as stream:
                 text = io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
                 reader = csv.reader(text, delimiter=self.delimiter)
                 for record in reader:
                     count += bool(record)
                     if count == row:
                         return line
-                    line = reader.line_num + 1
+                    line = reader.line_num + start
         except csv.Error:
             pass
         except unreadable():
@@ -319,6 +334,13 @@ def open_delimited(
         If the file is empty, no text, has one column only, or no delimiter is certain.
     """
     text = _sample(path, name)
+    note = _NOTE.match(text)
+    before = 0
+    if note:
+        marked = text.encode()[: len(note[0].encode())]
+        before = len(marked) + (3 if _head(path, name).startswith(codecs.BOM_UTF8) else 0)
+        text = text[note.end() :]
+        delimiter = _as_noted(note["mark"], delimiter, name)
     if not text.strip():
         raise DataError(f"{name} is empty; expected a header line that names the columns.")
     if not text.splitlines()[0].strip():
@@ -326,8 +348,7 @@ def open_delimited(
     if delimiter is None:
         delimiter = _detected(text, name, wanted)
     else:
-        if isinstance(delimiter, str):
-            delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter)
+        delimiter = _plain(delimiter)
         if (
             not isinstance(delimiter, str)
             or len(delimiter) != 1
@@ -345,7 +366,26 @@ def open_delimited(
             f"{_DELIMITERS.get(delimiter, repr(delimiter))}. Name the one that separates its "
             "columns with delimiter=..."
         )
-    return Delimited(path, name, column_names(header, f"row 1 of {name}"), delimiter)
+    names = column_names(header, f"row 1 of {name}")
+    return Delimited(path, name, names, delimiter, before=before)
+
+
+def _plain(delimiter: Any) -> Any:
+    return {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter)
+
+
+def _as_noted(mark: str, delimiter: str | None, name: str) -> str:
+    """Return the delimiter that the first line names; another one that was asked for is refused."""
+    if delimiter is not None and _plain(delimiter) != mark:
+        raise OptionError(
+            f"delimiter={delimiter!r} contradicts the first line of {name}, 'sep={mark}'. Leave "
+            "delimiter= out, or remove the line.",
+            kind="bad_option",
+            column="delimiter",
+            value=delimiter,
+            source=name,
+        )
+    return mark
 
 
 def _head(path: Path, name: str) -> bytes:
@@ -388,11 +428,6 @@ def _detected(text: str, name: str, wanted: Sequence[str]) -> str:
     if len(able) > 1:
         able = [d for d in able if _consistent(text, d, len(headers[d]))] or able
     line = text.splitlines()[0][:200]
-    if re.fullmatch(r"\s*sep=.\s*", line, re.IGNORECASE):
-        raise DataError(
-            f"row 1 of {name} is {line!r}, a note for spreadsheets; row 1 must name the columns. "
-            "Remove the line."
-        )
     if line.lstrip().startswith(("{", "[{", "[[")):
         raise DataError(
             f"{name} looks like JSON ({line[:60]!r}); export the log as CSV or Parquet, one row "

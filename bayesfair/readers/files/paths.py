@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import glob
 import itertools
 import os
@@ -14,13 +15,14 @@ from typing import Any
 
 from bayesfair.base.checks import did_you_mean, listed
 from bayesfair.errors import DataError, OptionError
-from bayesfair.readers.files.standard_input import kept
+from bayesfair.readers.files.standard_input import kept, new_folder
 
 __all__ = ["files_of", "kind_of", "single_file"]
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _TEXT_SUFFIXES = {".csv", ".tsv", ".txt"}
 _JSON_SUFFIXES = {".json", ".jsonl", ".ndjson", ".dsjson"}
+_TABLE_SUFFIXES = {".arrow": "Arrow", ".feather": "Arrow", ".orc": "ORC", ".vw": "Vowpal Wabbit"}
 
 
 def _natural(path: Path) -> list[Any]:
@@ -35,12 +37,15 @@ def _is_log(path: Path, base: Path | None = None) -> bool:
 
 
 def kind_of(path: Path) -> str:
-    """Return what a file's name says that it is: "Parquet", "JSON", "text", or ""."""
+    """Return what a file's name says that it is: "Parquet", "JSON", "Arrow", "text", ... or ""."""
     suffixes = {s.lower() for s in path.suffixes}
     if suffixes & {".parquet", ".pq"}:
         return "Parquet"
     if suffixes & _JSON_SUFFIXES:
         return "JSON"
+    for suffix, kind in _TABLE_SUFFIXES.items():
+        if suffix in suffixes:
+            return kind
     return "text" if suffixes & _TEXT_SUFFIXES else ""
 
 
@@ -136,15 +141,36 @@ def _readable(folder: Path, *, deep: bool) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 
 
-def _refuse_addresses(text: str) -> None:
-    """Refuse what is no file on this machine."""
-    if _ADDRESS.match(text):
+@functools.cache
+def _fetched(text: str) -> list[Path]:
+    """Return what an address means, copied beside the running program (fsspec)."""
+    said = f"{text!r} is an address, which "
+    try:
+        import fsspec
+    except ImportError:
         raise DataError(
-            f"{text!r} is an address; only files on this machine are read. Download the log first, "
-            "or read it with pandas, Polars or DuckDB and pass the frame.",
+            f"{said}is read where fsspec is installed: pip install 'bayesfair[remote]'. Or "
+            "download the log first, or pass a frame of pandas, Polars or DuckDB.",
             kind="not_local",
             value=text,
-        )
+        ) from None
+    try:
+        remote, path = fsspec.core.url_to_fs(text)
+        one = not glob.has_magic(path) or remote.isfile(path)
+        names = [path] if one else sorted(remote.glob(path))
+        local = [new_folder() / str(name).rstrip("/").rpartition("/")[2] for name in names]
+        for name, target in zip(names, local, strict=True):
+            remote.get_file(name, str(target))
+    except Exception as error:  # each file system has its own kinds
+        raise DataError(
+            f"{said}could not be read ({type(error).__name__}: {str(error)[:200]}). Download the "
+            "log first, or pass a frame of pandas, Polars or DuckDB.",
+            kind="not_local",
+            value=text,
+        ) from error
+    if not local:
+        raise DataError(f"no file matches {text!r}.", kind="no_file", value=text)
+    return sorted(local, key=lambda path: _natural(Path(path.name)))
 
 
 def _found(text: str) -> tuple[list[Path], Path | None]:
@@ -157,7 +183,8 @@ def _found(text: str) -> tuple[list[Path], Path | None]:
     path = Path(text).expanduser()
     if path.is_file():
         return [path], None
-    _refuse_addresses(text)
+    if _ADDRESS.match(text):
+        return _fetched(text), None
     if text == "-" or (path.exists() and not path.is_dir()):  # what can be read once
         return [kept(text)], None
     if path.is_dir():
@@ -165,7 +192,9 @@ def _found(text: str) -> tuple[list[Path], Path | None]:
         inside = [p for p in path.rglob("*") if _is_log(p, path) and kind_of(p)]
         kinds = {kind_of(p) for p in inside}
         if not inside:
-            raise DataError(f"folder {text!r} holds no Parquet, JSON or CSV files.")
+            raise DataError(
+                f"folder {text!r} holds no Parquet, JSON or CSV files, nor Arrow or ORC."
+            )
         if len(kinds) > 1:
             raise DataError(
                 f"folder {text!r} holds both {' and '.join(sorted(kinds))} files; name one kind, "

@@ -11,12 +11,13 @@ from typing import Any
 
 from bayesfair.errors import DataError
 
-__all__ = ["as_utf8", "kept"]
+__all__ = ["as_utf8", "kept", "new_folder"]
 
 _KEPT: dict[str, Path] = {}
 
 
-def _folder() -> Path:
+def new_folder() -> Path:
+    """Return a folder that is there while the program runs."""
     folder = Path(tempfile.mkdtemp(prefix="bayesfair-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
@@ -30,7 +31,7 @@ def as_utf8(path: Path) -> Path:
     DataError
         If it is no UTF-16 throughout.
     """
-    new = _folder() / path.name
+    new = new_folder() / path.name
     try:
         with (
             path.open(encoding="utf-16", newline="") as old,
@@ -63,7 +64,7 @@ def kept(text: str, stream: Any = None) -> Path:
     """
     if stream is None and text in _KEPT:
         return _KEPT[text]
-    folder = _folder()
+    folder = new_folder()
     path = folder / "standard input" if text == "-" else folder / (Path(text).name or "stream")
     try:
         with path.open("wb") as file:

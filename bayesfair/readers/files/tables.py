@@ -21,16 +21,16 @@ from bayesfair.base.notices import Notice, unique
 from bayesfair.base.options import LOG_OPTIONS, refuse_without_effect
 from bayesfair.errors import BayesfairError, DataError, OptionError
 from bayesfair.readers.files.delimited import Delimited, compression_of, open_delimited
-from bayesfair.readers.files.frames import Frame, open_frame
-from bayesfair.readers.files.parquet import ParquetPart, open_parquet
+from bayesfair.readers.files.frames import open_frame
+from bayesfair.readers.files.parquet import open_parquet
 from bayesfair.readers.files.paths import files_of, kind_of
 from bayesfair.readers.files.standard_input import as_utf8, kept
 from bayesfair.readers.formats.registry import (
     FORMATS,
     check_format,
     in_memory,
-    json_part,
-    looks_like_json,
+    looks_of,
+    record_part,
 )
 
 __all__ = ["Part", "Source", "no_rows", "open_source"]
@@ -181,14 +181,16 @@ def open_source(
     wanted: Sequence[str] = (),
     fields: Sequence[str] = (),
     format: str | None = None,
+    table: str | None = None,
 ) -> Source:
     """Open a path, folder, glob or data frame without reading its rows.
 
     Parameters
     ----------
     source : path, data frame, list or dict
-        Delimited text (also compressed), JSON, Parquet (a file, a folder, a glob), ``-`` for
-        standard input, an eager or lazy frame of pandas, Polars, Arrow or DuckDB, records.
+        Delimited text (also compressed), JSON, Vowpal Wabbit's text, Parquet, Arrow, ORC, SQLite
+        (a file, a folder, a glob), ``-`` for standard input, an eager or lazy frame of pandas,
+        Polars, Arrow or DuckDB, records.
     delimiter : str, optional
         Of text files; None = detected.
     wanted : sequence of str
@@ -197,6 +199,8 @@ def open_source(
         Names that may lie deeper in records.
     format : str, optional
         One of `FORMATS`; None = detected.
+    table : str, optional
+        Of a SQLite file; None = the only one.
 
     Raises
     ------
@@ -222,12 +226,12 @@ def open_source(
                 kind="unused_option",
                 column="format",
             )
-        _refuse_delimiter(delimiter, frame.name)
+        _refuse(frame.name, delimiter=delimiter, table=table)
         return Source(frame.name, frame.header, 1, (frame,), frame.notices)
     text = os.fspath(source)
     files, base = files_of(text)
     try:
-        parts = tuple(_part(file, base, delimiter, wanted, fields, format) for file in files)
+        parts = tuple(_part(file, base, delimiter, wanted, fields, format, table) for file in files)
     except DataError as error:
         if base is not None:  # nobody named this file
             error.args = (
@@ -237,11 +241,10 @@ def open_source(
             )
         raise
     if not any(isinstance(part, Delimited) for part in parts):
-        what = "Parquet" if isinstance(parts[0], ParquetPart) else "JSON"
-        _refuse_delimiter(delimiter, what)
+        _refuse(parts[0].name, delimiter=delimiter)
     name = files[0].name if text == "-" else Path(text).name or text
     first_row = 2 if isinstance(parts[0], Delimited) else 1
-    said = [note for part in parts if isinstance(part, Frame) for note in part.notices]
+    said = [note for part in parts for note in getattr(part, "notices", ())]
     notices: tuple[str, ...] = unique(said)
     if len(parts) > 1:
         notices = (
@@ -258,8 +261,8 @@ def open_source(
     return Source(name, tuple(header), first_row, parts, notices)
 
 
-def _refuse_delimiter(delimiter: str | None, what: str) -> None:
-    asked = {} if delimiter is None else {"delimiter": delimiter}
+def _refuse(what: str, **options: Any) -> None:
+    asked = {name: value for name, value in options.items() if value is not None}
     refuse_without_effect(asked, (), LOG_OPTIONS, what)
 
 
@@ -270,10 +273,11 @@ def _part(
     wanted: Sequence[str],
     fields: Sequence[str],
     format: str | None,
+    table: str | None,
 ) -> Part:
     try:
         with path.open("rb") as file:
-            head = file.read(8)
+            head = file.read(16)
     except OSError as error:
         remedy = "Change its permissions, or copy it to where it may be read."
         raise DataError(f"{path.name} cannot be opened: {error.strerror}. {remedy}") from error
@@ -281,8 +285,7 @@ def _part(
         raise DataError(f"{path.name} is empty (0 bytes); expected a header and at least one row.")
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         path = as_utf8(path)
-    is_json = not head.startswith(b"PAR1") and looks_like_json(path)
-    looks = "Parquet" if head.startswith(b"PAR1") else "JSON" if is_json else "delimited text"
+    looks = FORMATS["vw"] if format == "vw" else looks_of(path, head)
     if format is not None and FORMATS[format] != looks:
         raise DataError(
             f"{path.name} looks like {looks}, not like {FORMATS[format]} (format={format!r}). "
@@ -291,10 +294,12 @@ def _part(
             column="format",
             source=path.name,
         )
+    if looks != FORMATS["sqlite"]:
+        _refuse(path.name, table=table)
     if looks == "Parquet":
         return open_parquet(path, base)
-    if is_json:
-        return json_part(path, format, fields)
+    if (found := record_part(path, looks, format, fields, table)) is not None:
+        return found
     if kind_of(path) == "Parquet" and compression_of(head) is None:
         raise DataError(
             f"{path.name} is called Parquet but does not start as one; check what wrote it, or "

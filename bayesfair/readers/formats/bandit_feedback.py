@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError
@@ -17,11 +18,13 @@ __all__ = ["feedback_table", "is_feedback"]
 def is_feedback(source: Any) -> bool:
     """Whether a source is such a dict."""
     return isinstance(source, Mapping) and {"action", "reward"} <= set(source) and bool(
-        {"n_rounds", "n_actions", "pscore", "pi_b"} & set(source)
+        {"n_rounds", "n_actions", "pi_b"} & set(source)
     )  # fmt: skip
 
 
-def feedback_table(feedback: Mapping[str, Any]) -> tuple[Any, tuple[Notice, ...]]:
+def feedback_table(
+    feedback: Mapping[str, Any], name: str = "bandit feedback"
+) -> tuple[Any, tuple[Notice, ...]]:
     """Return the rounds as a table: arm, reward, p_{action} or propensity, and position.
 
     `pi_b`, (rounds, actions, slots), is the whole rule: of several slots the one in `position`.
@@ -29,39 +32,44 @@ def feedback_table(feedback: Mapping[str, Any]) -> tuple[Any, tuple[Notice, ...]
     Raises
     ------
     DataError
-        If parts differ in length, or the rule contradicts `pscore`.
+        If parts differ in length or are no numbers, or the rule contradicts `pscore`.
     """
-    name = "bandit feedback"
-    action = np.asarray(feedback["action"])
+    action = _numbers(feedback, "action", whole=True)
     n = len(action)
-    columns: dict[str, Any] = {"arm": action.tolist()}
-    columns["reward"] = np.asarray(feedback["reward"], dtype=np.float64).tolist()
-    pi, chance, slot = (feedback.get(key) for key in ("pi_b", "pscore", "position"))
-    if slot is not None:
-        slot = np.asarray(slot)
-        columns["position"] = slot.tolist()
-    if pi is None:
-        if chance is not None:
-            columns["propensity"] = np.asarray(chance, dtype=np.float64).tolist()
-        return table_of_columns(columns, name), ()
-    law = np.asarray(pi, dtype=np.float64)
-    law = law[:, :, None] if law.ndim == 2 else law
-    if law.ndim != 3 or len(law) != n or (law.shape[2] > 1 and slot is None):
+    if feedback.get("n_rounds") not in (None, n):
         raise DataError(
-            f"pi_b of the bandit feedback has shape {law.shape}, expected ({n} rounds, actions, "
-            "slots), with `position` where there are several slots.",
-            kind="shape", column="pi_b",
+            f"n_rounds of {name} is {feedback['n_rounds']}, but it holds {n} actions.",
+            kind="shape", column="n_rounds", source=name,
         )  # fmt: skip
-    rounds = np.arange(n)
-    law = law[rounds, :, np.zeros(n, int) if law.shape[2] == 1 else slot]
+    columns: dict[str, Any] = {"arm": action.tolist()}
+    columns["reward"] = _numbers(feedback, "reward", n).tolist()
+    chance, slot = feedback.get("pscore"), feedback.get("position")
+    if slot is not None:
+        slot = _numbers(feedback, "position", n, whole=True)
+        columns["position"] = slot.tolist()
     if chance is not None:
-        apart = np.abs(law[rounds, action] - np.asarray(chance, dtype=np.float64))
-        if (apart > 1e-6).any():
+        chance = _numbers(feedback, "pscore", n)
+    if feedback.get("pi_b") is None:
+        if chance is not None:
+            columns["propensity"] = chance.tolist()
+        return table_of_columns(columns, name), ()
+    law = _law(feedback["pi_b"], n, slot, name)
+    rounds = np.arange(n)
+    outside = np.flatnonzero(action >= law.shape[1])
+    if outside.size:
+        t = int(outside[0])
+        raise DataError(
+            f"round {t} of {name}: the action {action[t]} is not among the {law.shape[1]} of pi_b.",
+            kind="unknown_arm", row=t + 1, column="action", source=name,
+        )  # fmt: skip
+    if chance is not None:
+        apart = ~(np.abs(law[rounds, action] - chance) <= 1e-6)
+        if apart.any():
             t = int(np.argmax(apart))
             raise DataError(
-                f"round {t} of the bandit feedback: pscore is {np.asarray(chance)[t]:g}, but pi_b "
+                f"round {t} of {name}: pscore is {chance[t]:g}, but pi_b "
                 f"gives the action {action[t]} {law[t, action[t]]:g}.",
-                kind="propensity_apart", row=t + 1, column="pscore",
+                kind="propensity_apart", row=t + 1, column="pscore", source=name,
             )  # fmt: skip
     for j in range(law.shape[1]):
         columns[f"p_{j}"] = law[:, j].tolist()
@@ -70,3 +78,73 @@ def feedback_table(feedback: Mapping[str, Any]) -> tuple[Any, tuple[Notice, ...]
         kind="bandit_feedback", column="pi_b", n=n,
     )  # fmt: skip
     return table_of_columns(columns, name), (notice,)
+
+
+def _law(pi: Any, n: int, slot: Any, name: str) -> NDArray[np.float64]:
+    """Return the rule of each round's slot, ``(rounds, actions)``."""
+    law = _array(pi, "pi_b")
+    law = law[:, :, None] if law.ndim == 2 else law
+    if law.ndim != 3 or len(law) != n or (law.shape[2] > 1 and slot is None):
+        raise DataError(
+            f"pi_b of {name} has shape {law.shape}, expected ({n} rounds, actions, "
+            "slots), with `position` where there are several slots.",
+            kind="shape", column="pi_b", source=name,
+        )  # fmt: skip
+    slot = np.zeros(n, int) if law.shape[2] == 1 else slot
+    if (slot >= law.shape[2]).any():
+        raise DataError(
+            f"position {int(slot.max())} of {name} is none of the {law.shape[2]} slots of pi_b, "
+            "which are counted from 0.", kind="shape", column="position", source=name,
+        )  # fmt: skip
+    return np.ascontiguousarray(law[np.arange(n), :, slot])
+
+
+def _numbers(
+    feedback: Mapping[str, Any], key: str, n: int | None = None, *, whole: bool = False
+) -> NDArray[Any]:
+    """Return one number for each round; actions and slots are whole and counted from 0."""
+    found = _array(feedback[key], key)
+    if found.ndim != 1 or not found.size or n not in (None, len(found)):
+        wanted = "at least one number" if n is None else f"{n} numbers, one for each action"
+        raise DataError(
+            f"{key!r} of the bandit feedback has shape {found.shape}, expected {wanted}.",
+            kind="shape", column=key,
+        )  # fmt: skip
+    if not whole:
+        return found
+    odd = np.flatnonzero(~((found >= 0) & (found < 2**53) & (found == np.floor(found))))
+    if odd.size:
+        t = int(odd[0])
+        raise DataError(
+            f"round {t} of the bandit feedback: {key} {found[t]:g} is no number that counts from "
+            "0.", kind="bad_number", row=t + 1, column=key, value=float(found[t]),
+        )  # fmt: skip
+    return found.astype(np.int64)
+
+
+def _array(values: Any, key: str) -> NDArray[np.float64]:
+    """Return nested lists of numbers, or an array, as floats; None is missing."""
+    if _are_numbers(values):
+        try:
+            return np.asarray(values, dtype=np.float64)
+        except (ValueError, TypeError, OverflowError):
+            pass
+    raise DataError(
+        f"{key!r} of the bandit feedback holds something else than numbers, or rows of different "
+        "lengths.", kind="bad_number", column=key,
+    )  # fmt: skip
+
+
+def _are_numbers(values: Any) -> bool:
+    """Whether nested lists hold numbers alone: NumPy takes text and yes and no for numbers too."""
+    if isinstance(values, (list, tuple)):
+        return all(map(_are_numbers, values))
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return values.dtype.kind in "iuf"
+    if isinstance(values, np.ndarray):
+        return _are_numbers(values.tolist())
+    if hasattr(values, "to_numpy"):  # a column of a data frame
+        return _are_numbers(values.to_numpy())
+    return values is None or (
+        isinstance(values, (int, float, np.number)) and not isinstance(values, bool)
+    )

@@ -14,7 +14,7 @@ from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError
 from bayesfair.readers.formats.json_records import plain_value, table_of_columns
 
-__all__ = ["decisions", "is_dsjson"]
+__all__ = ["decisions", "is_dsjson", "said_of"]
 
 _LABELS = ("_label_cost", "_label_probability", "_labelIndex", "_label_Action")
 
@@ -24,7 +24,7 @@ def is_dsjson(record: Mapping[str, Any]) -> bool:
     return "_label_cost" in record or {"a", "p", "c"} <= set(record) or "_outcomes" in record
 
 
-def decisions(records: Sequence[Mapping[str, Any]], name: str) -> tuple[Any, tuple[Notice, ...]]:
+def decisions(records: Sequence[Mapping[str, Any]], name: str, before: int = 0) -> Any:
     """Return the decisions as a table: arm, reward, p_{action} of every action, and stamps.
 
     Parameters
@@ -33,6 +33,8 @@ def decisions(records: Sequence[Mapping[str, Any]], name: str) -> tuple[Any, tup
         As `is_dsjson` knows them.
     name : str
         What messages call the source.
+    before : int
+        Rows that stand before these.
 
     Raises
     ------
@@ -41,13 +43,15 @@ def decisions(records: Sequence[Mapping[str, Any]], name: str) -> tuple[Any, tup
     """
     rows: list[dict[str, Any]] = []
     arms: set[int] = set()
-    for at, raw in enumerate(records):
+    for at, raw in enumerate(records, start=before):
         record = plain_value(raw, name, "dsjson", at)
 
         def refuse(why: str, kind: str = "bad_dsjson", at: int = at) -> DataError:
             return DataError(f"row {at + 1} of {name}: {why}", kind=kind, row=at + 1, source=name)
 
-        if "_outcomes" in record or any(isinstance(p, list) for p in record.get("p") or ()):
+        law = record.get("p")
+        several = isinstance(law, list) and any(isinstance(p, (list, dict)) for p in law)
+        if "_outcomes" in record or several:
             raise refuse(
                 "a decision of several slots. Each slot is a log of its own: write one row for "
                 "each, and audit them apart (by=...).", "several_slots",
@@ -74,43 +78,63 @@ def decisions(records: Sequence[Mapping[str, Any]], name: str) -> tuple[Any, tup
     for key in ("Timestamp", "EventId"):
         if any(key in record for record in records):
             columns[key.lower()] = [record.get(key) for record in records]
-    notice = Notice(
-        f"{counted(len(rows), 'decision')} of Vowpal Wabbit (dsjson) read: actions are called by "
+    return table_of_columns(columns, name, before)
+
+
+def said_of(n: int) -> Notice:
+    """Say how `n` decisions were read."""
+    return Notice(
+        f"{counted(n, 'decision')} of Vowpal Wabbit (dsjson) read: actions are called by "
         "their number, counted from 1, and the reward is minus the cost.",
-        kind="cost_as_reward", column="_label_cost", n=len(rows),
+        kind="cost_as_reward", column="_label_cost", n=n,
     )  # fmt: skip
-    return table_of_columns(columns, name), (notice,)
 
 
 def _decision(record: Mapping[str, Any], refuse: Any) -> dict[str, Any]:
     """Return arm, reward, chance and law of one decision."""
-    action, index = record.get("_label_Action"), record.get("_labelIndex")
+    action: Any = record.get("_label_Action")
+    index = record.get("_labelIndex")
     order, law = record.get("a"), record.get("p")
-    if action is None and index is not None:
-        action = index + 1
+    if not all(part is None or isinstance(part, list) for part in (order, law)):
+        raise refuse("'a' and 'p' are lists, of actions and of their probabilities.")
+    for place in [] if index is None else [index]:
+        if not _is_whole(place, 0):
+            raise refuse(f"_labelIndex {place!r} is no number from 0 on.")
+        action = place + 1 if action is None else action
     if action is None and order:
         action = order[0]
-    if not isinstance(action, int) or action < 1:
+    if not _is_whole(action, 1):
         raise refuse(f"the action {action!r} is no number from 1 on.")
-    if isinstance(index, int) and index + 1 != action:
+    if index is not None and index + 1 != action:
         raise refuse(
             f"_labelIndex {index} (counted from 0) and _label_Action {action} (from 1) are two "
             "actions."
         )
     found: dict[int, float] = {}
     if order is not None and law is not None:
-        if len(order) != len(law) or len(set(order)) < len(order) or min(order, default=1) < 1:
+        whole = all(_is_whole(a, 1) for a in order) and all(map(_is_real, law))
+        if not whole or len(order) != len(law) or len(set(order)) < len(order):
             raise refuse(f"'a' {order} and 'p' {law} do not pair actions, from 1 on, with chances.")
         found = dict(zip(order, law, strict=True))
         if action not in found:
             raise refuse(f"the action {action} is not among those on offer, 'a' {order}.")
     chance = record.get("_label_probability", found.get(action))
+    if chance is not None and not _is_real(chance):
+        raise refuse(f"_label_probability {chance!r} is no number.")
     if found and chance is not None and abs(found[action] - chance) > 1e-5:
         raise refuse(
             f"_label_probability is {chance}, but 'p' gives the action {action} {found[action]}."
         )
     cost = record.get("_label_cost")
-    if cost is not None and (isinstance(cost, (str, bool)) or not isinstance(cost, (int, float))):
+    if cost is not None and not _is_real(cost):
         raise refuse(f"_label_cost {cost!r} is no number.")
     reward = None if cost is None else 0.0 - cost
     return {"arm": action, "reward": reward, "chance": chance, "law": found}
+
+
+def _is_whole(value: Any, least: int) -> bool:
+    return type(value) is int and least <= value < 2**53
+
+
+def _is_real(value: Any) -> bool:
+    return type(value) is float or (type(value) is int and abs(value) < 2**53)

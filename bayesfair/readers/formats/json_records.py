@@ -14,7 +14,7 @@ __all__ = ["plain_value", "table_of_columns", "table_of_records"]
 
 
 def table_of_records(
-    records: Sequence[Mapping[str, Any]], name: str, fields: Sequence[str] = ()
+    records: Sequence[Mapping[str, Any]], name: str, fields: Sequence[str] = (), before: int = 0
 ) -> Any:
     """Return records as an Arrow table; a key that some of them lack is missing there.
 
@@ -26,6 +26,8 @@ def table_of_records(
         What messages call the source.
     fields : sequence of str
         Names that may lie deeper: ``action.id`` is the key `id` of the record `action`.
+    before : int
+        Rows that stand before these.
 
     Raises
     ------
@@ -33,7 +35,7 @@ def table_of_records(
         If a record is no mapping, or a number cannot be held; with its row, counted from 1.
     """
     keys: dict[str, None] = {}
-    for at, record in enumerate(records):
+    for at, record in enumerate(records, start=before):
         if not isinstance(record, Mapping):
             raise DataError(
                 f"row {at + 1} of {name} is {type(record).__name__}, not a record of columns.",
@@ -46,11 +48,13 @@ def table_of_records(
     for field in fields:
         if "." in field and field not in columns and field.split(".")[0] in columns:
             columns[field] = [_inside(record, field.split(".")) for record in records]
-    return table_of_columns(columns, name)
+    return table_of_columns(columns, name, before)
 
 
-def table_of_columns(columns: Mapping[str, Sequence[Any]], name: str) -> Any:
+def table_of_columns(columns: Mapping[str, Sequence[Any]], name: str, before: int = 0) -> Any:
     """Return columns as an Arrow table; values of several kinds become their text.
+
+    `before`: rows that stand before these.
 
     Raises
     ------
@@ -64,7 +68,7 @@ def table_of_columns(columns: Mapping[str, Sequence[Any]], name: str) -> Any:
         said = ", ".join(f"{key!r} {n}" for key, n in list(lengths.items())[:6])
         raise DataError(f"the columns of {name} differ in length: {said}.", kind="length")
     return pa.table(
-        {key: _array([plain_value(v, name, key, at) for at, v in enumerate(values)])
+        {key: _array([plain_value(v, name, key, at) for at, v in enumerate(values, start=before)])
          for key, values in columns.items()}
     )  # fmt: skip
 

@@ -10,18 +10,36 @@ from typing import Any
 from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError, OptionError
 from bayesfair.readers.duels.arena import open_json
-from bayesfair.readers.files.delimited import opened, unreadable
+from bayesfair.readers.files.delimited import is_packed, opened, unreadable
 from bayesfair.readers.files.frames import Frame, open_frame
 from bayesfair.readers.formats.bandit_feedback import feedback_table, is_feedback
-from bayesfair.readers.formats.dsjson import decisions, is_dsjson
-from bayesfair.readers.formats.json_records import not_records, table_of_columns, table_of_records
+from bayesfair.readers.formats.dsjson import decisions, is_dsjson, said_of
+from bayesfair.readers.formats.json_lines import JsonBlocks, open_blocks
+from bayesfair.readers.formats.json_records import (
+    not_records,
+    plain_value,
+    table_of_columns,
+    table_of_records,
+)
+from bayesfair.readers.formats.tables import (
+    looks_like_table,
+    read_arrow,
+    read_orc,
+    read_sqlite,
+)
+from bayesfair.readers.formats.vw_text import costs, looks_like_vw
 
-__all__ = ["FORMATS", "check_format", "in_memory", "json_part", "looks_like_json"]
+__all__ = ["FORMATS", "check_format", "in_memory", "looks_of", "record_part"]
 
 FORMATS = {
     "text": "delimited text", "parquet": "Parquet", "json": "JSON", "dsjson": "JSON",
+    "vw": "Vowpal Wabbit text", "arrow": "Arrow", "orc": "ORC", "sqlite": "SQLite",
 }  # fmt: skip
 """Name of a format -> what its files look like."""
+
+
+_LONG, _PACKED = 32_000_000, 4_000_000
+"""Bytes of JSON lines, plain and compressed, above which they are read block by block."""
 
 
 def check_format(name: str | None) -> None:
@@ -34,17 +52,48 @@ def check_format(name: str | None) -> None:
         )  # fmt: skip
 
 
-def looks_like_json(path: Path) -> bool:
-    """Whether a file, decompressed, begins as JSON does."""
+def looks_of(path: Path, head: bytes) -> str:
+    """Return what a file looks like by its bytes: a value of `FORMATS`.
+
+    Parameters
+    ----------
+    path : Path
+        The file, in UTF-8 if it is text.
+    head : bytes
+        Its first 16 bytes.
+    """
+    if head.startswith(b"PAR1"):
+        return "Parquet"
+    if table := looks_like_table(path, head):
+        return table
     try:
         with opened(path) as stream:
-            head = bytes(stream.read(4096)).removeprefix(b"\xef\xbb\xbf").lstrip()
+            start = bytes(stream.read(1 << 16)).removeprefix(b"\xef\xbb\xbf")
     except unreadable():
-        return False
-    return head.startswith((b"{", b"[{", b"[\n", b"[\r", b"[ ", b"[]"))
+        return "delimited text"  # what is wrong is said when it is read
+    if start.lstrip().startswith((b"{", b"[{", b"[\n", b"[\r", b"[ ", b"[]")):
+        return "JSON"
+    vw = looks_like_vw(start.decode("utf-8", errors="replace"))
+    return "Vowpal Wabbit text" if vw else "delimited text"
 
 
-def json_part(path: Path, asked: str | None, fields: Sequence[str]) -> Frame:
+def record_part(
+    path: Path, looks: str, asked: str | None, fields: Sequence[str], table: str | None
+) -> Frame | JsonBlocks | None:
+    """Read a file that is neither delimited text nor Parquet; None if it looks like these."""
+    if looks == "JSON":
+        return json_part(path, asked, fields)
+    if looks == "Vowpal Wabbit text":
+        rows, notices = costs(path)
+        return _framed(rows, path.name, notices)
+    if looks == "Arrow":
+        return _framed(read_arrow(path), path.name, ())
+    if looks == "ORC":
+        return _framed(read_orc(path), path.name, ())
+    return _framed(read_sqlite(path, table), path.name, ()) if looks == "SQLite" else None
+
+
+def json_part(path: Path, asked: str | None, fields: Sequence[str]) -> Frame | JsonBlocks:
     """Read a file of JSON lines, an array of objects or an object of arrays.
 
     Parameters
@@ -57,12 +106,21 @@ def json_part(path: Path, asked: str | None, fields: Sequence[str]) -> Frame:
         Names of columns that may lie deeper.
     """
     source = open_json(path)
+    if source.lines and path.stat().st_size > (_PACKED if is_packed(path) else _LONG):
+        first = next(block for block in source.records() if block)
+        if asked == "dsjson" or (asked is None and is_dsjson(first[0])):
+            found = open_blocks(source, lambda rows, at: decisions(rows, path.name, at))
+            return replace(found, notices=(said_of(found.n_rows),))
+        return open_blocks(source, lambda rows, at: table_of_records(rows, path.name, fields, at))
     records = [record for block in source.records() for record in block]
     if not records:
         raise DataError(f"{path.name} holds no records.", kind="empty", source=path.name)
     notices: tuple[Notice, ...] = ()
     if asked == "dsjson" or (asked is None and is_dsjson(records[0])):
-        table, notices = decisions(records, path.name)
+        table, notices = decisions(records, path.name), (said_of(len(records)),)
+    elif len(records) == 1 and is_feedback(records[0]) and type(records[0]["action"]) is list:
+        plain = {key: plain_value(v, path.name, key, 0) for key, v in records[0].items()}
+        table, notices = feedback_table(plain, path.name)
     elif len(records) == 1 and all(isinstance(v, list) for v in records[0].values()):
         table = table_of_columns(records[0], path.name)  # one object of columns
     else:

@@ -39,7 +39,8 @@ def read_history(source: Any, **options: Unpack[LogOptions]) -> History | Mappin
     ----------
     source : path, data frame or records
         Delimited text (delimiter detected or refused; gzip, bz2, xz, zstd, lz4), JSON lines or an
-        array of objects, Vowpal Wabbit's dsjson, Parquet (one file, a folder, a glob), ``"-"``
+        array of objects, Vowpal Wabbit's dsjson or ``--cb`` text, Parquet, Arrow (Feather), ORC
+        (one file, a folder, a glob), a table of a SQLite file, ``"-"``
         (standard input), an open file, a frame of pandas, Polars, Arrow or DuckDB, a list of dicts,
         a dict of lists, or the `bandit_feedback` dict of Open Bandit Pipeline.
     arm, reward : str
@@ -100,7 +101,10 @@ def read_history(source: Any, **options: Unpack[LogOptions]) -> History | Mappin
     rewards : mapping, optional
         Words (or numbers) -> rewards.
     format : str, optional
-        What the file is: "text", "parquet", "json", "dsjson"; None = detected.
+        What the file is: "text", "parquet", "json", "dsjson", "vw", "arrow", "orc", "sqlite";
+        None = detected.
+    table : str, optional
+        Of a SQLite file, a table or view; None = the only one.
     delimiter : str, optional
         Of text files, one character or "tab"; None = detected.
     decimal : str

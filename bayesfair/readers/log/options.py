@@ -34,6 +34,7 @@ class LogOptions(TypedDict, total=False):
     missing: str | float
     rewards: Mapping[Any, float] | None
     format: str | None
+    table: str | None
     delimiter: str | None
     decimal: str
     probability_tolerance: float | None
@@ -48,6 +49,7 @@ KINDS = {
     **each(PLAIN, "arm", "reward", "propensity", "order", "by", "known_at", "known_until", "round",
            "unique", "user", "decimal"),
     "probabilities": TEXT_OR_FALSE, "offered": TEXT, "chosen": TEXT, "format": TEXT,
+    "table": TEXT,
     "rewards": MAPPING,
 }  # fmt: skip
 

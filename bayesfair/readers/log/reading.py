@@ -19,7 +19,7 @@ from bayesfair.readers.log.first_rows import layout_of
 from bayesfair.readers.log.long_form import one_row_per_round
 from bayesfair.readers.log.options import DEFAULTS
 
-__all__ = ["Reading", "group_priors", "parse_missing", "reading_of"]
+__all__ = ["Reading", "group_priors", "open_log", "parse_missing", "reading_of"]
 
 
 _WELL_KNOWN = {
@@ -114,12 +114,7 @@ def reading_of(function: Callable[..., Any], source: Any, options: Mapping[str, 
     labels = asked["arms"] = None if by_group else _known_arms(asked["arms"])
     if asked["by"] and asked["prior"] is not None and not isinstance(asked["prior"], Mapping):
         raise OptionError("prior together with by= must be a mapping of group to prior.")
-    wanted = [asked["arm"], asked["reward"]]
-    named = [str(asked[role]) for role in (*ROLES[:-1], "chosen", "round") if asked[role]]
-    fields = [name.removesuffix(".{arm}") for name in named if "{arm}" not in name[:-6]]
-    opened = open_source(
-        source, delimiter=asked["delimiter"], wanted=wanted, fields=fields, format=asked["format"]
-    )
+    opened = open_log(source, asked)
     notices = _guess_columns(opened, asked)
     long = asked["round"] if isinstance(asked["round"], str) and asked["round"] else None
     if long:
@@ -132,6 +127,16 @@ def reading_of(function: Callable[..., Any], source: Any, options: Mapping[str, 
     return Reading(
         opened, layout, opened.name, labels if labels is not None else layout.arms_from_columns,
         by_group, missing, tolerance, asked["decimal"], asked["rewards"], mark, asked["prior"],
+    )  # fmt: skip
+
+
+def open_log(source: Any, asked: Mapping[str, Any]) -> Source:
+    """Open the source of a log; `asked` are all options of its reader."""
+    named = [str(asked[role]) for role in (*ROLES[:-1], "chosen", "round") if asked[role]]
+    fields = [name.removesuffix(".{arm}") for name in named if "{arm}" not in name[:-6]]
+    return open_source(
+        source, delimiter=asked["delimiter"], wanted=[asked["arm"], asked["reward"]],
+        fields=fields, format=asked["format"], table=asked["table"],
     )  # fmt: skip
 
 
@@ -219,5 +224,6 @@ def _refuse_unused(
     if opened.holds_text([*named, *layout.probabilities.values()]):
         kinds |= {"text"}
     asked = given(function, values)
-    asked.pop("delimiter", None)  # asked about when the source was opened
+    for name in ("delimiter", "table"):
+        asked.pop(name, None)  # asked about when the source was opened
     refuse_without_effect(asked, kinds, LOG_OPTIONS, opened.name)
