@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bayesfair.audit.brief import brief_numbers
 from bayesfair.audit.criterion import QUESTIONS, worst_verdict
 from bayesfair.audit.group_notices import kinds_of, notices_by_kind, tiny_groups
 from bayesfair.audit.log.intervals import beta_interval
@@ -21,6 +22,9 @@ from bayesfair.base.notices import Notice
 from bayesfair.base.shown import MOST_ROWS
 
 __all__ = ["GroupRecord"]
+
+_MOST_WHOLE = 1000
+"""Groups of which the JSON holds everything; of more it holds short records."""
 
 
 @constructed
@@ -89,29 +93,51 @@ class GroupRecord:
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready values: the groups, and the share of runs found unfair.
 
+        Up to a thousand groups are whole (``"detail": "whole"``). Of more each has its short record
+        (``"detail": "brief"``): verdicts, smallest eps2, regret per round, probability fair,
+        rounds, whether it is consistent; the whole of one is ``group[label].to_dict()``.
+
         The share counts the groups that can be audited; its 95 % interval is that of a
         Beta(1/2, 1/2) prior.
         """
+        if len(self) > _MOST_WHOLE:
+            return self.brief()
         groups = {label: audit_numbers(audit) for label, audit in self.audits.items()}
-        return self._whole(groups, notices_by_kind(groups))
+        first = next(iter(groups.values()))["criterion"]
+        priors = [audit["criterion"]["prior"] for audit in groups.values()]
+        return self._numbers("whole", groups, notices_by_kind(groups), first | _priors(priors))
 
     def brief(self) -> dict[str, Any]:
         """Return `to_dict` with no more of each group than a table of them shows.
 
         Of thousands of groups it costs a thousandth of the whole; of few it is the whole.
         """
-        if self.together is None or len(self) <= MOST_ROWS:
+        if len(self) <= MOST_ROWS:
             return self.to_dict()
         found: dict[str, Any] | None = vars(self).get("_brief")
         if found is None:
-            first = audit_numbers(next(iter(self.audits.values())))
-            kinds = kinds_of(self.together, self.audits)
-            found = self._whole(self.together.brief(first), kinds)
+            first = next(iter(self.audits.values()))
+            if self.together is not None:
+                groups, priors = self.together.brief(first), [first.settings.prior]
+                kinds = kinds_of(self.together, self.audits)
+            else:
+                groups, priors, said = {}, [], {}
+                for label, audit in self.audits.items():
+                    groups[label] = brief_numbers(audit)
+                    priors.append(audit.settings.prior)
+                    said[label] = {"findings": [Notice.of(n).to_dict() for n in audit.findings]}
+                kinds = notices_by_kind(said)
+            criterion = audit_numbers(first)["criterion"] | _priors(priors)
+            found = self._numbers("brief", groups, kinds, criterion)
             object.__setattr__(self, "_brief", found)
         return found
 
-    def _whole(
-        self, groups: dict[str, dict[str, Any]], kinds: list[dict[str, Any]]
+    def _numbers(
+        self,
+        detail: str,
+        groups: dict[str, dict[str, Any]],
+        kinds: list[dict[str, Any]],
+        criterion: dict[str, Any],
     ) -> dict[str, Any]:
         from bayesfair import __version__
 
@@ -125,7 +151,6 @@ class GroupRecord:
                 "smooth fairness and do not count in the share of violating runs.",
                 kind="groups_not_audited", n=len(groups) - n,
             ))  # fmt: skip
-        first = next(iter(groups.values()))
         objective = all(audit["objective"] is not None for audit in groups.values())
         return {
             "bayesfair": __version__,
@@ -133,7 +158,8 @@ class GroupRecord:
             "consistent": all(audit["consistent"] for audit in groups.values()),
             "subjective": _question(groups, "subjective"),
             "objective": _question(groups, "objective") if objective else None,
-            "criterion": first["criterion"] | _priors(groups),
+            "criterion": criterion,
+            "detail": detail,
             "groups": groups,
             "runs": {
                 "n": n,
@@ -156,9 +182,9 @@ def _question(groups: Mapping[str, Any], name: str) -> dict[str, Any]:
     }
 
 
-def _priors(groups: Mapping[str, Any]) -> dict[str, Any]:
+def _priors(priors: list[str]) -> dict[str, Any]:
     """Return what stands for the prior where each log has its own."""
-    words = list(dict.fromkeys(audit["criterion"]["prior"] for audit in groups.values()))
+    words = list(dict.fromkeys(priors))
     if len(words) == 1:
         return {}
     return {"prior": f"each log has its own, such as: {words[0]}", "prior_learned": None}

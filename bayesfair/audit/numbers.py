@@ -16,22 +16,13 @@ from bayesfair.base.notices import Notice
 if TYPE_CHECKING:
     from bayesfair.audit.record import Record
 
-__all__ = ["audit_numbers"]
+__all__ = ["arm_numbers", "audit_numbers", "calibration_numbers"]
 
 
 def audit_numbers(audit: Record) -> dict[str, Any]:
     """Return what `Audit.to_dict` returns."""
     summary, criterion, settings = audit.summary, audit.criterion, audit.settings
     sums, n = summary.sums, summary.sums.n_rounds
-    lower_subjective = lower_objective = None
-    if summary.selection == "none" and n:
-        distance, noise = share_distance(sums.p_best / n, sums.plays)
-        lower_subjective = max(distance - noise, 0.0)
-        if audit.objective is not None and audit.objective.lower_bound is not None:
-            low = float(np.quantile(audit.objective.lower_bound, 0.025))
-            lower_objective = max(low - noise, 0.0)
-    weights = summary.terms.weights
-    ess = weights.total**2 / weights.squares if weights.n and weights.squares else None
     out: dict[str, Any] = {
         "bayesfair": settings.version,
         "verdict": audit.verdict,
@@ -70,14 +61,8 @@ def audit_numbers(audit: Record) -> dict[str, Any]:
             "from_round": criterion.from_round,
             "judge": criterion.judge,
         },
-        "calibration": {
-            "subjective": _calibration(audit, audit.regret, lower_subjective),
-            "objective": _calibration(audit, audit.regret_objective, lower_objective),
-            "effective_sample_size": finite_or_text(ess),
-            "max_weight": finite_or_text(weights.largest) if weights.n else None,
-            "mean_weight": finite_or_text(weights.total / weights.n) if weights.n else None,
-        },
-        "arms": _arms(audit),
+        "calibration": calibration_numbers(audit),
+        "arms": arm_numbers(audit),
         "frontier": _frontier(audit),
         "notices": [str(notice) for notice in audit.findings],
         "findings": [Notice.of(notice).to_dict() for notice in audit.findings],
@@ -85,6 +70,28 @@ def audit_numbers(audit: Record) -> dict[str, Any]:
     if audit.arm_groups is not None:
         out["arm_groups"] = audit.arm_groups.table(criterion, summary.cells.values())
     return out | audit.extra
+
+
+def calibration_numbers(audit: Record) -> dict[str, Any]:
+    """Return the fairness regret under both, and the weights where one probability was logged."""
+    summary = audit.summary
+    sums, n = summary.sums, summary.sums.n_rounds
+    lower_subjective = lower_objective = None
+    if summary.selection == "none" and n:
+        distance, noise = share_distance(sums.p_best / n, sums.plays)
+        lower_subjective = max(distance - noise, 0.0)
+        if audit.objective is not None and audit.objective.lower_bound is not None:
+            low = float(np.quantile(audit.objective.lower_bound, 0.025))
+            lower_objective = max(low - noise, 0.0)
+    weights = summary.terms.weights
+    ess = weights.total**2 / weights.squares if weights.n and weights.squares else None
+    return {
+        "subjective": _calibration(audit, audit.regret, lower_subjective),
+        "objective": _calibration(audit, audit.regret_objective, lower_objective),
+        "effective_sample_size": finite_or_text(ess),
+        "max_weight": finite_or_text(weights.largest) if weights.n else None,
+        "mean_weight": finite_or_text(weights.total / weights.n) if weights.n else None,
+    }
 
 
 def _calibration(audit: Record, estimate: Estimate | None, lower: float | None) -> dict[str, Any]:
@@ -157,7 +164,8 @@ def _objective(audit: Record) -> dict[str, Any] | None:
     }
 
 
-def _arms(audit: Record) -> list[dict[str, Any]]:
+def arm_numbers(audit: Record) -> list[dict[str, Any]]:
+    """Return the table of arms."""
     summary = audit.summary
     sums, n = summary.sums, max(summary.sums.n_rounds, 1)
     observed = sums.plays - sums.n_unobserved

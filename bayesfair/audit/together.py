@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from bayesfair.audit.brief import brief_record
 from bayesfair.audit.criterion import top_verdict, verdict_of
 from bayesfair.audit.log.checks import LEVEL
 from bayesfair.audit.log.start import start_of
@@ -97,8 +98,8 @@ class Pass:
         Rounds of each.
     smallest_eps2, regret : (G,) array
         Smallest eps2 at the asked eps1; fairness regret per round, under the beliefs.
-    allowed, probability_fair : (G,) array
-        Largest excess that does not violate; under the true rewards, NaN without that part.
+    tolerance, probability_fair : (G,) array
+        Beside eps2, as used; under the true rewards, NaN without that part.
     kinds : dict of str to (G,) array of bool
         In which logs there is a notice of a kind.
     close : (G,) array of bool
@@ -111,50 +112,42 @@ class Pass:
     n_rounds: Ints
     smallest_eps2: Floats
     regret: Floats
-    allowed: Floats
+    tolerance: Floats
     probability_fair: Floats
     kinds: dict[str, Flags]
     close: Flags
     consistent: Flags
 
-    def brief(self, like: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """Return of each log what a table of them shows, under the keys of `Audit.to_dict`.
+    def brief(self, like: Record) -> dict[str, dict[str, Any]]:
+        """Return the short record of each log.
 
         Parameters
         ----------
-        like : mapping
-            The whole JSON values of one of the logs.
+        like : Record
+            The audit of one of the logs, for what all of them have in common.
         """
-        criterion, objective = like["criterion"], like["objective"] is not None
-        delta, judge = criterion["delta"], criterion["judge"]
+        criterion, whole = like.criterion, self.logs.together
+        known = like.objective is not None
+        order = "time" if like.summary.facts.by_time else "rows"
+        silent = np.isnan(whole.rounds.reward).astype(np.int64)
+        unobserved = np.add.reduceat(silent, whole.bounds[:-1])
         columns = (
-            self.logs, self.n_rounds, self.smallest_eps2, self.regret, self.allowed,
+            self.n_rounds, unobserved, self.smallest_eps2, self.regret, self.tolerance,
             self.probability_fair, self.consistent,
         )  # fmt: skip
-        order = like["log"]["order"]
-        nothing = {"regret_per_round": None, "lower": None, "upper": None, "exact": False}
-        lists = (x.tolist() if isinstance(x, np.ndarray) else x for x in columns)
+        lists = (column.tolist() for column in columns)
         found = {}
-        for label, n, needed, regret, allowed, p, consistent in zip(*lists, strict=True):
-            believed = "fair" if needed <= allowed else "unfair"
-            true = verdict_of(p, delta) if objective else None
-            per_round = {
-                "regret_per_round": regret, "lower": regret, "upper": regret, "exact": True
-            }  # fmt: skip
-            found[label] = {
-                "verdict": top_verdict(believed, true, judge=judge),
-                "subjective": {"verdict": believed, "smallest_eps2": needed},
-                "objective": {"verdict": true, "probability_fair": p} if objective else None,
-                "consistent": consistent,
-                "criterion": criterion,
-                "calibration": {"subjective": per_round, "objective": nothing},
-                "log": {
-                    "source": self.logs.source_of(label),
-                    "n_rounds": n,
-                    "order": order,
-                    "selection": "full",
-                },
-            }
+        for label, n, gone, needed, regret, tolerance, p, consistent in zip(
+            self.logs, *lists, strict=True
+        ):
+            believed = "fair" if needed <= criterion.eps2 + tolerance else "unfair"
+            true = verdict_of(p, criterion.delta) if known else None
+            top = top_verdict(believed, true, judge=criterion.judge)
+            found[label] = brief_record(
+                (top, believed, true), needed, p, consistent, tolerance,
+                (regret, regret, regret, True),
+                (self.logs.source_of(label), n, n, gone, 0, "full", order),
+            )  # fmt: skip
         return found
 
 
@@ -217,7 +210,7 @@ def pass_over(logs: Logs, question: Question, audits: Mapping[str, Record]) -> P
         consistent[g] = audit.consistent
         assert audit.smallest_eps2 is not None and audit.regret is not None  # whole rules
         smallest[g], regret[g] = audit.smallest_eps2, audit.regret.value
-        allowed[g] = audit.criterion.allowed
+        tolerance[g] = audit.criterion.tolerance
         if audit.probability_fair is not None:
             probability[g] = audit.probability_fair
         here = {Notice.of(finding).kind for finding in audit.findings}
@@ -228,7 +221,7 @@ def pass_over(logs: Logs, question: Question, audits: Mapping[str, Record]) -> P
         alike = {Notice.of(note).kind for note in audits[labels[plain[0]]].findings}
         for kind in alike - {kind for kind, where in kinds.items() if where[plain].any()}:
             kinds.setdefault(kind, np.zeros(n_logs, bool))[plain] = True
-    return Pass(logs, n, smallest, regret, allowed, probability,
+    return Pass(logs, n, smallest, regret, tolerance, probability,
                 {kind: where for kind, where in kinds.items() if where.any()}, close,
                 consistent)  # fmt: skip
 

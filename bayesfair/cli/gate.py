@@ -6,6 +6,7 @@ from typing import Any
 
 import typer
 
+from bayesfair.base.shown import MOST_ROWS
 from bayesfair.cli.tools import complain
 
 __all__ = ["check_level", "end_on_regret", "end_on_verdict"]
@@ -48,15 +49,18 @@ def end_on_regret(numbers: dict[str, Any], limit: float | None) -> None:
     """End with status 1 where the lower bound of a fairness regret is above the limit."""
     if limit is None:
         return
-    failed = False
+    failed = 0
     for label, audit in (numbers.get("groups") or {"": numbers}).items():
         lower = audit["calibration"]["subjective"]["lower"]
         if lower is not None and lower > limit:
             group = f" of group {label}" if label else ""
-            complain(
-                f"fairness regret per round{group} is at least {lower:.6g}, above {limit:g} "
-                "(--max-regret-per-round)"
-            )
-            failed = True
+            failed += 1
+            if failed <= MOST_ROWS:
+                complain(
+                    f"fairness regret per round{group} is at least {lower:.6g}, above {limit:g} "
+                    "(--max-regret-per-round)"
+                )
+    if failed > MOST_ROWS:
+        complain(f"... and of {failed - MOST_ROWS} more groups")
     if failed:
         raise typer.Exit(1)

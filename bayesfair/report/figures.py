@@ -28,6 +28,7 @@ __all__ = ["Figure", "audit_figures", "group_figures"]
 _WIDTH = 4.7  # inches; narrow, so that the writing stays legible on a phone
 _LABEL = 24
 _LABELLED_GROUPS = 40
+_DRAWN_GROUPS = 1000
 _INK, _FAINT, _ACCENT = "#22313f", "#9aa5b1", "#b5482a"  # those of `bayesfair.plots`
 _COLOURS = {_INK: "var(--ink)", _FAINT: "var(--faint)", _ACCENT: "var(--accent)",
             "#000000": "var(--ink)"}  # fmt: skip
@@ -74,6 +75,10 @@ def group_figures(numbers: dict[str, Any]) -> list[Figure]:
     few = len(values) <= _LABELLED_GROUPS
     if not few:
         values.sort(key=lambda found: found[1]["regret_per_round"])
+    n_values = len(values)
+    if n_values > _DRAWN_GROUPS:  # as many of them as can be told apart, in order
+        places = np.linspace(0, n_values - 1, _DRAWN_GROUPS).round().astype(int)
+        values = [values[g] for g in places]
     middle = np.array([part["regret_per_round"] for _, part in values])
 
     def draw(axes: Axes) -> None:
@@ -91,18 +96,20 @@ def group_figures(numbers: dict[str, Any]) -> list[Figure]:
         axes.set_xlabel("fairness regret per round, 95 %")
         _bare(axes)
 
-    left_out = len(numbers["groups"]) - len(values)
+    left_out = len(numbers["groups"]) - n_values
     caption = (
         "Fairness regret per round of each group under its beliefs, with its 95 % interval (a "
         "point where it is exact)."
     )
+    if n_values > len(values):
+        caption += f" {len(values)} of {n_values} groups are drawn, evenly along that order."
     if left_out:
         caption += (
             f" {counted(left_out, 'group')} without a value (no probabilities, or no round that is "
             "judged)."
         )
     alt = (
-        f"Fairness regret per round of {counted(len(values), 'group')}, from "
+        f"Fairness regret per round of {counted(n_values, 'group')}, from "
         f"{number(middle.min())} to {number(middle.max())}."
     )
     height = 1.1 + 0.24 * len(values) if few else 3.6

@@ -80,7 +80,7 @@ def labels_of_page(numbers: dict[str, Any]) -> Labels:
     found: list[object] = []
     for label, audit in numbers.get("groups", {"": numbers}).items():
         found += [label, audit["log"]["source"]]
-        found += [arm["arm"] for arm in audit["arms"]]
+        found += [arm["arm"] for arm in audit.get("arms", ())]
         found += [row[key] for row in audit.get("arm_groups", ()) for key in _PAIR]
         found += [q["quantity"] for q in audit.get("prior_sensitivity", {}).get("quantities", ())]
     return Labels(found)

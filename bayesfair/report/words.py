@@ -354,12 +354,18 @@ def _untested(numbers: dict[str, Any]) -> list[Unchecked]:
     ]
 
 
-def call(numbers: dict[str, Any]) -> str:
-    """Return the Python call that repeats the audit, as far as its numbers tell."""
-    groups = numbers.get("groups")
-    first = numbers if groups is None else next(iter(groups.values()))
+def call(first: dict[str, Any], *, several: bool) -> str:
+    """Return the Python call that repeats the audit, as far as the numbers of a log tell.
+
+    Parameters
+    ----------
+    first : dict
+        Of one log.
+    several : bool
+        Whether it is one of several.
+    """
     asked, source = first["criterion"], clean(first["log"]["source"])
-    if groups is not None:
+    if several:
         source = source.rsplit(",", 1)[0]  # without the group's own name
     options = [
         f"{name}={asked[name]:g}"
@@ -395,7 +401,7 @@ def call(numbers: dict[str, Any]) -> str:
         ", ".join(["history", *options]), 76, initial_indent="    ", subsequent_indent="    ",
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
-    by = "" if groups is None else ", by=..."
+    by = ", by=..." if several else ""
     read = f"bf.read_history({source!r}{by})" if PurePath(source).suffix else f"...  # {source!r}"
     return (
         f"import bayesfair as bf\n\nhistory = {read}\n"

@@ -86,9 +86,12 @@ def report_page(audit: Any, *, command: str | None = None) -> str:
             f"cannot report on a {type(audit).__name__}: give what bayesfair.audit or "
             "bayesfair.load_audit returns."
         )
-    labels = labels_of_page(numbers)
     if "groups" in numbers:
-        return _render("groups.html", _group_context(numbers, labels), numbers, labels, command)
+        in_full = _in_full(audit, numbers)
+        labels = labels_of_page(numbers | {"groups": numbers["groups"] | in_full})
+        context = _group_context(numbers, in_full, labels)
+        return _render("groups.html", context, numbers, labels, command)
+    labels = labels_of_page(numbers)
     series = audit.series() if hasattr(audit, "series") else None
     context = _audit_context(numbers, _MOST_ARMS)
     context["figures"] = audit_figures(numbers, series)
@@ -134,13 +137,21 @@ def _shown_arms(numbers: dict[str, Any], most: int) -> tuple[list[dict[str, Any]
     )
 
 
-def _group_context(numbers: dict[str, Any], labels: Labels) -> dict[str, Any]:
-    groups: dict[str, dict[str, Any]] = numbers["groups"]
-    worst = worst_first(groups)
-    listed = list(groups) if len(groups) <= _MOST_GROUPS else worst[:_MOST_GROUPS]
-    in_full = list(groups) if len(groups) <= _MOST_GROUPS_IN_FULL else (
-        worst[:_MOST_GROUPS_IN_FULL]
+def _in_full(audit: Any, numbers: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return everything of the groups that are shown in full: of all, or of the worst."""
+    groups = numbers["groups"]
+    shown = list(groups) if len(groups) <= _MOST_GROUPS_IN_FULL else (
+        worst_first(groups)[:_MOST_GROUPS_IN_FULL]
     )  # fmt: skip
+    brief = numbers["detail"] == "brief"
+    return {label: audit[label].to_dict() if brief else groups[label] for label in shown}
+
+
+def _group_context(
+    numbers: dict[str, Any], in_full: dict[str, dict[str, Any]], labels: Labels
+) -> dict[str, Any]:
+    groups: dict[str, dict[str, Any]] = numbers["groups"]
+    listed = list(groups) if len(groups) <= _MOST_GROUPS else worst_first(groups)[:_MOST_GROUPS]
     columns = group_columns()
     return {
         "audit": numbers,
@@ -152,11 +163,11 @@ def _group_context(numbers: dict[str, Any], labels: Labels) -> dict[str, Any]:
             for label in listed
         ],
         "n_unlisted": len(groups) - len(listed),
-        "in_full": [(label, _audit_context(groups[label], _MOST_ARMS_OF_A_GROUP))
-                    for label in in_full],
+        "in_full": [(label, _audit_context(one, _MOST_ARMS_OF_A_GROUP))
+                    for label, one in in_full.items()],
         "n_in_brief": len(groups) - len(in_full),
         "notices": collected_notices(numbers, {label: labels.text(label) for label in groups}),
-        "first": groups[in_full[0]],
+        "first": next(iter(in_full.values())),
         "figures": group_figures(numbers),
     }  # fmt: skip
 
@@ -201,7 +212,7 @@ def _render(
         **context,
         limits=words.limits(context["audit"]["criterion"]),
         command=command,
-        call=words.call(numbers),
+        call=words.call(context.get("first", numbers), several="groups" in numbers),
         json_text=_script_safe(numbers),
     )
 

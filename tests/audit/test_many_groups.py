@@ -1,10 +1,13 @@
 """Hundreds of groups in one pass: each number and notice is that of the group audited alone."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import bayesfair as bf
+from bayesfair.audit import group as group_module
 from bayesfair.audit import together
 from bayesfair.base.notices import Notice
 from bayesfair.history.logs import Logs
@@ -78,8 +81,10 @@ def test_each_group_of_a_pass_is_what_it_is_alone(seed, asked, made):
     for g, label in enumerate(group.audits):
         alone = _alone(table, label, **({"eps2": 0.05} | asked))
         shown, whole = brief["groups"][label], alone.to_dict()
-        for at in (("subjective", "verdict"), ("log", "n_rounds"), ("log", "order")):
+        same = ("n_rounds", "n_judged", "n_unobserved", "n_skipped", "selection", "order")
+        for at in (("subjective", "verdict"), *(("log", key) for key in same)):
             assert shown[at[0]][at[1]] == whole[at[0]][at[1]]
+        assert shown["criterion"] == {"tolerance": whole["criterion"]["tolerance"]}
         assert shown["verdict"] == whole["verdict"]
         assert shown["consistent"] == whole["consistent"]
         close = pytest.approx(whole["subjective"]["smallest_eps2"], abs=1e-12)
@@ -129,6 +134,84 @@ def test_groups_of_a_mapping_and_groups_of_a_pass_are_audited_alike():
             k: other[k] for k in ("kind", "n", "groups", "text")
         }
     assert str(passed) == str(one_by_one)
+
+
+def _values(found, at=""):
+    """Return path -> value of nested dicts."""
+    if not isinstance(found, dict):
+        return {at: found}
+    return {k: v for key, value in found.items() for k, v in _values(value, f"{at}/{key}").items()}
+
+
+@pytest.fixture(scope="module")
+def thousand():
+    """Return 1010 groups and their audits."""
+    table = _table(15, 1010, sizes=(2, 9), misled=0.02)
+    return table, bf.audit(bf.read_history(table, by="group"), seed=2, draws=40)
+
+
+def test_the_json_of_more_than_a_thousand_groups_holds_a_short_record_of_each(thousand):
+    table, group = thousand
+    numbers = json.loads(json.dumps(group.to_dict(), allow_nan=False))
+    assert numbers == group.to_dict() and numbers["detail"] == "brief"
+    assert list(numbers["groups"]) == sorted(set(table["group"])) and len(numbers["groups"]) == 1010
+    assert numbers["criterion"]["eps1"] == 1.0 and numbers["criterion"]["draws"] == 40
+    for label in ("g000", "g017", "g500", "g1009"):
+        alone = _alone(table, label, eps2=0.05, seed=2, draws=40).to_dict()
+        shown, whole = (_values(found) for found in (numbers["groups"][label], alone))
+        assert {k: shown[k] for k in shown if k != "/log/source"} == {
+            k: pytest.approx(whole[k], abs=1e-12) if isinstance(whole[k], float) else whole[k]
+            for k in shown if k != "/log/source"
+        }  # fmt: skip
+        assert group[label].to_dict()["frontier"] == alone["frontier"]
+    verdicts = [one["verdict"] for one in numbers["groups"].values()]
+    assert numbers["runs"]["n_violating"] == verdicts.count("unfair")
+
+
+def test_a_thousand_groups_are_whole(thousand):
+    table, _ = thousand
+    first = table[table["group"].isin(sorted(set(table["group"]))[:12])]
+    group = bf.audit(bf.read_history(first, by="group"), seed=2, draws=40)
+    numbers = group.to_dict()
+    assert numbers["detail"] == "whole"
+    assert all(numbers["groups"][label] == group[label].to_dict() for label in group.audits)
+
+
+@pytest.mark.parametrize("selection", ["full", "chosen", "none"])
+def test_short_records_of_groups_audited_log_by_log_are_theirs(monkeypatch, selection):
+    monkeypatch.setattr(group_module, "_MOST_WHOLE", 59)
+    table = _table(16, 60, sizes=(5, 9))
+    if selection != "full":
+        columns = table[["p_a", "p_b", "p_c"]].to_numpy()
+        chosen = np.take_along_axis(columns, table["arm"].map(ARMS.index).to_numpy()[:, None], 1)
+        table = table.drop(columns=["p_a", "p_b", "p_c"])
+        if selection == "chosen":
+            table["propensity"] = chosen[:, 0]
+    logs = dict(bf.read_history(table, by="group"))
+    group = bf.audit(logs, seed=1, draws=40)
+    numbers = group.to_dict()
+    assert numbers["detail"] == "brief" and group.together is None
+    for label, log in logs.items():
+        shown, whole = _values(numbers["groups"][label]), _values(group[label].to_dict())
+        assert {k: whole.get(k) for k in shown} == shown, log.source
+        assert ("/calibration/effective_sample_size" in shown) == (selection == "chosen")
+    assert json.dumps(numbers["groups"]).count("eps1") == 0
+
+
+def test_files_of_groups_with_short_records_hold_the_table_of_all_arms(monkeypatch, tmp_path):
+    import xarray as xr
+
+    logs = bf.read_history(_table(17, 60, sizes=(5, 9)), by="group")
+    group = bf.audit(logs, seed=1, draws=40)
+    whole = group.to_dict()
+    monkeypatch.setattr(group_module, "_MOST_WHOLE", 59)
+    group.save(tmp_path / "audit.nc")
+    loaded = bf.load_audit(tmp_path / "audit.nc")
+    with xr.open_dataset(tmp_path / "audit.nc", group="arms") as arms:
+        expected = [arm["n"] for one in whole["groups"].values() for arm in one["arms"]]
+        assert arms["n"].values.tolist() == expected
+    monkeypatch.undo()
+    assert loaded.to_dict() == whole
 
 
 def test_few_groups_of_a_pass_are_reported_whole():
@@ -189,7 +272,7 @@ def test_most_groups_tiny_is_noticed_with_what_to_do():
 
 
 def test_groups_are_made_when_they_are_asked_for(monkeypatch):
-    asked = []
+    asked: list[str] = []
     make = together.Audits.__getitem__
     monkeypatch.setattr(
         together.Audits, "__getitem__", lambda self, x: (asked.append(x), make(self, x))[1]

@@ -378,6 +378,33 @@ def test_hundreds_of_groups_show_fifty_and_each_kind_of_notice_once(capsys, tmp_
     assert "120 of 120 groups hold fewer than 30 rounds" in page.read_text(encoding="utf-8")
 
 
+def test_more_than_a_thousand_groups_go_to_json_and_page_as_short_records(capsys, tmp_path):
+    rng = np.random.default_rng(4)
+    lines = ["group,arm,reward,p_a,p_b"]
+    for g in range(1001):
+        p = (rng.integers(2, 9) / 10, 0.9)[g == 500]  # one of them is worst
+        lines += [f"g{g:04},{'ab'[i]},{i},{p:.3f},{1 - p:.3f}" for i in (0, 1)]
+    path, target, page = (tmp_path / name for name in ("log.csv", "audit.json", "page.html"))
+    path.write_text("\n".join(lines), encoding="utf-8")
+    arguments = ["audit", str(path), "--by", "group", "--draws", "50", "--json", str(target)]
+    status, _, err = run(
+        capsys, *arguments, "--report", str(page), "--max-regret-per-round", "0.001"
+    )
+    numbers = json.loads(target.read_text(encoding="utf-8"))
+    assert numbers["detail"] == "brief" and len(numbers["groups"]) == 1001
+    above = sum(g["calibration"]["subjective"]["lower"] > 0.001 for g in numbers["groups"].values())
+    assert status == 1 and above > 50
+    assert err.count("above 0.001 (--max-regret-per-round)") == 50
+    assert f"... and of {above - 50} more groups" in err
+    # rule (.9, .1) against P* (1/2, 1/2) before the first round
+    assert numbers["groups"]["g0500"]["subjective"]["smallest_eps2"] >= 0.8 - 1e-9
+    text = page.read_text(encoding="utf-8")
+    inside = json.loads(re.search(r'<script type="application/json"[^>]*>(.*?)</script>', text)[1])
+    assert inside == numbers and "g0500" in text.partition('id="detail"')[2]
+    assert "1000 of 1001 groups are drawn" in text
+    assert "1000 of 1001 groups are shown, the worst first" in " ".join(text.split())
+
+
 def in_words(text):
     """Return the begin of a notice, which names no option."""
     return text.partition("(")[0].rstrip()

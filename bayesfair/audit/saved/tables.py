@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.audit.group import GroupRecord
-from bayesfair.audit.numbers import audit_numbers
+from bayesfair.audit.numbers import arm_numbers, audit_numbers
 from bayesfair.audit.record import Record
 from bayesfair.audit.saved.file import FORMAT
 from bayesfair.audit.saved.schema import IN_POSTERIOR, folded
@@ -81,7 +81,8 @@ def file_tables(audit: Record | GroupRecord) -> dict[str, Any]:
     for name, places in shared_draws(list(audit.audits.values())).items():
         found[f"/{name}"] = _together(audit, places)
     names = _arm_names(audit.audits.items())
-    tables = [group["arms"] for group in numbers["groups"].values()]
+    whole = numbers["groups"]  # of very many groups only short records
+    tables = [whole[label].get("arms") or arm_numbers(one) for label, one in audit.audits.items()]
     found["/arms"] = xr.Dataset(
         {name: ("group_arm", values) for name, values in _arm_columns(tables).items()},
         coords=_group_arms(names),

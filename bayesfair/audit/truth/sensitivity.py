@@ -111,7 +111,8 @@ def with_prior_sensitivity(result: Record | GroupRecord) -> Record | GroupRecord
         return replace(audit, extra=audit.extra | {"prior_sensitivity": found})
 
     if isinstance(result, GroupRecord):
-        return replace(result, audits={label: one(a) for label, a in result.audits.items()})
+        found = {label: one(audit) for label, audit in result.audits.items()}
+        return replace(result, audits=found, together=None)  # a pass knows nothing of this
     return one(result)
 
 
