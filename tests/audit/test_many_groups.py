@@ -9,6 +9,7 @@ import pytest
 import bayesfair as bf
 from bayesfair.audit import group as group_module
 from bayesfair.audit import together
+from bayesfair.audit.group_text import render_group
 from bayesfair.base.notices import Notice
 from bayesfair.history.logs import Logs
 from bayesfair.history.probabilities import resolution_of, units_of
@@ -155,7 +156,7 @@ def test_the_json_of_more_than_a_thousand_groups_holds_a_short_record_of_each(th
     numbers = json.loads(json.dumps(group.to_dict(), allow_nan=False))
     assert numbers == group.to_dict() and numbers["detail"] == "brief"
     assert list(numbers["groups"]) == sorted(set(table["group"])) and len(numbers["groups"]) == 1010
-    assert numbers["criterion"]["eps1"] == 1.0 and numbers["criterion"]["draws"] == 40
+    assert numbers["criterion"]["eps2"] == 0.05 and numbers["criterion"]["draws"] == 40
     for label in ("g000", "g017", "g500", "g1009"):
         alone = _alone(table, label, eps2=0.05, seed=2, draws=40).to_dict()
         shown, whole = (_values(found) for found in (numbers["groups"][label], alone))
@@ -188,9 +189,12 @@ def test_short_records_of_groups_audited_log_by_log_are_theirs(monkeypatch, sele
         if selection == "chosen":
             table["propensity"] = chosen[:, 0]
     logs = dict(bf.read_history(table, by="group"))
-    group = bf.audit(logs, seed=1, draws=40)
+    group = bf.audit(logs, seed=1, draws=40, judge="objective")
     numbers = group.to_dict()
     assert numbers["detail"] == "brief" and group.together is None
+    monkeypatch.undo()
+    lead = [text.splitlines()[2] for text in (str(group), render_group(group.to_dict()))]
+    assert lead[0] == lead[1] and lead[0].startswith("Verdict: ")
     for label, log in logs.items():
         shown, whole = _values(numbers["groups"][label]), _values(group[label].to_dict())
         assert {k: whole.get(k) for k in shown} == shown, log.source

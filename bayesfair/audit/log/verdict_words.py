@@ -84,8 +84,9 @@ def regret_words(audit: dict[str, Any]) -> str:
     Under the beliefs, or under the true rewards where these alone are judged.
     """
     if "groups" in audit:
-        return _regret_of_groups([_regret(one) for one in audit["groups"].values()])
-    part = _regret(audit)
+        asked = audit["criterion"]  # short records hold none
+        return _regret_of_groups([_regret(one, asked) for one in audit["groups"].values()])
+    part = _regret(audit, audit["criterion"])
     if part["regret_per_round"] is None:
         if part["lower"] is None:
             return "fairness regret not known"
@@ -113,12 +114,12 @@ def _regret_of_groups(parts: list[dict[str, Any]]) -> str:
     return f"fairness regret {'; '.join(said)}"
 
 
-def _regret(audit: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = audit["calibration"]["subjective"]
-    true: dict[str, Any] = audit["calibration"]["objective"]
-    if judged_by(audit) == "objective" and true["regret_per_round"] is not None:
-        return true
-    return found
+def _regret(audit: dict[str, Any], criterion: dict[str, Any]) -> dict[str, Any]:
+    parts: dict[str, dict[str, Any]] = audit["calibration"]
+    judge = judged_by({"criterion": criterion, "objective": audit["objective"]})
+    if judge == "objective" and parts["objective"]["regret_per_round"] is not None:
+        return parts["objective"]
+    return parts["subjective"]
 
 
 def one_line(audit: dict[str, Any], questions: dict[str, str] = QUESTIONS) -> str:
