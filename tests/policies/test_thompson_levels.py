@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from bayesfair.errors import ConvergenceError, DataError
 from bayesfair.kernels.laws.dirichlet_mean import dirichlet_best_mean, dirichlet_mean_cdf
@@ -15,17 +15,37 @@ from bayesfair.rewards import Finite
 from bayesfair.simulation.arms import simulate
 
 
+def beta_density(a, b):
+    """Return the density of Beta(a, b): scipy.stats' takes a hundred times as long per point."""
+    log_constant = -special.betaln(a, b)
+
+    def at(x):
+        if not 0 < x < 1:
+            return 0.0
+        return math.exp(log_constant + (a - 1) * math.log(x) + (b - 1) * math.log1p(-x))
+
+    return at
+
+
+def test_the_density_of_the_sticks_is_that_of_scipy():
+    for a, b in ((0.5, 0.5), (1500.5, 200.5), (9.5, 2.5)):
+        x = np.linspace(0.01, 0.99, 25)
+        found = [beta_density(a, b)(v) for v in x]
+        np.testing.assert_allclose(found, stats.beta.pdf(x, a, b), rtol=1e-10)
+
+
 def by_breaking_sticks(weight, level, m):
     """P(M <= m) for three levels: p_3 is Beta, and the rest is split by another Beta."""
-    a, x = np.asarray(weight), np.asarray(level)
+    a, x = [float(v) for v in weight], [float(v) for v in level]
+    of_third = beta_density(a[2], a[0] + a[1])
 
     def given(angle):
         third = math.sin(angle) ** 2
         rest = (m - third * x[2]) / max(1 - third, 1e-300)  # mean of the first two levels below
-        below = stats.beta.cdf(np.clip((rest - x[0]) / (x[1] - x[0]), 0, 1), a[1], a[0])
-        return below * stats.beta.pdf(third, a[2], a[0] + a[1]) * math.sin(2 * angle)
+        below = special.betainc(a[1], a[0], min(max((rest - x[0]) / (x[1] - x[0]), 0.0), 1.0))
+        return below * of_third(third) * math.sin(2 * angle)
 
-    ends = [(m - x[0]) / (x[2] - x[0]), (m - x[1]) / (x[2] - x[1]), a[2] / a.sum()]
+    ends = [(m - x[0]) / (x[2] - x[0]), (m - x[1]) / (x[2] - x[1]), a[2] / sum(a)]
     points = sorted(math.asin(math.sqrt(v)) for v in ends if 0 < v < 1)
     found, _ = integrate.quad(
         given, 0, math.pi / 2, points=points, limit=2000, epsabs=1e-12, epsrel=1e-11
@@ -67,16 +87,17 @@ def test_levels_that_share_a_value_are_one_level():
 
 def density_by_breaking_sticks(weight, level, m):
     """The density of M for three levels: `by_breaking_sticks`, differentiated inside."""
-    a, x = np.asarray(weight), np.asarray(level)
+    a, x = [float(v) for v in weight], [float(v) for v in level]
+    of_third, of_second = beta_density(a[2], a[0] + a[1]), beta_density(a[1], a[0])
 
     def given(angle):
         third = math.sin(angle) ** 2
         left = max(1 - third, 1e-300)
         at = ((m - third * x[2]) / left - x[0]) / (x[1] - x[0])
-        below = stats.beta.pdf(at, a[1], a[0]) / (left * (x[1] - x[0]))
-        return below * stats.beta.pdf(third, a[2], a[0] + a[1]) * math.sin(2 * angle)
+        below = of_second(at) / (left * (x[1] - x[0]))
+        return below * of_third(third) * math.sin(2 * angle)
 
-    ends = [(m - x[0]) / (x[2] - x[0]), (m - x[1]) / (x[2] - x[1]), a[2] / a.sum()]
+    ends = [(m - x[0]) / (x[2] - x[0]), (m - x[1]) / (x[2] - x[1]), a[2] / sum(a)]
     points = sorted(math.asin(math.sqrt(v)) for v in ends if 0 < v < 1)
     return integrate.quad(given, 0, math.pi / 2, points=points, limit=500, epsabs=1e-11)[0]
 
