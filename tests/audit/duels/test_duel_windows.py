@@ -1,5 +1,6 @@
 """Shares in windows against beliefs that move: limits by hand, and how long a log must be."""
 
+import functools
 from itertools import pairwise
 
 import numpy as np
@@ -82,26 +83,30 @@ def test_unequal_items_paired_uniformly_are_fair_in_both_halves(slot):
             assert "cannot_fail" in kinds
 
 
+@functools.cache
+def audited(seed, n):
+    """Text and numbers of an audit of n duels of unequal items, paired uniformly."""
+    log = arena(np.random.default_rng(seed), n, np.full(4, 0.25), UNEQUAL)
+    audit = bf.audit_comparisons(log, seed=1, draws=1000)
+    return str(audit), audit.to_dict()
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", ["subjective", "objective"])
 def test_the_number_of_duels_that_decide_is_that_of_simulation(name):
-    options = {"seed": 1, "draws": 1000}
     told = []
     for run in range(5):
-        log = arena(np.random.default_rng(run), 4000, np.full(4, 0.25), UNEQUAL)
-        audit = bf.audit_comparisons(log, **options)
-        part = audit.to_dict()[name]
+        text, numbers = audited(run, 4000)
+        part = numbers[name]
         assert part["verdict"] == "undetermined"
         told.append(part["n_duels_for_decision"])
-        assert "such duels would decide" in str(audit)
+        assert "such duels would decide" in text
     number = float(np.median(told))
     decided = {}
     for factor in (1 / 1.5, 1.5):
         decided[factor] = 0
         for run in range(8):
-            rng = np.random.default_rng(100 + run)
-            log = arena(rng, int(factor * number), np.full(4, 0.25), UNEQUAL)
-            part = bf.audit_comparisons(log, **options).to_dict()[name]
+            part = audited(100 + run, int(factor * number))[1][name]
             decided[factor] += part["verdict"] != "undetermined"
     # the length at which half of the logs are decided lies between the two
     assert decided[1 / 1.5] <= 4 <= decided[1.5]
