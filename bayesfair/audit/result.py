@@ -18,6 +18,7 @@ from bayesfair.audit.saved.tables import to_tree
 from bayesfair.audit.text import render
 from bayesfair.audit.together import Audits
 from bayesfair.audit.truth.sensitivity import PriorSensitivity, audit_prior_sensitivity
+from bayesfair.base.arguments import constructed
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Audit", "AuditGroup", "as_audit"]
 
 
+@constructed
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit(Record):
     """A finished audit of one log.
@@ -153,6 +155,7 @@ class Audit(Record):
         )
 
 
+@constructed
 @dataclass(frozen=True, eq=False, repr=False)
 class AuditGroup(GroupRecord):
     """Audits of several logs (``by=``): one per group, and the share of runs that violate.

@@ -304,6 +304,8 @@ def _arrow(values: Any, what: str) -> Any:
         raise DataError(
             f"a column of {what}s must be one-dimensional, got shape {values.shape}.", kind="shape"
         )
+    if isinstance(values, np.ndarray) and values.dtype.kind == "U":
+        values = values.astype(object)  # Arrow ends fixed-width text at its first NUL
     try:
         found = pa.array(values)
     except (ValueError, TypeError, OverflowError, pa.ArrowException):  # NaT among texts: ValueError

@@ -50,6 +50,11 @@ def _known_weights(
     return numbers["weight"], int(gone.sum()), found
 
 
+def _of_missing(*said: Notice) -> list[Notice]:
+    """Return what two looks for missing values say together: one that found none says nothing."""
+    return [note for note in said if note.kind != "option_without_effect"] or list(said[:1])
+
+
 def collapse_orderings(
     orderings: Any,
     *,
@@ -100,7 +105,7 @@ def collapse_orderings(
         rules=rules,
         weight=weight,
         source=source,
-        notices=[*gap_notes, *found, *words.notices()],
+        notices=[*_of_missing(*gap_notes, *found), *words.notices()],
     ) | {"n_skipped": gone + len(gaps)}
 
 

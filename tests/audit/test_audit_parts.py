@@ -12,7 +12,7 @@ from bayesfair.audit.log import intervals as calibration
 from bayesfair.audit.log.cells import ChosenCell, FullCell
 from bayesfair.audit.log.series import Series
 from bayesfair.kernels.log import propensities
-from bayesfair.kernels.log.log_pass import term_sums
+from bayesfair.kernels.log.row_terms import term_sums
 
 
 def test_shortfall_from_values_and_from_bins_against_the_definition():

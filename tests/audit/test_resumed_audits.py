@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import bayesfair as bf
 from bayesfair.audit.log import cells
+from bayesfair.audit.result import as_audit
 from bayesfair.audit.saved.schema import IN_POSTERIOR, folded, packed, unpacked, with_draws
 
 ARMS = ("a", "b", "c", "d")
@@ -71,7 +72,7 @@ def taken_apart(audit):
         if getattr(audit.objective, field) is not None
     }  # fmt: skip
     (bare,) = unpacked(json.loads(json.dumps(text)), {n: v.copy() for n, v in buffers.items()})
-    return with_draws(bare, draws)
+    return as_audit(with_draws(bare, draws))
 
 
 def assert_same(found, expected, at=""):

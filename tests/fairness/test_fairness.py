@@ -117,13 +117,13 @@ def test_chi2_counterexample_is_no_guarantee():
     best = bf.best_arm_probability(rewards)
     ratio = bernoulli_divergence(best.values, "chi2")[0, 1] / rewards.divergence("chi2")[0, 1]
     assert ratio == pytest.approx(2.158, abs=5e-4)
-    assert "counterexample" in bf.theory.guarantee_note("chi2")
-    assert bf.theory.guarantee_note("total_variation").startswith("Proved")
-    assert "counterexample" in bf.theory.guarantee_note("total_variation", "wasserstein")
+    assert "counterexample" in bf.guarantee_note("chi2")
+    assert bf.guarantee_note("total_variation").startswith("Proved")
+    assert "counterexample" in bf.guarantee_note("total_variation", "wasserstein")
     for decision in DIVERGENCES:
         for reward in DIVERGENCES:
             if (decision, reward) not in PROVED:
-                assert not bf.theory.guarantee_note(decision, reward).startswith("Proved")
+                assert not bf.guarantee_note(decision, reward).startswith("Proved")
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_mixed_pairs_that_eps1_2_does_not_cover(pair, means, needed):
     )
     assert float(found) == pytest.approx(by_hand, abs=1e-12)
     assert by_hand == pytest.approx(needed, abs=0.006 * max(needed, 0.01))
-    assert "no violation" not in bf.theory.guarantee_note(*pair)
+    assert "no violation" not in bf.guarantee_note(*pair)
 
 
 def _by_enumeration(means):
@@ -175,11 +175,11 @@ def test_what_is_said_of_divergences_without_a_proof():
         ("jensen_shannon", "chi2"),
         *((name, name) for name in ("kl", "hellinger", "jensen_shannon")),
     ]:
-        note = bf.theory.guarantee_note(*pair)
+        note = bf.guarantee_note(*pair)
         assert note.startswith("Nothing is proved") and "no violation" in note
         assert "counterexample" not in note
     for reward in ("kl", "jensen_shannon", "chi2"):
-        assert "No constant eps1" in bf.theory.guarantee_note("hellinger", reward)
+        assert "No constant eps1" in bf.guarantee_note("hellinger", reward)
         # the ratio grows without bound as two Bernoulli arms approach
         ratio = []
         for gap in (1e-2, 1e-3):
@@ -189,7 +189,7 @@ def test_what_is_said_of_divergences_without_a_proof():
         assert ratio[1] > 9 * ratio[0]
     for reward in DIVERGENCES:
         if reward not in ("chi2", "wasserstein"):
-            assert "counterexample" in bf.theory.guarantee_note("chi2", reward)
+            assert "counterexample" in bf.guarantee_note("chi2", reward)
 
 
 #: eps1 that is enough for the rule that selects with P*, decisions and rewards
@@ -215,7 +215,7 @@ def random_laws(seed, n=400):
 
 @pytest.mark.parametrize("pair", PROVED)
 def test_what_is_said_to_be_proved_is_never_violated(pair):
-    assert bf.theory.guarantee_note(*pair).startswith("Proved")
+    assert bf.guarantee_note(*pair).startswith("Proved")
     worst = 0.0
     for laws in random_laws(1):
         needed = bf.smallest_eps2(laws.best_arm_probability(), laws, PROVED[pair], *pair)
@@ -248,7 +248,7 @@ def test_bounds_of_total_variation_by_squares(name, bound):
         pi = near.best_arm_probability()
         ratios.append(abs(pi[0] - pi[1]) / near.divergence(name)[0, 1])
     assert ratios[1] > 9 * ratios[0] and ratios[2] > 9 * ratios[1]
-    assert "no constant eps1" in bf.theory.guarantee_note("total_variation", name)
+    assert "no constant eps1" in bf.guarantee_note("total_variation", name)
 
 
 @given(st.data())

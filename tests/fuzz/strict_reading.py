@@ -115,8 +115,9 @@ def content(data: bytes) -> bytes:
 
 
 def text_of(data: bytes) -> str:
+    marked = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-16" if marked else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise Refused(f"no UTF-8: {error}") from None
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from bayesfair.kernels.log.guards import WINDOW, row_prints
-from bayesfair.kernels.log.log_pass import log_pass, window_surprises
+from bayesfair.kernels.log.log_pass import log_pass
+from bayesfair.kernels.log.row_terms import window_surprises
 from bayesfair.kernels.log.violations import count_violations
 
 MOST = 1000

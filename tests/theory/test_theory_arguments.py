@@ -24,7 +24,7 @@ WORKS = {
     "top1_error_bound": [3, 0.1], "tv_bound_from_kl": [0.1], "unfair_rounds_bound": [3, 100, 0.1],
     "unfair_rounds_end": [3, 0.1, 0.1], "paper_C": [0.1, 0.1], "paper_duel_C": [0.1, 0.1],
     "paper_worst_case_C": [0.1, 0.1], "union_C": [0.1, 0.1], "union_with_prior_C": [0.1, 0.1],
-    "guarantee": [Uniform()],
+    "guarantee": [Uniform()], "guarantee_note": ["total_variation"],
 }  # fmt: skip
 NAMED = {
     "paper_C": {"max_divergence": 1}, "paper_duel_C": {"n_arms": 3}, "union_C": {"n_arms": 3},

@@ -12,9 +12,10 @@ from bayesfair.audit.log.series import Series
 from bayesfair.audit.log.violations import JudgedRounds, Violations
 from bayesfair.history import History
 from bayesfair.history.probabilities import Repairs, Resolution
-from bayesfair.kernels.log.log_pass import LogPass, term_sums
+from bayesfair.kernels.log.log_pass import LogPass
 from bayesfair.kernels.log.pairs import PAIR_TIE
 from bayesfair.kernels.log.part_result import PairSums, PartRounds, RoundSums
+from bayesfair.kernels.log.row_terms import term_sums
 
 __all__ = ["ChosenChecks", "Facts", "Moments", "Pairs", "Sums", "Terms", "Worst"]
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from bayesfair.history import History
 from bayesfair.kernels.log.guards import WINDOW, Prints, anchors, row_prints, window_prints
-from bayesfair.kernels.log.log_pass import LogPass, window_surprises
+from bayesfair.kernels.log.log_pass import LogPass
+from bayesfair.kernels.log.row_terms import window_surprises
 
 __all__ = ["Blocks", "Keys", "Repeat", "Tie", "Ties", "stamps_of"]
 

@@ -24,9 +24,10 @@ from bayesfair.kernels.log.guards import (
     anchors,
     mixed,
 )
+from bayesfair.kernels.log.rows import fixed
 from bayesfair.kernels.team import Team
 
-__all__ = ["LogPass", "log_pass", "term_sums", "window_surprises"]
+__all__ = ["LogPass", "log_pass"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -331,7 +332,7 @@ def log_pass(
     filled = np.zeros(n, np.int64)
     # windows are thinned by halves: begin where about one to two times too many are left
     halved = max((5 * n_rounds // (6 * most)).bit_length() - 1, 0)
-    rows = _fixed(arm), _fixed(np.ascontiguousarray(reward, dtype=np.float64))
+    rows = fixed(arm), fixed(np.ascontiguousarray(reward, dtype=np.float64))
 
     def run(which: Ints) -> None:
         for s in range(0, len(which), _AT_ONCE):
@@ -352,7 +353,7 @@ def log_pass(
                     may,
                 )
             _row_blocks(
-                some, size, n_rounds, *rows, _fixed(chances), WINDOW, PRINT_BASE,
+                some, size, n_rounds, *rows, fixed(chances), WINDOW, PRINT_BASE,
                 np.uint64(ALL_PRINTS >> halved), moments, tallies, totals, place, prints, filled,
             )  # fmt: skip
 
@@ -399,7 +400,7 @@ def _all_windows(rows: tuple[Any, Any], chances: Floats, n_rounds: int) -> Print
     k = int(rows[0].max(initial=0)) + 1
     one = np.zeros(1, np.int64)
     _row_blocks(
-        one, n_rounds, n_rounds, *rows, _fixed(chances), WINDOW, PRINT_BASE, np.uint64(ALL_PRINTS),
+        one, n_rounds, n_rounds, *rows, fixed(chances), WINDOW, PRINT_BASE, np.uint64(ALL_PRINTS),
         np.zeros((1, 11, k)), np.zeros((1, 2, k), np.int64), np.zeros((1, k + 2)), place, prints,
         filled := np.zeros(1, np.int64),
     )  # fmt: skip
@@ -409,93 +410,7 @@ def _all_windows(rows: tuple[Any, Any], chances: Floats, n_rounds: int) -> Print
 def _line(pi: Floats | None) -> tuple[Floats, tuple[int, int]]:
     """Return pi as one line of memory and its strides by round and arm, copied only if it must."""
     if pi is None:
-        return _fixed(np.empty(0)), (0, 0)
+        return fixed(np.empty(0)), (0, 0)
     if pi.flags.f_contiguous and not pi.flags.c_contiguous:
-        return _fixed(pi.T.reshape(-1)), (1, len(pi))
-    return _fixed(np.ascontiguousarray(pi, dtype=np.float64).reshape(-1)), (pi.shape[1], 1)
-
-
-def _fixed(values: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view: one compiled version serves frozen and ordinary arrays."""
-    view = values.view()
-    view.flags.writeable = False
-    return view
-
-
-@compiled()
-def _surprises(p, starts, width, out):  # type: ignore[no-untyped-def]
-    for w in range(starts.shape[0]):
-        total, product = 0.0, 1.0
-        for t in range(starts[w], starts[w] + width):
-            if product < 1e-100:  # a product of many small numbers would vanish
-                total -= np.log(product)
-                product = 1.0
-            if p[t] < 1e-100:
-                total -= np.log(p[t])
-            else:
-                product *= p[t]
-        out[w] = total - np.log(product)
-
-
-def window_surprises(p: Floats, starts: Ints) -> Floats:
-    """Return -ln of the product of `WINDOW` probabilities in a row, for windows from ``starts``."""
-    out = np.empty(len(starts))
-    _surprises(_fixed(np.ascontiguousarray(p)), starts, WINDOW, out)
-    return out
-
-
-@compiled()
-def _terms(segments, stride, arm, terms, best, p, sums, plays):  # type: ignore[no-untyped-def]
-    """Sum up the terms of segments of rounds: number, squares and largest, and who was chosen."""
-    has_terms, has_best = terms.shape[0] > 0, p.shape[0] > 0
-    for g in segments:
-        total, squares, largest = 0.0, 0.0, -np.inf
-        weight, weight_squares, weight_largest = 0.0, 0.0, -np.inf
-        for t in range(g * stride, min(g * stride + stride, arm.shape[0])):
-            plays[g, arm[t]] += 1
-            x = 0.0
-            if has_best:
-                w = best[t] / p[t]
-                weight += w
-                weight_squares += w * w
-                weight_largest = w if w > weight_largest else weight_largest
-                x = 1.0 - w if w < 1.0 else 0.0
-            if has_terms:
-                x = terms[t]
-            total += x
-            squares += x * x
-            largest = x if x > largest else largest
-        sums[g, 0], sums[g, 1], sums[g, 2] = total, squares, largest
-        sums[g, 3], sums[g, 4], sums[g, 5] = weight, weight_squares, weight_largest
-
-
-def term_sums(
-    arm: NDArray[np.int32], terms: Floats, best: Floats, p: Floats, k: int, stride: int,
-    threads: int = 1,
-) -> tuple[Floats, Ints]:  # fmt: skip
-    """Sum up the terms of the fairness regret, and weights, over segments of ``stride`` rounds.
-
-    Parameters
-    ----------
-    arm : (T,) array of int32
-    terms : (T,) array
-        Regret of each round; empty: its unbiased terms max(1 - P*_a/p, 0).
-    best, p : (T,) array
-        P* and the logged probability of the chosen arm; `p` is empty where none was logged.
-    k, stride, threads : int
-
-    Returns
-    -------
-    sums : (segment, 6) array
-        Sum, sum of squares and largest of the terms; the same of the weights P*_a/p.
-    plays : (segment, k) array of int
-    """
-    n = -(-len(arm) // stride)
-    sums, plays = np.zeros((n, 6)), np.zeros((n, k), np.int64)
-
-    def run(which: Ints) -> None:
-        _terms(which, stride, _fixed(arm), _fixed(terms), _fixed(best), _fixed(p), sums, plays)
-
-    with Team(max(1, min(threads, len(arm) // _BLOCK))) as team:
-        team.share(run, n)
-    return sums, plays
+        return fixed(pi.T.reshape(-1)), (1, len(pi))
+    return fixed(np.ascontiguousarray(pi, dtype=np.float64).reshape(-1)), (pi.shape[1], 1)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.kernels.compiled import compiled
 
-__all__ = ["largest_row_error"]
+__all__ = ["fixed", "largest_row_error"]
 
 
 @compiled()
@@ -40,3 +42,10 @@ def largest_row_error(pi: NDArray[np.float64], arm: NDArray[np.int32]) -> float:
     inf
     """
     return float(_largest_row_error(pi, arm))
+
+
+def fixed(values: NDArray[Any]) -> NDArray[Any]:
+    """Return a read-only view: one compiled version serves frozen and ordinary arrays."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
