@@ -310,7 +310,7 @@ def _value(log: History, question: _Question) -> PolicyValue:
         if here is not None:
             _put(own, part, here, arm, here)
         else:  # unbiased for it: the mean over the logged choice
-            own.regret[a:b] = np.maximum(best[at, arm] / logged[a:b] - 1, 0)
+            own.regret[a:b] = np.maximum(1 - best[at, arm] / logged[a:b], 0)
     counts = np.arange(n) >= first
     used = counts & ~np.isnan(log.reward)
     found = [_rule_value(LOGGED, own, log.reward, np.ones(n), expected, counts, used)]

@@ -132,6 +132,11 @@ def test_the_logged_rule_has_its_mean_reward_and_the_regret_of_the_audit():
     assert logged.ips.value == logged.self_normalised.value == log.reward.mean()
     assert logged.fairness_regret == pytest.approx(audit["regret_per_round"], abs=1e-12)
     assert found["p_star"].fairness_regret == pytest.approx(0, abs=1e-12)
+    seen = bf.History(log.arm, log.reward, propensity=pi[np.arange(200), arm], arms=log.arms)
+    estimated = bf.audit(seen, objective=False).to_dict()["calibration"]["subjective"]
+    assert policy_value(seen)["logged"].fairness_regret == pytest.approx(
+        estimated["regret_per_round"], abs=1e-12
+    )
     later = policy_value(log, from_round=50)
     judged = bf.audit(log, objective=False, from_round=50).to_dict()["calibration"]["subjective"]
     assert later["logged"].ips.value == log.reward[50:].mean()
