@@ -371,7 +371,8 @@ def open_delimited(
 
 
 def _plain(delimiter: Any) -> Any:
-    return {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter)
+    words = {"tab": "\t", "\\t": "\t"}
+    return words.get(delimiter, delimiter) if isinstance(delimiter, str) else delimiter
 
 
 def _as_noted(mark: str, delimiter: str | None, name: str) -> str:
