@@ -120,8 +120,10 @@ def preview(source: Any, **options: Unpack[LogOptions]) -> Preview:
     --------
     >>> from bayesfair import examples
     >>> found = preview(examples.path("ecmo"))
-    >>> [(c.name, c.part) for c in found.columns][:2], found.options["arm"]
-    ([('arm', 'arm'), ('reward', 'reward')], 'arm')
+    >>> [(c.name, c.part) for c in found.columns][1:4]
+    [('arm', 'arm'), ('reward', 'reward'), ('p_ECMO', 'probability of ECMO')]
+    >>> found.options
+    {'arm': 'arm', 'reward': 'reward', 'probabilities': 'p_{arm}'}
     """
     if hasattr(source, "read") and not isinstance(source, (str, os.PathLike)):
         source = kept(type(source).__name__, source)  # looked at twice
