@@ -1,6 +1,7 @@
 """Figures of the house, counted over the syntax trees.
 
 ``python tests/guards/figures.py`` prints them; ``test_figures.py`` holds each to its limit.
+``--write-table`` writes the table of floors into CONTRIBUTING.md.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "bayesfair"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 
 HEAVY = {"pymc", "pytensor", "arviz", "xarray", "matplotlib", "pandas"}
 """What is worth waiting for: imports of ours inside functions may stand in front of these."""
@@ -231,6 +233,27 @@ def statements() -> int:
     )
 
 
+def _first_line(place: str) -> str:
+    """Return the first line of a room's docstring."""
+    line = (ast.get_docstring(sources()[f"bayesfair.{place}"]) or "").splitlines()[0]
+    return line.replace("|", "\\|").rstrip(".")
+
+
+def table() -> str:
+    """Return CONTRIBUTING's table: each room with its floor and the first line of its docstring."""
+    lines = ["| floor | room | what |", "|---|---|---|"]
+    for place, floor in sorted(floors().items(), key=lambda item: (item[1], item[0])):
+        slash = "/" if (PACKAGE / place).is_dir() else ""
+        lines.append(f"| {floor} | `{place}{slash}` | {_first_line(place)} |")
+    return "\n".join(lines)
+
+
+def with_table(text: str) -> str:
+    """Return a text whose table of floors is that of the code."""
+    begin = text.index("| floor |")
+    return text[:begin] + table() + text[text.index("\n\n", begin) :]
+
+
 def main() -> None:
     """Print every figure, and what it is made of where that is to be mended."""
     rings = circles()
@@ -256,4 +279,9 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if "--write-table" in sys.argv:
+        CONTRIBUTING.write_text(
+            with_table(CONTRIBUTING.read_text(encoding="utf-8")), encoding="utf-8"
+        )
+    else:
+        main()
