@@ -34,11 +34,15 @@ _PLAIN = re.compile(r"[\w.,:=/+@%-]+")
 
 
 class Flag(NamedTuple):
-    """How the shell writes an option: its name, and of a switch that of its opposite."""
+    """How the shell writes an option: its name, and of a switch that of its opposite.
+
+    Of a switch that is on by itself, only the opposite is ever worth writing.
+    """
 
     name: str
     off: str | None = None
     is_switch: bool = False
+    is_on: bool = False
 
 
 def flags_of(command: Any) -> dict[str, Flag]:
@@ -53,7 +57,9 @@ def flags_of(command: Any) -> dict[str, Flag]:
     for parameter in command.params:
         if parameter.opts[0].startswith("--"):
             off = parameter.secondary_opts[0] if parameter.secondary_opts else None
-            found[parameter.name] = Flag(parameter.opts[0], off, bool(parameter.is_flag))
+            found[parameter.name] = Flag(
+                parameter.opts[0], off, bool(parameter.is_flag), parameter.default is True
+            )
     for function, flag in _FUNCTIONS.get(str(command.name), {}).items():
         found[function] = Flag(flag)
     for other, name in _OTHER_NAMES.get(str(command.name), {}).items():
@@ -71,6 +77,9 @@ def in_shell_words(text: str, flags: Mapping[str, Flag]) -> str:
     ...          "objective": Flag("--objective", "--no-objective", True)}
     >>> in_shell_words('Say partial="subset", pass arms=..., or objective=False.', flags)
     'Say --partial subset, pass --arms, or --no-objective.'
+    >>> on = {"ranked": Flag("--ranked", "--no-ranked", True, True)}
+    >>> in_shell_words("Leave ranked= out.", on)
+    'Leave --no-ranked out.'
     """
     if flags:
         names = "|".join(sorted(map(re.escape, flags), key=len, reverse=True))
@@ -93,7 +102,8 @@ def _named(match: re.Match[str], flags: Mapping[str, Flag]) -> str:
 def _written(flag: Flag, value: str | None) -> str:
     """Return one option and its value."""
     if flag.is_switch:
-        return flag.off or flag.name if value == "False" else flag.name
+        meant_off = value == "False" or (value is None and flag.is_on)
+        return flag.off or flag.name if meant_off else flag.name
     shown = "" if value is None else _shown(value)
     return f"{flag.name} {shown}" if shown else flag.name
 
