@@ -2,7 +2,7 @@
 
 The counts are those of the kernels in use. The nanoseconds per operation were measured with one
 thread on a machine of 2025 (``python benchmarks/audit_estimate.py`` holds both against each other:
-within a factor of two there). Not estimated: files of every round, and fits of models.
+.5 to 2.6 times what was measured there). Not estimated: files of every round, and fits of models.
 """
 
 from __future__ import annotations
