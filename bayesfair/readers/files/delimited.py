@@ -18,6 +18,7 @@ from typing import Any
 
 from bayesfair.base.checks import listed
 from bayesfair.errors import DataError, OptionError
+from bayesfair.readers.files.delimiter import DELIMITERS, detected, header_of
 from bayesfair.readers.files.headers import column_names
 from bayesfair.readers.files.quotes import LONGEST, QuoteWatch, misquoted
 from bayesfair.readers.files.read_ahead import ahead
@@ -26,7 +27,6 @@ from bayesfair.readers.files.xz import XzStream
 
 __all__ = ["Delimited", "compression_of", "is_packed", "open_delimited", "opened", "unreadable"]
 
-_DELIMITERS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
 _NOTE = re.compile(r'"?sep=(?P<mark>[^"\r\n])"?[;,\t|]*(?:\r\n|\n|\r)', re.IGNORECASE)
 _SAMPLE = 1 << 20  # bytes; a header of several thousand columns fits
 _BLOCK = 1 << 23
@@ -346,7 +346,7 @@ def open_delimited(
     if not text.splitlines()[0].strip():
         raise DataError(f"row 1 of {name} is empty; it must name the columns. Remove empty lines.")
     if delimiter is None:
-        delimiter = _detected(text, name, wanted)
+        delimiter = detected(text, name, wanted)
     else:
         delimiter = _plain(delimiter)
         if (
@@ -359,11 +359,11 @@ def open_delimited(
                 f"delimiter={delimiter!r} must be one character (ASCII, no quote, no line "
                 "break), for example ',', ';' or 'tab'."
             )
-    header = _header(text, delimiter)
+    header = header_of(text, delimiter)
     if len(header) < 2:
         raise DataError(
             f"row 1 of {name} has one column only, {header[0][:200]!r}, with delimiter "
-            f"{_DELIMITERS.get(delimiter, repr(delimiter))}. Name the one that separates its "
+            f"{DELIMITERS.get(delimiter, repr(delimiter))}. Name the one that separates its "
             "columns with delimiter=..."
         )
     names = column_names(header, f"row 1 of {name}")
@@ -415,41 +415,3 @@ def _sample(path: Path, name: str) -> str:
             f"{name} is not UTF-8 text: row {row} holds byte 0x{data[error.start]:02x}. Save it as "
             "UTF-8, or export the log as Parquet."
         ) from None
-
-
-def _header(text: str, delimiter: str) -> list[str]:
-    return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), []) or [""]
-
-
-def _detected(text: str, name: str, wanted: Sequence[str]) -> str:
-    headers = {d: [field.strip() for field in _header(text, d)] for d in _DELIMITERS}
-    able = [d for d, header in headers.items() if len(header) > 1]
-    if len(able) > 1:
-        able = [d for d in able if set(wanted) <= set(headers[d])] or able
-    if len(able) > 1:
-        able = [d for d in able if _consistent(text, d, len(headers[d]))] or able
-    line = text.splitlines()[0][:200]
-    if line.lstrip().startswith(("{", "[{", "[[")):
-        raise DataError(
-            f"{name} looks like JSON ({line[:60]!r}); export the log as CSV or Parquet, one row "
-            "per round."
-        )
-    if not able:
-        raise DataError(
-            f"row 1 of {name} has one column only, {line!r}: none of comma, semicolon, tab and bar "
-            "separates it. Pass delimiter=... if it uses another."
-        )
-    if len(able) > 1:
-        options = ", ".join(f"{_DELIMITERS[d]} ({len(headers[d])} columns)" for d in able)
-        raise DataError(
-            f"row 1 of {name}, {line!r}, can be split by {options}. Pass the right one as "
-            "delimiter=..."
-        )
-    return able[0]
-
-
-def _consistent(text: str, delimiter: str, width: int) -> bool:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    rows = [row for row, _ in zip(reader, range(50), strict=False) if row]
-    rows = rows[:-1] if len(rows) > 1 and len(text) >= _SAMPLE // 4 else rows
-    return all(len(row) == width for row in rows)
