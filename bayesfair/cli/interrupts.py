@@ -53,9 +53,9 @@ def end_promptly() -> None:
         return  # there, only Python's own handling is to be had
     wake, ring = os.pipe()
     os.set_blocking(ring, False)
-    threading.Thread(target=_watch, args=(wake,), daemon=True).start()
     signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
     signal.signal(signal.SIGINT, _rest)
+    threading.Thread(target=_watch, args=(wake,), daemon=True).start()  # hears what came before it
 
 
 def complete() -> None:
