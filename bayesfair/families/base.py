@@ -210,6 +210,7 @@ class Family(ABC):
 
     def mean(self, table: Floats, support: Floats) -> Floats:
         """Return the expected mean reward of each arm, ``(..., k)``."""
+        # the laws of every family have a mean; `Rewards` in general need none
         return np.asarray(self.predictive(table, support, ()).mean)  # type: ignore[attr-defined]
 
     @abstractmethod

@@ -429,15 +429,13 @@ def test_long_block_does_not_drift():
 def test_frozen_strided_and_empty_input():
     arm, reward, pi = random_log(4, 60, 1)
     expected = audited(arm, reward, pi)
-    wide = np.repeat(pi, 2, axis=1)[:, ::2]
     for array in (arm, reward, pi):
         array.flags.writeable = False
     equal_results(audited(arm, reward, pi), expected)
-    equal_results(audited(arm.astype(np.int64), reward, wide), expected)
+    equal_results(audited(arm.astype(np.int64), reward, np.repeat(pi, 2, axis=1)[:, ::2]), expected)
     nothing = audited(arm[:0], reward[:0], pi[:0], state=expected.end)
     assert nothing.end is expected.end
-    assert nothing.worst_round == -1
-    assert nothing.frontier.tolist() == [0.0] * len(GRID)
+    assert (nothing.worst_round, nothing.frontier.tolist()) == (-1, [0.0] * len(GRID))
 
 
 def test_wrong_input_is_refused():
