@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bayesfair import kernels
-from bayesfair.audit import audit
+from bayesfair.audit import Audit, audit
 from bayesfair.audit.log.cells import EXACT_ROUNDS
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import BayesfairWarning
@@ -20,6 +20,7 @@ from bayesfair.history import History
 from bayesfair.inference import fit
 from bayesfair.policies import POLICIES, CalibratedOracle, FairSDDTS, SDTSMixture, Thompson
 from bayesfair.ranking import pl_consistency, rank_table
+from bayesfair.readers import read_history
 from bayesfair.rewards import Bernoulli, Finite, Normal, Poisson
 from bayesfair.simulation.arms import simulate
 from bayesfair.simulation.duels import simulate_duels
@@ -101,7 +102,9 @@ def _audits() -> None:
     rng = np.random.default_rng(1)
     logs = list(_logs(rng))
     for log in logs:
-        audit(log, draws=50, seed=1)
+        found = audit(log, draws=50, seed=1)
+        assert isinstance(found, Audit)  # one log
+        found.rounds()
     first = logs[0]
     many = EXACT_ROUNDS + 2  # long enough for the checks and summaries of long logs
     audit(
@@ -114,6 +117,13 @@ def _audits() -> None:
     audit(first, truth=_bernoulli([0.2, 0.5, 0.6]))
     for kind in _DIVERGENCES:
         audit(first, divergence=kind, draws=50, seed=1)
+    sites = read_history(
+        [
+            {"arm": arm, "reward": reward, "p_a": 0.5, "p_b": 0.5, "site": site}
+            for site in "xyz" for arm, reward in (("a", 1), ("b", 0))
+        ], by="site",
+    )  # fmt: skip
+    audit(sites, draws=50, seed=1)
 
 
 def _rewards() -> None:
