@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from bayesfair.audit.brief import brief_record
@@ -32,12 +31,10 @@ from bayesfair.kernels.log.guards import RuleSums, row_prints, window_prints
 from bayesfair.kernels.log.many import ManyResults, fair_shares, stream_many
 from bayesfair.kernels.log.part_result import ROUNDING
 from bayesfair.kernels.log.stream_narrow import MOST_ARMS
+from bayesfair.typing import Flags, Floats, Ints
 
 __all__ = ["Audits", "Pass", "pass_over"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 _KEPT = 64
 """Audits of single logs that are kept in memory."""

@@ -21,12 +21,11 @@ from bayesfair.base.label_notices import like_missing, look_alike, merged_spelli
 from bayesfair.base.labels import clean_label, in_order, labels_of, text_of
 from bayesfair.base.notices import Notice
 from bayesfair.errors import ArmError, DataError
+from bayesfair.typing import Where
 
 __all__ = ["Encoded", "LabelEncoder", "encoded"]
 
 _SAMPLE = 50_000
-
-Where = Callable[[int], str]
 
 
 class Encoded(NamedTuple):

@@ -13,12 +13,10 @@ from bayesfair.base.checks import as_numbers, check_choice
 from bayesfair.comparisons.data import Comparisons
 from bayesfair.comparisons.worths import known_worths
 from bayesfair.errors import DataError, OptionError, ProbabilityError
+from bayesfair.typing import Flags, Floats, Ints
 
 __all__ = ["DuelLog", "one_law"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 _ROW_PER_DUEL = "a row per duel, a column per item"
 
@@ -67,13 +65,13 @@ class DuelLog:
     """
 
     comparisons: Comparisons
-    left: IntArray
-    right: IntArray
-    cell: IntArray
-    pair_probability: FloatArray | None = None
-    selection_probability: FloatArray | None = None
-    propensity: FloatArray | None = None
-    offered: BoolArray | None = None
+    left: Ints
+    right: Ints
+    cell: Ints
+    pair_probability: Floats | None = None
+    selection_probability: Floats | None = None
+    propensity: Floats | None = None
+    offered: Flags | None = None
     slot: str = "first"
     order: str | None = None
 
@@ -188,7 +186,7 @@ class DuelLog:
         return self.comparisons.source
 
     @property
-    def winner(self) -> IntArray:
+    def winner(self) -> Ints:
         """Position of the item that won each duel, -1 = neither, ``(T,)``."""
         outcome = np.append(self.comparisons.outcome, 2)[self.cell]
         return np.where(outcome == 0, self.left, np.where(outcome == 1, self.right, -1))
@@ -206,21 +204,21 @@ class DuelLog:
         return "windows" if self.propensity is None else "chosen"
 
     @property
-    def pair_propensity(self) -> FloatArray | None:
+    def pair_propensity(self) -> Floats | None:
         """Probability of the ordered pair that was drawn, ``(T,)``; None = not logged."""
         if self.pair_probability is None:
             return None
         pairs = np.broadcast_to(self.pair_probability, (self.n_rounds, *(self.n_items,) * 2))
         return np.asarray(pairs[np.arange(self.n_rounds), self.left, self.right])
 
-    def taken(self, part: slice) -> IntArray:
+    def taken(self, part: slice) -> Ints:
         """Return how often each item filled the slot in some rounds (``mean``: took part)."""
         found = np.bincount(self.left[part], minlength=self.n_items)
         if self.slot == "mean":
             found = found + np.bincount(self.right[part], minlength=self.n_items)
         return found
 
-    def seen(self) -> tuple[IntArray, IntArray]:
+    def seen(self) -> tuple[Ints, Ints]:
         """Return the first and the last round in which each item took part, -1 = never."""
         first, last = np.full(self.n_items, self.n_rounds), np.full(self.n_items, -1)
         order = np.arange(self.n_rounds)
@@ -229,7 +227,7 @@ class DuelLog:
             np.maximum.at(last, end, order)
         return np.where(last < 0, -1, first), last
 
-    def fairness_regret(self, worth: Any) -> FloatArray:
+    def fairness_regret(self, worth: Any) -> Floats:
         r"""Return :math:`TV(P^*, \pi_t)` per round, ``(T,)``: P* is the worth share.
 
         Parameters
@@ -253,7 +251,7 @@ class DuelLog:
         share = worths / worths.sum(axis=1, keepdims=True)
         return np.asarray(np.fmax(share - self.selection_probability, 0.0).sum(axis=1))
 
-    def _checked_propensity(self, values: FloatArray, *, known: bool) -> FloatArray:
+    def _checked_propensity(self, values: Floats, *, known: bool) -> Floats:
         if known:
             raise OptionError(
                 "the law of the slot is known; leave propensity= out.",
@@ -312,7 +310,7 @@ def one_law(pairs: Any, selection: Any) -> None:
         )
 
 
-def _kept(name: str, given: Any, keep: BoolArray, ndim: int) -> Any:
+def _kept(name: str, given: Any, keep: Flags, ndim: int) -> Any:
     """Leave out rows of a table that has one for every row, not one that holds for them all."""
     if given is None:
         return None
@@ -327,7 +325,7 @@ def _check_shape(table: NDArray[Any], shape: tuple[int, ...], name: str, what: s
         )
 
 
-def _offered(table: FloatArray, shape: tuple[int, int]) -> BoolArray:
+def _offered(table: Floats, shape: tuple[int, int]) -> Flags:
     _check_shape(table, shape, "offered", _ROW_PER_DUEL)
     if not np.isin(table, (0, 1)).all():
         raise DataError(
@@ -336,7 +334,7 @@ def _offered(table: FloatArray, shape: tuple[int, int]) -> BoolArray:
     return table.astype(bool)
 
 
-def _slot_law(pairs: FloatArray, slot: str, n: int, items: tuple[str, ...]) -> FloatArray:
+def _slot_law(pairs: Floats, slot: str, n: int, items: tuple[str, ...]) -> Floats:
     """Return the law of the slot from the probabilities of ordered pairs: ``(k,)`` or a table."""
     k = len(items)
     table = pairs[None] if pairs.shape == (k, k) else pairs
@@ -365,7 +363,7 @@ def _slot_law(pairs: FloatArray, slot: str, n: int, items: tuple[str, ...]) -> F
     return law if pairs.ndim == 3 else law[0]
 
 
-def _checked_law(law: FloatArray, offered: BoolArray | None, items: tuple[str, ...]) -> FloatArray:
+def _checked_law(law: Floats, offered: Flags | None, items: tuple[str, ...]) -> Floats:
     if offered is not None:
         law = np.where(offered, law, np.nan)
     bad = np.argwhere((law < 0) | (law > 1 + 1e-6))

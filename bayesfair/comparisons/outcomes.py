@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from math import isfinite
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from bayesfair.base.notices import Notice
 from bayesfair.base.numerals import number
 from bayesfair.base.options import no_effect
 from bayesfair.errors import DataError, OptionError
+from bayesfair.typing import Where
 
 __all__ = ["OUTCOMES", "OUTCOME_WORDS", "Outcomes", "resolve_first", "resolve_outcomes"]
 
@@ -30,8 +31,6 @@ OUTCOME_WORDS: dict[str, str] = {
     "both_bad": "both_bad",
 }
 _FIRST_WORDS = {"left": 1, "model_a": 1, "right": -1, "model_b": -1, "neither": 0}
-
-Where = Callable[[int], str]
 
 
 class Outcomes(NamedTuple):

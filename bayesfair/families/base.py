@@ -17,10 +17,10 @@ from bayesfair.base.labels import label_order
 from bayesfair.errors import DataError, OptionError
 from bayesfair.kernels.log.conjugate import Rule
 from bayesfair.rewards import Finite, Rewards
+from bayesfair.typing import Floats
 
-__all__ = ["TINY", "Family", "Floats", "Known", "Reads", "Rule", "Tail"]
+__all__ = ["TINY", "Family", "Known", "Reads", "Rule", "Tail"]
 
-Floats = NDArray[np.float64]
 Reads = Mapping[str, Floats]
 """Posterior draws of the variables in `Family.reads`, by name."""
 

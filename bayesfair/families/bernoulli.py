@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesfair.families.base import TINY, Family, Floats, Reads, Tail
+from bayesfair.families.base import TINY, Family, Reads, Tail
 from bayesfair.kernels.laws.best_mean import beta_best_mean
 from bayesfair.kernels.laws.prior_tails import beta_binomial_tail
 from bayesfair.rewards import Bernoulli, Rewards
+from bayesfair.typing import Floats
 
 __all__ = ["BernoulliFamily"]
 

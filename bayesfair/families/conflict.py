@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from bayesfair.base.checks import counted
 from bayesfair.base.notices import Notice
-from bayesfair.families.base import Family, Floats
+from bayesfair.families.base import Family
+from bayesfair.typing import Floats
 
 __all__ = ["prior_conflicts"]
 

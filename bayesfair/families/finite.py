@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.base.checks import listed
 from bayesfair.errors import OptionError
-from bayesfair.families.base import TINY, Family, Floats, Reads, Tail
+from bayesfair.families.base import TINY, Family, Reads, Tail
 from bayesfair.kernels.laws.dirichlet_mean import dirichlet_best_mean
 from bayesfair.kernels.laws.finite_arms import finite_best_arm
 from bayesfair.kernels.laws.prior_tails import beta_binomial_tail
 from bayesfair.rewards import Finite, Rewards
+from bayesfair.typing import Floats
 
 __all__ = ["FiniteFamily", "check_support", "seen_levels"]
 

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from bayesfair.base.checks import counted
 from bayesfair.base.notices import Notice
-from bayesfair.families.base import Floats
 from bayesfair.families.normal import NormalFamily
 from bayesfair.kernels.log.conjugate import FIRST, location_and_scale
+from bayesfair.typing import Floats
 
 __all__ = ["LearnedPrior"]
 

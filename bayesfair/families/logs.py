@@ -8,12 +8,13 @@ import numpy as np
 
 from bayesfair.base.notices import Notice
 from bayesfair.errors import OptionError
-from bayesfair.families.base import Family, Floats, Known
+from bayesfair.families.base import Family, Known
 from bayesfair.families.choose import family_of_levels
 from bayesfair.families.conflict import prior_conflicts
 from bayesfair.families.learned import LearnedPrior
 from bayesfair.families.priors import prior_table
 from bayesfair.history import History
+from bayesfair.typing import Floats
 
 __all__ = [
     "choose_family",

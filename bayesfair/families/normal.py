@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesfair.families.base import Family, Floats, Known, Reads, Tail
+from bayesfair.families.base import Family, Known, Reads, Tail
 from bayesfair.kernels.laws.continuous_arms import location_scale_best_arm
 from bayesfair.rewards import Normal, Rewards, StudentT
+from bayesfair.typing import Floats
 
 __all__ = ["NormalFamily"]
 

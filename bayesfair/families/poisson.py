@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesfair.families.base import TINY, Family, Floats, Reads, Tail
+from bayesfair.families.base import TINY, Family, Reads, Tail
 from bayesfair.kernels.laws.best_mean import gamma_best_mean
 from bayesfair.kernels.laws.count_laws import count_best_arm
 from bayesfair.rewards import NegativeBinomial, Poisson, Rewards
+from bayesfair.typing import Floats
 
 __all__ = ["PoissonFamily"]
 

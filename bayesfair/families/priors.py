@@ -10,8 +10,9 @@ import numpy as np
 from bayesfair.base.checks import did_you_mean, listed
 from bayesfair.base.labels import by_label
 from bayesfair.errors import ArmError, OptionError
-from bayesfair.families.base import Family, Floats
+from bayesfair.families.base import Family
 from bayesfair.families.learned import LearnedPrior
+from bayesfair.typing import Floats
 
 __all__ = ["describe_prior", "prior_table"]
 

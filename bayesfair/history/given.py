@@ -5,7 +5,7 @@ Nothing is guessed: what could be read in two ways, or would be cut off by a con
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from bayesfair.base.labels import by_label, labels_of, text_of
 from bayesfair.base.notices import Notice
 from bayesfair.errors import ArmError, DataError
 from bayesfair.kernels.log.guards import text_prints
+from bayesfair.typing import Where
 
 __all__ = [
     "by_name",
@@ -28,8 +29,6 @@ __all__ = [
     "prior_pairs",
     "resolve_arms",
 ]
-
-Where = Callable[[int], str]
 
 
 def column_labels(values: Any) -> tuple[str, ...] | None:

@@ -24,10 +24,10 @@ from bayesfair.inference.refit import Draws, Refitter
 from bayesfair.inference.reweight import Pool
 from bayesfair.inference.tree import seed_label
 from bayesfair.rewards.base import Rewards
+from bayesfair.typing import Floats
 
 __all__ = ["SequentialBeliefs", "sequential_beliefs"]
 
-FloatArray = NDArray[np.float64]
 
 KHAT_LIMIT = 0.7  # Vehtari et al. (2024): above it, weighted means are unreliable
 
@@ -61,12 +61,12 @@ class SequentialBeliefs:
     """
 
     rewards: Rewards
-    mean: FloatArray
-    mean_mcse: FloatArray
-    best_arm_probability: FloatArray
-    best_arm_mcse: FloatArray
-    khat: FloatArray
-    ess: FloatArray
+    mean: Floats
+    mean_mcse: Floats
+    best_arm_probability: Floats
+    best_arm_mcse: Floats
+    khat: Floats
+    ess: Floats
     fit_rounds: tuple[int, ...]
     n_compiled: int
     model: str
@@ -306,7 +306,7 @@ class _Run:
 
     def _put(
         self, m: int, pool: Pool, pair: tuple[Draws, Draws], *,
-        weight: FloatArray, khat: float, ess: float,
+        weight: Floats, khat: float, ess: float,
     ) -> None:  # fmt: skip
         for rounds, time_bin, mask in self._rounds_of(m):
             means = np.concatenate([draws.means(time_bin) for draws in pair])
@@ -321,7 +321,7 @@ class _Run:
             self.law.put(rounds, weight, pair, time_bin)
 
 
-def _log_likelihood(draws: Draws, cells: dict[str, NDArray[Any]]) -> FloatArray:
+def _log_likelihood(draws: Draws, cells: dict[str, NDArray[Any]]) -> Floats:
     return draws.family.log_likelihood(
         draws.reads, cells["arm"], cells["reward"], cells["bin"], draws.level
     )

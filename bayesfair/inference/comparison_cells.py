@@ -15,13 +15,12 @@ from bayesfair.errors import DataError, OptionError
 from bayesfair.inference.fitted_data import fitted_data
 from bayesfair.kernels.orders.plackett_luce import log_likelihood_draws
 from bayesfair.kernels.orders.plackett_luce_stages import chains_of_rankings
+from bayesfair.typing import Floats
 
 if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = ["cell_columns", "used_cells", "whole_counts"]
-
-FloatArray = NDArray[np.float64]
 
 
 def used_cells(tree: xr.DataTree, comparisons: Comparisons) -> NDArray[np.int64]:
@@ -54,13 +53,13 @@ def used_cells(tree: xr.DataTree, comparisons: Comparisons) -> NDArray[np.int64]
 
 def cell_columns(
     tree: xr.DataTree, comparisons: Comparisons, cells: NDArray[np.int64]
-) -> Iterator[FloatArray]:
+) -> Iterator[Floats]:
     """Yield the log-likelihood of one comparison of each cell under each draw, ``(n,)`` each."""
     group = tree["posterior"].to_dataset()
     found = group["log_worth"].sel(item=list(comparisons.items))
     log_worth = found.transpose("chain", "draw", "item").values.reshape(-1, comparisons.n_items)
 
-    def draws(name: str) -> FloatArray | float:
+    def draws(name: str) -> Floats | float:
         return np.ravel(group[name].transpose("chain", "draw").values) if name in group else 0.0
 
     edge = draws("order_effect")
@@ -92,9 +91,7 @@ def cell_columns(
             yield (log_tie if outcome == 2 else gap / 2) - total
 
 
-def whole_counts(
-    tree: xr.DataTree, comparisons: Comparisons
-) -> tuple[NDArray[np.int64], FloatArray]:
+def whole_counts(tree: xr.DataTree, comparisons: Comparisons) -> tuple[NDArray[np.int64], Floats]:
     """Return the cells that the fit used, and how many single comparisons each stands for.
 
     Raises

@@ -21,14 +21,13 @@ from bayesfair.inference.posterior import bin_starts
 from bayesfair.inference.read_fits import reads_fits
 from bayesfair.inference.reweight import psis_weights
 from bayesfair.inference.tree import flat_reads
+from bayesfair.typing import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
 __all__ = ["cells_of_fit", "compare", "log_likelihood_of_cells", "loo"]
-
-FloatArray = NDArray[np.float64]
 
 
 def cells_of_fit(tree: xr.DataTree, history: History | None) -> dict[str, NDArray[Any]]:
@@ -60,7 +59,7 @@ def _is_fit(given: Any) -> bool:
     return hasattr(given, "attrs") and hasattr(given, "children")
 
 
-def log_likelihood_of_cells(tree: xr.DataTree, cells: Mapping[str, NDArray[Any]]) -> FloatArray:
+def log_likelihood_of_cells(tree: xr.DataTree, cells: Mapping[str, NDArray[Any]]) -> Floats:
     """Return the log likelihood of one round of each cell, ``(draw, C)``."""
     reads = flat_reads(tree)
     posterior = tree["posterior"].to_dataset()
@@ -86,8 +85,8 @@ def _relative_efficiency(tree: xr.DataTree) -> float:
 
 def _elpd_of(
     tree: xr.DataTree,
-    columns: Iterable[FloatArray],
-    count: FloatArray,
+    columns: Iterable[Floats],
+    count: Floats,
     place: NDArray[np.int64],
     dim: str,
 ) -> Any:
@@ -209,7 +208,7 @@ def loo(tree: xr.DataTree, history: History | Comparisons | None = None) -> Any:
 
 def _require_same_log(trees: Mapping[str, xr.DataTree]) -> None:
     """Refuse fits of different logs, as far as the fits hold their rewards."""
-    seen: dict[str, FloatArray] = {}
+    seen: dict[str, Floats] = {}
     for name, tree in trees.items():
         if "reward_cells" in tree.children:
             cells = cells_of_fit(tree, None)

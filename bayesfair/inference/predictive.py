@@ -12,10 +12,9 @@ from bayesfair.base.notices import Notice
 from bayesfair.families import Family
 from bayesfair.inference.refit import Draws
 from bayesfair.rewards.base import Rewards
+from bayesfair.typing import Floats
 
 __all__ = ["PredictiveLaw"]
-
-FloatArray = NDArray[np.float64]
 
 
 class PredictiveLaw:
@@ -27,15 +26,15 @@ class PredictiveLaw:
     """
 
     def __init__(
-        self, family: Family, arms: tuple[str, ...], level: FloatArray, edge: FloatArray,
+        self, family: Family, arms: tuple[str, ...], level: Floats, edge: Floats,
         n_rounds: int,
     ) -> None:  # fmt: skip
         self.family, self.arms, self.level, self.edge = family, arms, level, edge
-        self._recent: dict[Any, FloatArray] = {}
+        self._recent: dict[Any, Floats] = {}
         self.table = np.empty((n_rounds, len(arms), len(level)))
 
     @classmethod
-    def of(cls, ends: Sequence[Draws], n_rounds: int, reward: FloatArray) -> PredictiveLaw:
+    def of(cls, ends: Sequence[Draws], n_rounds: int, reward: Floats) -> PredictiveLaw:
         """Return an empty table whose levels suit the draws of the given fits."""
         family = ends[0].family
         cells = family.cells([draws.reads for draws in ends], ends[0].level, reward)
@@ -56,7 +55,7 @@ class PredictiveLaw:
         return ()
 
     def put(
-        self, rounds: NDArray[np.int64], weight: FloatArray, fits: Sequence[Draws], time_bin: int
+        self, rounds: NDArray[np.int64], weight: Floats, fits: Sequence[Draws], time_bin: int
     ) -> None:
         """Store the law of some rounds: weighted over the pooled draws of `fits`."""
         start = 0
@@ -67,7 +66,7 @@ class PredictiveLaw:
             start += draws.size
         self.table[rounds] = law
 
-    def _mass(self, draws: Draws, time_bin: int) -> FloatArray:
+    def _mass(self, draws: Draws, time_bin: int) -> Floats:
         """Return the mass of each level under each draw, ``(N, k, L)``."""
         # rounds come in order: only the two fits around the current one are needed
         key = (id(draws), time_bin)

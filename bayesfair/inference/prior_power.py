@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesfair.base.arguments import MAPPING, NUMBER, takes
 from bayesfair.base.json_text import from_json
@@ -18,14 +17,13 @@ from bayesfair.inference.elpd import cells_of_fit, log_likelihood_of_cells
 from bayesfair.inference.posterior import rewards_from_posterior
 from bayesfair.inference.read_fits import reads_fits
 from bayesfair.inference.reweight import psis_weights
+from bayesfair.typing import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
 __all__ = ["prior_power_weights", "prior_sensitivity"]
-
-FloatArray = NDArray[np.float64]
 
 
 @takes(quantities=MAPPING, threshold=NUMBER)
@@ -133,14 +131,14 @@ def _require_fit_of_a_history(tree: Any, history: Any) -> None:
 
 
 def _sensitivity_table(
-    chosen: xr.Dataset, log_prior: FloatArray, log_likelihood: FloatArray, threshold: float
+    chosen: xr.Dataset, log_prior: Floats, log_likelihood: Floats, threshold: float
 ) -> pd.DataFrame:
     """Return ArviZ's sensitivities of each variable to both components, with its diagnosis."""
     import arviz_stats as az
     import xarray as xr
     from arviz_base import dataset_to_dataframe
 
-    def component(name: str, values: FloatArray) -> xr.Dataset:
+    def component(name: str, values: Floats) -> xr.Dataset:
         if np.ptp(values) <= 1e-12 * max(1.0, float(np.abs(values).max())):
             # a flat prior (or a log without rewards): no power of it changes anything
             return xr.zeros_like(chosen.isel(chain=0, draw=0, drop=True), dtype=np.float64)
@@ -173,7 +171,7 @@ def _sensitivity_table(
 
 def prior_power_weights(
     tree: xr.DataTree, powers: Sequence[float], history: History | None = None, *, model: Any = None
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[Floats, Floats]:
     """Return importance weights of the draws for the prior raised to each power, PSIS-smoothed.
 
     Parameters
@@ -202,7 +200,7 @@ def prior_power_weights(
     return weights, khat
 
 
-def _default_quantities(tree: xr.DataTree) -> dict[str, FloatArray]:
+def _default_quantities(tree: xr.DataTree) -> dict[str, Floats]:
     if "bin" in tree["posterior"].to_dataset().sizes:
         return {}
     return {"best_arm_probability": rewards_from_posterior(tree).best_arm_probability()}
@@ -247,7 +245,7 @@ def _log_prior(tree: xr.DataTree, history: History | None, model: Any) -> Any:
     )
 
 
-def _conjugate_log_prior(tree: xr.DataTree, posterior: xr.Dataset) -> FloatArray:
+def _conjugate_log_prior(tree: xr.DataTree, posterior: xr.Dataset) -> Floats:
     """Return the log prior density of a closed-form model, up to a constant."""
     data = tree["constant_data"].to_dataset()
     family = FAMILIES[str(tree.attrs["family"])]

@@ -17,10 +17,9 @@ from bayesfair.history import History
 from bayesfair.history.cells import time_bins
 from bayesfair.inference.contract import Contract, check_reads
 from bayesfair.inference.nuts import CompiledModel, data_of, refusal
+from bayesfair.typing import Floats
 
 __all__ = ["Draws", "Refitter", "known_before", "same_graph"]
-
-FloatArray = NDArray[np.float64]
 
 
 def known_before(history: History, order: NDArray[np.int64], m: int, t: int) -> History:
@@ -78,21 +77,21 @@ class Draws:
 
     family: Family
     arms: tuple[str, ...]
-    reads: dict[str, FloatArray]
+    reads: dict[str, Floats]
     efficiency: float
-    level: FloatArray | None
-    cache: dict[Any, FloatArray] = field(default_factory=dict)
+    level: Floats | None
+    cache: dict[Any, Floats] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
         """Number of draws, N."""
         return len(next(iter(self.reads.values())))
 
-    def at_bin(self, time_bin: int) -> dict[str, FloatArray]:
+    def at_bin(self, time_bin: int) -> dict[str, Floats]:
         """Return the parameters in one time bin, ``(N, k)`` (``(N, k, L)``) each."""
         return {name: value[:, time_bin] for name, value in self.reads.items()}
 
-    def means(self, time_bin: int) -> FloatArray:
+    def means(self, time_bin: int) -> Floats:
         """Return the mean reward of each arm per draw, ``(N, k)``."""
         key = ("mean", time_bin)
         if key not in self.cache:
@@ -101,7 +100,7 @@ class Draws:
             self.cache[key] = np.asarray(rewards.mean)  # type: ignore[attr-defined]
         return self.cache[key]
 
-    def best(self, time_bin: int, offered: NDArray[np.bool_] | None) -> FloatArray:
+    def best(self, time_bin: int, offered: NDArray[np.bool_] | None) -> Floats:
         """Return P* of each draw, ``(N, k)``; NaN for arms that are not on offer."""
         key = (time_bin, None if offered is None else offered.tobytes())
         if key not in self.cache:

@@ -19,17 +19,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
+
+from bayesfair.typing import Floats
 
 __all__ = ["Pool", "bridge_log_ratio", "psis_weights"]
 
-FloatArray = NDArray[np.float64]
 
 _FEWEST = 25  # draws whose largest fifth is a tail of five
 
 
-def psis_weights(log_ratio: FloatArray, r_eff: float = 1.0) -> tuple[FloatArray, float]:
+def psis_weights(log_ratio: Floats, r_eff: float = 1.0) -> tuple[Floats, float]:
     """Return Pareto-smoothed, normalised importance weights of one state, and their k-hat.
 
     Parameters
@@ -62,7 +62,7 @@ def psis_weights(log_ratio: FloatArray, r_eff: float = 1.0) -> tuple[FloatArray,
     return weight, float(khat)
 
 
-def bridge_log_ratio(log_1: FloatArray, log_2: FloatArray) -> float:
+def bridge_log_ratio(log_1: Floats, log_2: Floats) -> float:
     """Return log(Z2 / Z1) of two fits from the log density ratio p2/p1 at the draws of each.
 
     Examples
@@ -112,14 +112,12 @@ class Pool:
     """
 
     n_first: int
-    second: FloatArray
-    log_mixture: FloatArray
+    second: Floats
+    log_mixture: Floats
     efficiency: tuple[float, float]
 
     @classmethod
-    def of(
-        cls, log_first: FloatArray, log_second: FloatArray, efficiency: tuple[float, float]
-    ) -> Pool:
+    def of(cls, log_first: Floats, log_second: Floats, efficiency: tuple[float, float]) -> Pool:
         """Return the pool, from the log likelihood between the fits at the draws of each."""
         r = bridge_log_ratio(log_first, log_second)
         n_1, n_2 = len(log_first), len(log_second)
@@ -131,7 +129,7 @@ class Pool:
         """How many draws tell the two fits apart no better than a coin; near 0: no overlap."""
         return float((4 * self.second * (1 - self.second)).sum())
 
-    def weights(self, log_likelihood: FloatArray) -> tuple[FloatArray, float, float]:
+    def weights(self, log_likelihood: Floats) -> tuple[Floats, float, float]:
         """Return weights of a state, their k-hat and effective number of draws.
 
         Parameters
@@ -142,9 +140,7 @@ class Pool:
         weight, khat = psis_weights(log_likelihood - self.log_mixture, min(self.efficiency))
         return weight, khat, min(self.efficiency) / float(weight @ weight)
 
-    def standard_error(
-        self, weight: FloatArray, values: FloatArray, mean: FloatArray
-    ) -> FloatArray:
+    def standard_error(self, weight: Floats, values: Floats, mean: Floats) -> Floats:
         """Return the Monte-Carlo standard error of weighted means, ``(F,)``.
 
         The influence of a draw on the mean has a direct part, and one through the estimated ratio

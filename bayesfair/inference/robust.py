@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesfair.base.notices import Notice
 from bayesfair.comparisons import Comparisons
@@ -35,13 +34,13 @@ from bayesfair.errors import DataError
 from bayesfair.inference.comparison_likelihood import DuelLikelihood
 from bayesfair.kernels.orders import plackett_luce
 from bayesfair.kernels.orders.plackett_luce_stages import chains_of_rankings
+from bayesfair.typing import Floats
 
 if TYPE_CHECKING:
     from bayesfair.inference.comparison_problem import Problem
 
 __all__ = ["REASONS", "Robust", "no_likelihood", "robust_of", "score_products"]
 
-FloatArray = NDArray[np.float64]
 
 #: Why an objective is no likelihood, in words.
 REASONS = {
@@ -78,7 +77,7 @@ def no_likelihood(comparisons: Comparisons, ties: str) -> tuple[str, ...]:
     return tuple(reason for reason, holds in found.items() if holds)
 
 
-def score_products(comparisons: Comparisons, problem: Problem, theta: FloatArray) -> FloatArray:
+def score_products(comparisons: Comparisons, problem: Problem, theta: Floats) -> Floats:
     """Return B, the sum over comparisons of w^2 s s', ``(P, P)``.
 
     Parameters
@@ -110,7 +109,7 @@ def score_products(comparisons: Comparisons, problem: Problem, theta: FloatArray
     return table
 
 
-def _score(comparisons: Comparisons, u: int, log_worth: FloatArray) -> FloatArray:
+def _score(comparisons: Comparisons, u: int, log_worth: Floats) -> Floats:
     """Return the gradient of the log-likelihood of one ranking, ``(k,)``."""
     part = slice(comparisons.start[u], comparisons.start[u + 1])
     chains = chains_of_rankings(
@@ -139,7 +138,7 @@ class Robust:
 
     reasons: tuple[str, ...]
     power: float
-    outer: FloatArray | None
+    outer: Floats | None
 
     def notice(self, *, posterior: bool) -> Notice:
         """Return what to say of the fit."""
@@ -164,7 +163,7 @@ class Robust:
         return Notice(text, kind=self.reasons[0], value=self.power if posterior else None)
 
 
-def robust_of(comparisons: Comparisons, problem: Problem, theta: FloatArray) -> Robust | None:
+def robust_of(comparisons: Comparisons, problem: Problem, theta: Floats) -> Robust | None:
     r"""Return what stands in for a likelihood; None if the objective is one.
 
     Parameters

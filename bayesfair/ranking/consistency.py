@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesfair.base.arguments import takes
 from bayesfair.base.checks import as_generator, check_in_range
@@ -17,22 +16,21 @@ from bayesfair.inference.read_fits import reads_fits
 from bayesfair.ranking.draws import fitted
 from bayesfair.ranking.probability import win_probability
 from bayesfair.ranking.replicate import observed_wins, replicated_wins
+from bayesfair.typing import Floats
 
 if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = ["pl_consistency", "predicted_wins"]
 
-FloatArray = NDArray[np.float64]
 
-
-def _frequencies(wins: FloatArray, fill: FloatArray) -> FloatArray:
+def _frequencies(wins: Floats, fill: Floats) -> Floats:
     """Return how often i beat j among their comparisons, with `fill` where there is none."""
     total = wins + wins.T
     return np.where(total > 0, wins / np.where(total > 0, total, 1.0), fill)
 
 
-def _top1(frequency: FloatArray) -> FloatArray:
+def _top1(frequency: Floats) -> Floats:
     r"""Return :math:`1 / (1 + \sum_j (1/p_{ij} - 1))` of each item; 0 where some p is 0."""
     with np.errstate(divide="ignore"):
         odds = 1 / frequency - 1
@@ -40,7 +38,7 @@ def _top1(frequency: FloatArray) -> FloatArray:
     return np.asarray(1 / (1 + odds.sum(axis=1)))
 
 
-def _cycles(wins: FloatArray) -> int:
+def _cycles(wins: Floats) -> int:
     """Return the number of triples a > b > c > a by majority."""
     beats = (wins > wins.T).astype(np.float64)
     return round(float(np.trace(beats @ beats @ beats)) / 3)
@@ -107,7 +105,7 @@ def pl_consistency(
         values[:, r] = 1 - _top1(_frequencies(drawn, fill)).sum(), _cycles(drawn)
 
     # the data count as one more replicate, so that no p-value is 0
-    def p_value(row: FloatArray, value: float) -> float:
+    def p_value(row: Floats, value: float) -> float:
         return float((1 + (row >= value - 1e-12).sum()) / (count + 1))
 
     found = xr.Dataset(
@@ -126,7 +124,7 @@ def pl_consistency(
     return found.sel(item=list(given.items))
 
 
-def _fitted_probability(tree: xr.DataTree, comparisons: Comparisons) -> FloatArray:
+def _fitted_probability(tree: xr.DataTree, comparisons: Comparisons) -> Floats:
     pairs = win_probability(tree).sel(
         item=list(comparisons.items), item_other=list(comparisons.items)
     )

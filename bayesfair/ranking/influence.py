@@ -17,13 +17,13 @@ from bayesfair.inference.laplace import find_mode
 from bayesfair.inference.read_fits import reads_fits
 from bayesfair.inference.reweight import psis_weights
 from bayesfair.ranking.draws import fitted
+from bayesfair.typing import Floats
 
 if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = ["influence"]
 
-FloatArray = NDArray[np.float64]
 
 _CHALLENGERS = 5
 _AHEAD = 1e-9  # a lead that rounding cannot make
@@ -195,14 +195,14 @@ class _Refit:
             )
         self.comparisons, self.options = comparisons, own
 
-    def log_worth(self, changed: Comparisons) -> FloatArray:
+    def log_worth(self, changed: Comparisons) -> Floats:
         """Return the mode of changed comparisons of the same items, sum zero."""
         problem = problem_of(changed, **self.options)
         theta = find_mode(problem.likelihood, problem.precision).theta
         found = problem.likelihood.layout.log_worth(theta)
         return np.asarray(found - found.mean())
 
-    def checked(self, mode: FloatArray) -> FloatArray:
+    def checked(self, mode: Floats) -> Floats:
         """Return the fit's mode if the same data give it again, else refuse them."""
         if np.abs(self.log_worth(self.comparisons) - mode).max() > 1e-5 * (1 + np.ptp(mode)):
             raise OptionError(
@@ -238,9 +238,9 @@ def _flip(
     *,
     leader: int,
     challengers: list[int],
-    mean: FloatArray,
-    after: FloatArray,
-) -> tuple[float, str, FloatArray]:
+    mean: Floats,
+    after: Floats,
+) -> tuple[float, str, Floats]:
     """Return the size of a set whose removal changes the leader, the new leader, and the set."""
     best, to, best_removed = np.nan, "", np.zeros(len(cells))
     count = comparisons.count[cells]
@@ -253,7 +253,7 @@ def _flip(
         if not len(ranked):
             continue
 
-        def removed(n: float, ranked: Any = ranked, total: Any = total) -> FloatArray:
+        def removed(n: float, ranked: Any = ranked, total: Any = total) -> Floats:
             take = np.zeros(len(cells))
             take[ranked] = np.clip(n - (total - count[ranked]), 0.0, count[ranked])
             return take

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
 from bayesfair.base.arguments import PLAIN, takes
@@ -15,20 +14,20 @@ from bayesfair.inference.read_fits import reads_fits
 from bayesfair.kernels.orders.orders import mean_outcomes
 from bayesfair.kernels.team import usable_cores
 from bayesfair.ranking.draws import better_probability, fitted, ranks_of
+from bayesfair.typing import Floats
 
 if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = ["outcome_probability", "rank_probability", "win_probability"]
 
-FloatArray = NDArray[np.float64]
 
 _WIDE = 500  # spread of log-worths beyond which products of worths leave double precision
 
 
 def outcome_probability(
-    model: str, gap: FloatArray, log_tie: FloatArray | None = None
-) -> tuple[FloatArray, FloatArray]:
+    model: str, gap: Floats, log_tie: Floats | None = None
+) -> tuple[Floats, Floats]:
     r"""Return P(left wins) and P(tie) of a duel at given gaps in log-worth.
 
     Parameters
@@ -125,8 +124,8 @@ def win_probability(tree: xr.DataTree, *, first: str = "neither") -> xr.Dataset:
 
 
 def _gap_by_gap(
-    model: str, log_worth: FloatArray, edge: FloatArray | None, log_tie: FloatArray | None
-) -> tuple[FloatArray, FloatArray]:
+    model: str, log_worth: Floats, edge: Floats | None, log_tie: Floats | None
+) -> tuple[Floats, Floats]:
     """Return what `mean_outcomes` does, for any link and any size of gaps."""
     k = log_worth.shape[1]
     beats, tie = np.zeros((2, k, k))

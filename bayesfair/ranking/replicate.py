@@ -12,25 +12,25 @@ from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError
 from bayesfair.ranking.draws import fitted
 from bayesfair.ranking.probability import outcome_probability
+from bayesfair.typing import Floats
 
 if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = ["observed_wins", "replicated_wins"]
 
-FloatArray = NDArray[np.float64]
 
 _MOST = 1e8  # places of rankings that fit into memory
 
 
-def observed_wins(comparisons: Comparisons) -> FloatArray:
+def observed_wins(comparisons: Comparisons) -> Floats:
     """Return how often i came before j, half a win each for a tie, ``(k, k)``."""
     return comparisons.win_matrix() + comparisons.tie_matrix() / 2
 
 
 def replicated_wins(
     tree: xr.DataTree, comparisons: Comparisons, *, replicates: int, rng: np.random.Generator
-) -> Iterator[FloatArray]:
+) -> Iterator[Floats]:
     """Yield matrices as `observed_wins` would find them in data drawn from the fit.
 
     The design stays: who was compared with whom, how often, who was shown first; in rankings also
@@ -91,7 +91,7 @@ def replicated_wins(
         yield table
 
 
-def _times(count: FloatArray, source: str) -> NDArray[np.int64]:
+def _times(count: Floats, source: str) -> NDArray[np.int64]:
     """Return counts as whole numbers, or refuse weights that count nothing."""
     times = np.round(count)
     if np.abs(count - times).max(initial=0.0) > 1e-6:
@@ -105,9 +105,7 @@ def _times(count: FloatArray, source: str) -> NDArray[np.int64]:
     return times.astype(np.int64)
 
 
-def _ranked(
-    comparisons: Comparisons, log_worth: FloatArray, rng: np.random.Generator
-) -> FloatArray:
+def _ranked(comparisons: Comparisons, log_worth: Floats, rng: np.random.Generator) -> Floats:
     """Draw one ranking for every observed one: Gumbel utilities, sorted; places as observed."""
     k = comparisons.n_items
     table = np.zeros((k, k))

@@ -16,13 +16,12 @@ from bayesfair.inference.comparison_trees import worth_of
 from bayesfair.inference.read_fits import reads_fits
 from bayesfair.ranking.draws import Fitted, better_probability, fitted, ranks_of
 from bayesfair.ranking.letters import letters_of
+from bayesfair.typing import Floats
 
 if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = ["interval_of", "rank_table"]
-
-FloatArray = NDArray[np.float64]
 
 
 @takes()
@@ -139,12 +138,12 @@ def _tiers(told: NDArray[np.bool_]) -> NDArray[np.int64]:
     return 1 + np.concatenate([[0], np.cumsum(ends[:-1])]).astype(np.int64)
 
 
-def _ends(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _ends(draws: Floats) -> tuple[Floats, Floats]:
     low, high = np.quantile(draws, ENDS, axis=0)
     return low, high
 
 
-def _from_draws(fit: Fitted) -> tuple[dict[str, Any], FloatArray]:
+def _from_draws(fit: Fitted) -> tuple[dict[str, Any], Floats]:
     assert fit.log_worth is not None and fit.worth is not None
     k, seen = len(fit.items), fit.has_data
     columns: dict[str, Any] = {}
@@ -165,8 +164,8 @@ def _from_draws(fit: Fitted) -> tuple[dict[str, Any], FloatArray]:
 
 
 def _worth_interval(
-    model: str, log_worth: FloatArray, worth: FloatArray, covariance: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+    model: str, log_worth: Floats, worth: Floats, covariance: Floats
+) -> tuple[Floats, Floats]:
     """Return 95 % limits of worths, normal on the logit scale.
 
     There a worth and the chance of all others together are complementary: limits lie between 0
@@ -186,7 +185,7 @@ def _worth_interval(
     return expit(middle - Z95 * spread), expit(middle + Z95 * spread)
 
 
-def _from_mode(fit: Fitted) -> tuple[dict[str, Any], FloatArray]:
+def _from_mode(fit: Fitted) -> tuple[dict[str, Any], Floats]:
     mode = fit.mode
     log_worth, error = mode["log_worth"].values, mode["standard_error"].values
     covariance, worth = mode["covariance"].values, mode["worth"].values

@@ -14,10 +14,9 @@ from bayesfair.base.checks import as_generator, check_choice, listed
 from bayesfair.base.labels import labels_of
 from bayesfair.errors import ArmError, DataError, OptionError
 from bayesfair.kernels.laws.divergences import DIVERGENCES
+from bayesfair.typing import Floats
 
-__all__ = ["FloatArray", "Rewards"]
-
-FloatArray = NDArray[np.float64]
+__all__ = ["Rewards"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,9 +42,9 @@ class Rewards(ABC):
     # -- shape ---------------------------------------------------------------------------------
 
     @property
-    def _main(self) -> FloatArray:
+    def _main(self) -> Floats:
         """The first parameter, which has the full shape (..., arm)."""
-        value: FloatArray = getattr(self, self._parameters[0])
+        value: Floats = getattr(self, self._parameters[0])
         return value
 
     @property
@@ -139,7 +138,7 @@ class Rewards(ABC):
         """What rewards the family can hold, in words, for messages."""
 
     @abstractmethod
-    def best_arm_probability(self, *, offered: ArrayLike | None = None) -> FloatArray:
+    def best_arm_probability(self, *, offered: ArrayLike | None = None) -> Floats:
         """Return P(arm has the highest realised reward), ``(..., arm)``, ties split evenly.
 
         Parameters
@@ -149,21 +148,21 @@ class Rewards(ABC):
         """
 
     @abstractmethod
-    def log_prob(self, reward: ArrayLike) -> FloatArray:
+    def log_prob(self, reward: ArrayLike) -> Floats:
         """Return the log density or mass at `reward` (broadcast to ``(..., arm)``).
 
         ``-inf`` for a reward that the law excludes; NaN for NaN.
         """
 
     @abstractmethod
-    def _sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+    def _sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         """Return draws of the given full shape."""
 
     @abstractmethod
-    def _divergence(self, name: str) -> FloatArray:
+    def _divergence(self, name: str) -> Floats:
         """Return the pairwise divergence; `name` has been checked."""
 
-    def sample(self, n_draws: int | None = None, *, seed: Any) -> FloatArray:
+    def sample(self, n_draws: int | None = None, *, seed: Any) -> Floats:
         """Return realised rewards: ``(..., arm)``, or ``(n_draws, ..., arm)``.
 
         Parameters
@@ -176,7 +175,7 @@ class Rewards(ABC):
         lead = () if n_draws is None else (int(n_draws),)
         return self._sample((*lead, *self.batch_shape, self.n_arms), as_generator(seed))
 
-    def divergence(self, name: str = "total_variation") -> FloatArray:
+    def divergence(self, name: str = "total_variation") -> Floats:
         """Return D(r_i || r_j) for all ordered pairs, ``(..., arm, arm_other)``.
 
         Parameters
@@ -255,6 +254,6 @@ class Rewards(ABC):
         return None if mask.all() else mask
 
 
-def as_float(value: ArrayLike) -> FloatArray:
+def as_float(value: ArrayLike) -> Floats:
     """Return an array of float64."""
     return np.asarray(value, dtype=np.float64)

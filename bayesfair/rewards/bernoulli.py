@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from bayesfair.base.arguments import constructed
 from bayesfair.kernels.laws.best_arm import bernoulli_best_arm
 from bayesfair.kernels.laws.divergences import bernoulli_divergence, finite_divergence
-from bayesfair.rewards.base import FloatArray, Rewards, as_float
+from bayesfair.rewards.base import Rewards, as_float
+from bayesfair.typing import Floats
 
 __all__ = ["Bernoulli"]
 
@@ -54,8 +55,8 @@ class Bernoulli(Rewards):
            [0.5, 0. ]])
     """
 
-    mean: FloatArray
-    complement: FloatArray | None = None
+    mean: Floats
+    complement: Floats | None = None
 
     _parameters: ClassVar[tuple[str, ...]] = ("mean", "complement")
 
@@ -77,10 +78,10 @@ class Bernoulli(Rewards):
         return "0 or 1"
 
     @property
-    def _failure(self) -> FloatArray:
+    def _failure(self) -> Floats:
         return 1.0 - self.mean if self.complement is None else self.complement
 
-    def best_arm_probability(self, *, offered: ArrayLike | None = None) -> FloatArray:
+    def best_arm_probability(self, *, offered: ArrayLike | None = None) -> Floats:
         """Return P*(i), ``(..., arm)``, exact; see the class for the formula.
 
         Parameters
@@ -98,7 +99,7 @@ class Bernoulli(Rewards):
         best = bernoulli_best_arm(m, q) + none * (1 / n_offered - 1 / self.n_arms)
         return np.where(mask, best, np.nan)
 
-    def log_prob(self, reward: ArrayLike) -> FloatArray:
+    def log_prob(self, reward: ArrayLike) -> Floats:
         """Return log P(r_i = reward), broadcast to ``(..., arm)``; -inf unless 0 or 1."""
         value = as_float(reward)
         with np.errstate(divide="ignore"):
@@ -106,10 +107,10 @@ class Bernoulli(Rewards):
         log = np.where((value == 0) | (value == 1), log, -np.inf)
         return np.where(np.isnan(value), np.nan, log)
 
-    def _sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+    def _sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         return (rng.random(shape) < self.mean).astype(np.float64)
 
-    def _divergence(self, name: str) -> FloatArray:
+    def _divergence(self, name: str) -> Floats:
         if self.complement is None or name in ("total_variation", "wasserstein"):
             return bernoulli_divergence(self.mean, name)
         # 1 - mean would lose the digits that the complement keeps

@@ -12,7 +12,8 @@ from bayesfair.base.arguments import constructed
 from bayesfair.errors import DataError
 from bayesfair.kernels.laws.divergences import finite_divergence
 from bayesfair.kernels.laws.finite_arms import finite_best_arm
-from bayesfair.rewards.base import FloatArray, Rewards, as_float
+from bayesfair.rewards.base import Rewards, as_float
+from bayesfair.typing import Floats
 
 __all__ = ["Empirical"]
 
@@ -56,7 +57,7 @@ class Empirical(Rewards):
     array([0.5, 0.5])
     """
 
-    draws: FloatArray
+    draws: Floats
     joint: bool = False
 
     _parameters: ClassVar[tuple[str, ...]] = ("draws",)
@@ -87,21 +88,21 @@ class Empirical(Rewards):
         return "the values drawn"
 
     @property
-    def mean(self) -> FloatArray:
+    def mean(self) -> Floats:
         """Mean of the draws, ``(..., arm)``, in reward units."""
         return np.asarray(self.draws.mean(axis=-2))
 
-    def _rows(self) -> FloatArray:
+    def _rows(self) -> Floats:
         return self.draws.reshape(-1, self.n_draws, self.n_arms)
 
-    def _shares(self, mask: NDArray[np.bool_] | None) -> FloatArray:
+    def _shares(self, mask: NDArray[np.bool_] | None) -> Floats:
         """Return, per draw, each arm's share of the first place, (..., n, k)."""
         draws = self.draws if mask is None else np.where(mask[..., None, :], self.draws, -np.inf)
         top = draws == draws.max(axis=-1, keepdims=True)
         return np.asarray(top / top.sum(axis=-1, keepdims=True))
 
     @staticmethod
-    def _levels(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _levels(rows: Floats) -> tuple[Floats, Floats]:
         """Return the values of one (n, k) set of draws and the arms' pmf (k, L) on them."""
         n, k = rows.shape
         support, level = np.unique(rows, return_inverse=True)
@@ -111,7 +112,7 @@ class Empirical(Rewards):
             pmf[i] = np.bincount(level[:, i], minlength=support.size) / n
         return support, pmf
 
-    def best_arm_probability(self, *, offered: ArrayLike | None = None) -> FloatArray:
+    def best_arm_probability(self, *, offered: ArrayLike | None = None) -> Floats:
         """Return the estimate of P*(i), ``(..., arm)``; see `best_arm_standard_error`.
 
         Parameters
@@ -130,12 +131,12 @@ class Empirical(Rewards):
         ]
         return np.array(each).reshape(*self.batch_shape, self.n_arms)
 
-    def best_arm_standard_error(self) -> FloatArray:
+    def best_arm_standard_error(self) -> Floats:
         """Return the Monte-Carlo standard error of P*, ``(..., arm)``; see the class."""
         shares = self._shares(None)
         return np.asarray(shares.std(axis=-2) / np.sqrt(max(self.n_draws - 1, 1)))
 
-    def log_prob(self, reward: ArrayLike) -> FloatArray:
+    def log_prob(self, reward: ArrayLike) -> Floats:
         """Return the log share of draws equal to `reward`, broadcast to ``(..., arm)``."""
         value = as_float(reward)
         shape = np.broadcast_shapes(value.shape, (*self.batch_shape, self.n_arms))
@@ -144,13 +145,13 @@ class Empirical(Rewards):
             log = np.log((self.draws == value[..., None, :]).mean(axis=-2))
         return np.where(np.isnan(value), np.nan, log)
 
-    def _sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+    def _sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         pick_shape = (*shape[:-1], 1) if self.joint else shape
         pick = np.broadcast_to(rng.integers(self.n_draws, size=pick_shape), shape)
         draws = np.broadcast_to(self.draws, (*shape[:-1], self.n_draws, self.n_arms))
         return np.take_along_axis(draws, pick[..., None, :], axis=-2)[..., 0, :]
 
-    def _divergence(self, name: str) -> FloatArray:
+    def _divergence(self, name: str) -> Floats:
         out = []
         for rows in self._rows():
             support, pmf = self._levels(rows)

@@ -14,7 +14,8 @@ from bayesfair.base.checks import listed
 from bayesfair.errors import DataError
 from bayesfair.kernels.laws.divergences import finite_divergence
 from bayesfair.kernels.laws.finite_arms import finite_best_arm
-from bayesfair.rewards.base import FloatArray, Rewards, as_float
+from bayesfair.rewards.base import Rewards, as_float
+from bayesfair.typing import Floats
 
 __all__ = ["Finite"]
 
@@ -56,8 +57,8 @@ class Finite(Rewards):
     array([0.6, 0.4])
     """
 
-    support: FloatArray
-    pmf: FloatArray
+    support: Floats
+    pmf: Floats
 
     _parameters: ClassVar[tuple[str, ...]] = ("pmf",)
     _arm_axis: ClassVar[int] = -2
@@ -161,11 +162,11 @@ class Finite(Rewards):
         return f"one of {listed([f'{v:g}' for v in self.support], 8)}"
 
     @property
-    def mean(self) -> FloatArray:
+    def mean(self) -> Floats:
         """Mean reward, ``(..., arm)``, in reward units."""
         return np.asarray(self.pmf @ self.support)
 
-    def best_arm_probability(self, *, offered: ArrayLike | None = None) -> FloatArray:
+    def best_arm_probability(self, *, offered: ArrayLike | None = None) -> Floats:
         """Return P*(i), ``(..., arm)``, exact; see the class for the formula.
 
         Parameters
@@ -175,7 +176,7 @@ class Finite(Rewards):
         """
         return finite_best_arm(self.pmf, self._offered(offered))
 
-    def log_prob(self, reward: ArrayLike) -> FloatArray:
+    def log_prob(self, reward: ArrayLike) -> Floats:
         """Return log P(r_i = reward), broadcast to ``(..., arm)``; -inf off the support."""
         value = as_float(reward)
         shape = np.broadcast_shapes(value.shape, (*self.batch_shape, self.n_arms))
@@ -188,7 +189,7 @@ class Finite(Rewards):
             log = np.where(known, np.log(mass), -np.inf)
         return np.where(np.isnan(value), np.nan, log)
 
-    def _sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+    def _sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         cumulative = self.pmf.cumsum(axis=-1)
         uniform: Any = rng.random(shape)
         # the last level takes what rounding leaves above the sum
@@ -197,5 +198,5 @@ class Finite(Rewards):
         last = self.support.size - 1 - np.argmax(self.pmf[..., ::-1] > 0, axis=-1)
         return np.asarray(self.support[np.minimum(level, last)])
 
-    def _divergence(self, name: str) -> FloatArray:
+    def _divergence(self, name: str) -> Floats:
         return finite_divergence(self.pmf, self.support, name)

@@ -12,8 +12,9 @@ from scipy import special
 from bayesfair.base.arguments import constructed
 from bayesfair.kernels.laws.count_laws import count_best_arm, levels_needed
 from bayesfair.kernels.laws.divergences_counts import count_divergence
-from bayesfair.rewards.base import FloatArray, Rewards, as_float
+from bayesfair.rewards.base import Rewards, as_float
 from bayesfair.rewards.poisson import MOST_LEVELS, TOO_MANY
+from bayesfair.typing import Floats
 
 __all__ = ["NegativeBinomial"]
 
@@ -53,8 +54,8 @@ class NegativeBinomial(Rewards):
     array([0.3, 0.7])
     """
 
-    n: FloatArray
-    p: FloatArray
+    n: Floats
+    p: Floats
 
     _parameters: ClassVar[tuple[str, ...]] = ("n", "p")
 
@@ -73,11 +74,11 @@ class NegativeBinomial(Rewards):
         return "whole numbers from 0 up"
 
     @property
-    def mean(self) -> FloatArray:
+    def mean(self) -> Floats:
         """Mean reward, ``(..., arm)``: n (1 - p)/p."""
         return np.asarray(self.n * ((1 - self.p) / self.p))
 
-    def best_arm_probability(self, *, offered: ArrayLike | None = None) -> FloatArray:
+    def best_arm_probability(self, *, offered: ArrayLike | None = None) -> Floats:
         """Return P*(i), ``(..., arm)``, ties split evenly; see the class.
 
         Parameters
@@ -87,7 +88,7 @@ class NegativeBinomial(Rewards):
         """
         return count_best_arm(self.mean, self.n, self._offered(offered))
 
-    def log_prob(self, reward: ArrayLike) -> FloatArray:
+    def log_prob(self, reward: ArrayLike) -> Floats:
         """Return the log mass at `reward`, broadcast to ``(..., arm)``; -inf off the counts."""
         value = as_float(reward)
         whole = (value >= 0) & (value < np.inf) & (value == np.floor(value))
@@ -97,8 +98,8 @@ class NegativeBinomial(Rewards):
         log = log + self.n * np.log(self.p) + special.xlog1py(v, -self.p)
         return np.where(np.isnan(value), np.nan, np.where(whole, log, -np.inf))
 
-    def _sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+    def _sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         return rng.negative_binomial(self.n, self.p, size=shape).astype(np.float64)
 
-    def _divergence(self, name: str) -> FloatArray:
+    def _divergence(self, name: str) -> Floats:
         return count_divergence(self.mean, self.n, name)

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from bayesfair.base.arguments import constructed
 from bayesfair.kernels.laws.continuous_arms import location_scale_best_arm
 from bayesfair.kernels.laws.divergences_continuous import normal_divergence
-from bayesfair.rewards.base import FloatArray, Rewards, as_float
+from bayesfair.rewards.base import Rewards, as_float
+from bayesfair.typing import Floats
 
 __all__ = ["Normal"]
 
@@ -53,8 +54,8 @@ class Normal(Rewards):
            [0.5, 0. ]])
     """
 
-    mean: FloatArray
-    sd: FloatArray
+    mean: Floats
+    sd: Floats
 
     _parameters: ClassVar[tuple[str, ...]] = ("mean", "sd")
 
@@ -70,7 +71,7 @@ class Normal(Rewards):
         """What rewards the family can hold."""
         return "any number"
 
-    def best_arm_probability(self, *, offered: ArrayLike | None = None) -> FloatArray:
+    def best_arm_probability(self, *, offered: ArrayLike | None = None) -> Floats:
         """Return P*(i), ``(..., arm)``, to 1e-9; see the class for the formula.
 
         Parameters
@@ -81,13 +82,13 @@ class Normal(Rewards):
         df = np.full(self.mean.shape, np.inf)
         return location_scale_best_arm(df, self.mean, self.sd, self._offered(offered))
 
-    def log_prob(self, reward: ArrayLike) -> FloatArray:
+    def log_prob(self, reward: ArrayLike) -> Floats:
         """Return the log density at `reward`, broadcast to ``(..., arm)``."""
         z = (as_float(reward) - self.mean) / self.sd
         return np.asarray(-0.5 * z * z - np.log(self.sd) - 0.5 * np.log(2 * np.pi))
 
-    def _sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+    def _sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         return np.asarray(self.mean + self.sd * rng.standard_normal(shape))
 
-    def _divergence(self, name: str) -> FloatArray:
+    def _divergence(self, name: str) -> Floats:
         return normal_divergence(self.mean, self.sd, name)

@@ -12,7 +12,8 @@ from scipy import special
 from bayesfair.base.arguments import constructed
 from bayesfair.kernels.laws.count_laws import count_best_arm, levels_needed
 from bayesfair.kernels.laws.divergences_counts import poisson_divergence
-from bayesfair.rewards.base import FloatArray, Rewards, as_float
+from bayesfair.rewards.base import Rewards, as_float
+from bayesfair.typing import Floats
 
 __all__ = ["Poisson"]
 
@@ -56,7 +57,7 @@ class Poisson(Rewards):
     array([0.6692, 0.3308])
     """
 
-    rate: FloatArray
+    rate: Floats
 
     _parameters: ClassVar[tuple[str, ...]] = ("rate",)
 
@@ -75,11 +76,11 @@ class Poisson(Rewards):
         return "whole numbers from 0 up"
 
     @property
-    def mean(self) -> FloatArray:
+    def mean(self) -> Floats:
         """Mean reward, ``(..., arm)``: the rate."""
         return self.rate
 
-    def best_arm_probability(self, *, offered: ArrayLike | None = None) -> FloatArray:
+    def best_arm_probability(self, *, offered: ArrayLike | None = None) -> Floats:
         """Return P*(i), ``(..., arm)``, ties split evenly; see the class.
 
         Parameters
@@ -90,7 +91,7 @@ class Poisson(Rewards):
         size = np.full(self.rate.shape, np.inf)
         return count_best_arm(self.rate, size, self._offered(offered))
 
-    def log_prob(self, reward: ArrayLike) -> FloatArray:
+    def log_prob(self, reward: ArrayLike) -> Floats:
         """Return the log mass at `reward`, broadcast to ``(..., arm)``; -inf off the counts."""
         value = as_float(reward)
         whole = (value >= 0) & (value < np.inf) & (value == np.floor(value))
@@ -98,8 +99,8 @@ class Poisson(Rewards):
         log = special.xlogy(n, self.rate) - self.rate - special.gammaln(n + 1)
         return np.where(np.isnan(value), np.nan, np.where(whole, log, -np.inf))
 
-    def _sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+    def _sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         return rng.poisson(self.rate, size=shape).astype(np.float64)
 
-    def _divergence(self, name: str) -> FloatArray:
+    def _divergence(self, name: str) -> Floats:
         return poisson_divergence(self.rate, name)

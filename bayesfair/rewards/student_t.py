@@ -12,7 +12,8 @@ from scipy import special
 from bayesfair.base.arguments import constructed
 from bayesfair.kernels.laws.continuous_arms import LOWEST_DF, location_scale_best_arm
 from bayesfair.kernels.laws.divergences_continuous import student_divergence
-from bayesfair.rewards.base import FloatArray, Rewards, as_float
+from bayesfair.rewards.base import Rewards, as_float
+from bayesfair.typing import Floats
 
 __all__ = ["StudentT"]
 
@@ -61,9 +62,9 @@ class StudentT(Rewards):
            [inf,  0.]])
     """
 
-    df: FloatArray
-    loc: FloatArray
-    scale: FloatArray
+    df: Floats
+    loc: Floats
+    scale: Floats
 
     _parameters: ClassVar[tuple[str, ...]] = ("df", "loc", "scale")
 
@@ -83,11 +84,11 @@ class StudentT(Rewards):
         return "any number"
 
     @property
-    def mean(self) -> FloatArray:
+    def mean(self) -> Floats:
         """Mean reward, ``(..., arm)``; NaN where df <= 1."""
         return np.where(self.df > 1, self.loc, np.nan)
 
-    def best_arm_probability(self, *, offered: ArrayLike | None = None) -> FloatArray:
+    def best_arm_probability(self, *, offered: ArrayLike | None = None) -> Floats:
         """Return P*(i), ``(..., arm)``, to 1e-9; see the class.
 
         Parameters
@@ -97,7 +98,7 @@ class StudentT(Rewards):
         """
         return location_scale_best_arm(self.df, self.loc, self.scale, self._offered(offered))
 
-    def log_prob(self, reward: ArrayLike) -> FloatArray:
+    def log_prob(self, reward: ArrayLike) -> Floats:
         """Return the log density at `reward`, broadcast to ``(..., arm)``."""
         z = (as_float(reward) - self.loc) / self.scale
         # log B(1/2, df/2) keeps its digits where the two gamma functions would cancel
@@ -105,8 +106,8 @@ class StudentT(Rewards):
         power = -0.5 * (self.df + 1) * np.log1p(z * z / self.df)
         return np.asarray(constant + power - np.log(self.scale))
 
-    def _sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+    def _sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         return np.asarray(self.loc + self.scale * rng.standard_t(self.df, size=shape))
 
-    def _divergence(self, name: str) -> FloatArray:
+    def _divergence(self, name: str) -> Floats:
         return student_divergence(self.df, self.loc, self.scale, name)

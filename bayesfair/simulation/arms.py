@@ -30,10 +30,10 @@ from bayesfair.policies.classic import (
     Uniform,
 )
 from bayesfair.rewards import Bernoulli, Rewards
+from bayesfair.typing import Floats
 
 __all__ = ["drifting_rewards", "simulate"]
 
-FloatArray = NDArray[np.float64]
 Delay = int | ArrayLike | Callable[[np.random.Generator, int], ArrayLike] | None
 _CHUNK = 65_536  # rounds whose rewards are drawn at once
 
@@ -293,7 +293,7 @@ class _World:
     """What one run is exposed to, whatever its rule."""
 
     truth: Rewards
-    decide: FloatArray  # (T,) uniform numbers that draw the arms
+    decide: Floats  # (T,) uniform numbers that draw the arms
     paying: np.random.Generator
     mask: NDArray[np.bool_] | None
     known_at: NDArray[np.int64]
@@ -304,7 +304,7 @@ class _World:
         return self.known_at.size
 
 
-_Run = tuple[NDArray[np.int32], FloatArray, FloatArray]
+_Run = tuple[NDArray[np.int32], Floats, Floats]
 
 
 def _run(rule: Policy, state: State, world: _World) -> _Run:
@@ -358,14 +358,14 @@ def _counts_rule(rule: Policy) -> tuple[str, float, float] | None:
     return name, first, second
 
 
-def _bernoulli(theta: FloatArray, pay: FloatArray) -> Callable[[int, int], float]:
+def _bernoulli(theta: Floats, pay: Floats) -> Callable[[int, int], float]:
     last = theta.shape[0] - 1
     return lambda t, arm: float(pay[t] < theta[min(t, last), arm])
 
 
 def _drawn(world: _World) -> Callable[[int, int], float]:
     """Rewards of all arms in all rounds, drawn in blocks as they are needed."""
-    block: dict[int, FloatArray] = {}
+    block: dict[int, Floats] = {}
 
     def reward(t: int, arm: int) -> float:
         start = t - t % _CHUNK

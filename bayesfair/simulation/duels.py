@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bayesfair.base.arguments import NUMBERS, takes
 from bayesfair.base.checks import as_generator, as_numbers
@@ -17,10 +17,9 @@ from bayesfair.errors import OptionError
 from bayesfair.kernels.simulation.counts_and_means import choose
 from bayesfair.policies.duels import FairSDDTS
 from bayesfair.simulation.arms import check_whole
+from bayesfair.typing import Floats
 
 __all__ = ["simulate_duels"]
-
-FloatArray = NDArray[np.float64]
 
 
 @takes(worth=NUMBERS)
@@ -85,7 +84,7 @@ def simulate_duels(
 
 def _one_run(
     rule: FairSDDTS,
-    truth: tuple[tuple[str, ...], FloatArray],
+    truth: tuple[tuple[str, ...], Floats],
     n_rounds: int,
     rng: np.random.Generator,
     source: str,

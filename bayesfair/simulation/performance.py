@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bayesfair.base.arguments import NAMES, NUMBERS, takes
 from bayesfair.base.checks import check_choice, listed
@@ -17,13 +17,12 @@ from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.rewards import Rewards
 from bayesfair.simulation.arms import as_rewards
+from bayesfair.typing import Floats
 
 if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = ["Utility", "fairness_regret_per_round", "tradeoff", "utility"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,7 @@ def utility(history: History | Mapping[str, History], rewards: Any) -> Any:
     )
 
 
-def fairness_regret_per_round(history: History, rewards: Any) -> FloatArray:
+def fairness_regret_per_round(history: History, rewards: Any) -> Floats:
     """Return TV(P*, pi_t) of every round under known true rewards, ``(T,)``, in [0, 1].
 
     Parameters
@@ -236,7 +235,7 @@ def tradeoff(
     )
 
 
-def _means(truth: Any) -> FloatArray:
+def _means(truth: Any) -> Floats:
     return np.asarray(truth.mean, dtype=np.float64)
 
 

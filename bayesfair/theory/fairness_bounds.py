@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bayesfair.base.arguments import takes, within
 from bayesfair.errors import DataError
 from bayesfair.kernels.laws.races import race_total_variation
+from bayesfair.typing import Floats
 
 __all__ = [
     "exponential_race_tv",
@@ -18,14 +19,12 @@ __all__ = [
     "top1_error_bound",
 ]
 
-FloatArray = NDArray[np.float64]
-
 
 # -- smooth fairness -----------------------------------------------------------------------------
 
 
 @takes(d=within(0, 1, array=True))
-def smooth_fairness_bound(d: ArrayLike) -> FloatArray:
+def smooth_fairness_bound(d: ArrayLike) -> Floats:
     r"""Return :math:`2d - d^2`: how far SD_TS's selection probabilities can differ at TV d.
 
     Parameters
@@ -102,7 +101,7 @@ def top1_error_bound(n_items: int, eps: float) -> float:
 
 
 @takes(ratio=within(0, array=True))
-def exponential_race_tv(ratio: ArrayLike) -> FloatArray:
+def exponential_race_tv(ratio: ArrayLike) -> Floats:
     r"""Return the total variation between two Plackett-Luce arms.
 
     .. math:: TV = b^{-1/(b-1)} - b^{-b/(b-1)}

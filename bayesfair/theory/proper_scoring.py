@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bayesfair.base.arguments import takes, within
 from bayesfair.base.checks import check_choice
 from bayesfair.errors import DataError
 from bayesfair.kernels.laws.tv_bounds import tv_bound_from_kl
+from bayesfair.typing import Floats
 
 __all__ = [
     "expected_fairness_loss",
@@ -22,11 +23,9 @@ __all__ = [
     "regret_from_excess",
 ]
 
-FloatArray = NDArray[np.float64]
-
 
 @takes(selection_probability=within(0, 1, array=True), best_arm=within(0, whole=True, array=True))
-def fairness_loss(selection_probability: ArrayLike, best_arm: Any, rule: str = "log") -> FloatArray:
+def fairness_loss(selection_probability: ArrayLike, best_arm: Any, rule: str = "log") -> Floats:
     r"""Return the loss of a decision rule when the arm with the highest reward is seen.
 
     Parameters
@@ -71,7 +70,7 @@ def fairness_loss(selection_probability: ArrayLike, best_arm: Any, rule: str = "
 @takes(selection_probability=within(0, 1, array=True), p_best=within(0, 1, array=True))
 def expected_fairness_loss(
     selection_probability: ArrayLike, p_best: ArrayLike, rule: str = "log"
-) -> FloatArray:
+) -> Floats:
     r"""Return the expected `fairness_loss`, :math:`\sum_i P^*(i) L(\pi, i)`.
 
     Parameters
@@ -97,7 +96,7 @@ def expected_fairness_loss(
 @takes(selection_probability=within(0, 1, array=True), p_best=within(0, 1, array=True))
 def fairness_loss_excess(
     selection_probability: ArrayLike, p_best: ArrayLike, rule: str = "log"
-) -> FloatArray:
+) -> Floats:
     r"""Return how much the expected loss exceeds that of the calibrated rule.
 
     ``"log"``: :math:`KL(P^*\|\pi)`, infinite where :math:`\pi(i) = 0 < P^*(i)`; ``"brier"``:
@@ -124,7 +123,7 @@ def fairness_loss_excess(
 
 
 @takes(excess=within(0, array=True), n_arms=within(1, 1e9, whole=True))
-def regret_from_excess(excess: ArrayLike, rule: str = "log", *, n_arms: int = 2) -> FloatArray:
+def regret_from_excess(excess: ArrayLike, rule: str = "log", *, n_arms: int = 2) -> Floats:
     r"""Return the bound on fairness regret per round that an excess loss implies.
 
     ``"log"``: the smaller of Pinsker and Bretagnolle-Huber; ``"brier"``:
@@ -150,7 +149,7 @@ def regret_from_excess(excess: ArrayLike, rule: str = "log", *, n_arms: int = 2)
     return np.asarray(np.sqrt(n_arms * np.asarray(excess, dtype=np.float64)) / 2)
 
 
-def _pair(pi: ArrayLike, p: ArrayLike) -> tuple[FloatArray, FloatArray]:
+def _pair(pi: ArrayLike, p: ArrayLike) -> tuple[Floats, Floats]:
     left, right = np.asarray(pi, dtype=np.float64), np.asarray(p, dtype=np.float64)
     if not left.ndim or not right.ndim or left.shape[-1] != right.shape[-1]:
         raise DataError(

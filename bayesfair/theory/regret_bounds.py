@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bayesfair.base.arguments import takes, within
 from bayesfair.base.checks import check_in_range
 from bayesfair.errors import DataError, OptionError
 from bayesfair.kernels.laws.best_arm import bernoulli_best_arm
 from bayesfair.policies.exploration import union_with_prior_C
+from bayesfair.typing import Floats
 
 __all__ = [
     "asymptotic_constant",
@@ -30,7 +31,6 @@ __all__ = [
     "unfair_rounds_end",
 ]
 
-FloatArray = NDArray[np.float64]
 _NUMERIC = within(-np.inf, array=True)  # `_means` says what is wrong with their range
 
 
@@ -65,7 +65,7 @@ def paper_regret_order(n_arms: int, n_rounds: int) -> float:
 
 
 @takes(theta=_NUMERIC)
-def tie_weights(theta: ArrayLike) -> FloatArray:
+def tie_weights(theta: ArrayLike) -> Floats:
     r"""Return :math:`h_i = E[1/(1 + N_{-i})]`, N the number of successes among the other arms.
 
     Also P(i is selected | its reward is 1).
@@ -331,7 +331,7 @@ def _rounds(n_rounds: float) -> float:
     return check_in_range(n_rounds, "n_rounds", 0, 1e18)
 
 
-def _means(theta: ArrayLike) -> FloatArray:
+def _means(theta: ArrayLike) -> Floats:
     m = np.asarray(theta, dtype=np.float64)
     if m.ndim != 1 or not m.size or not np.all((m >= 0) & (m <= 1)):
         raise DataError(f"theta={theta!r} must be Bernoulli means in [0, 1], one per arm.")

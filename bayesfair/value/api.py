@@ -20,6 +20,7 @@ from bayesfair.families.priors import describe_prior
 from bayesfair.history import History
 from bayesfair.history.logs import logs_in
 from bayesfair.inference.beliefs import belief_start, iter_beliefs
+from bayesfair.typing import Floats
 from bayesfair.value.estimates import (
     NONE,
     Estimate,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["PolicyValue", "RuleValue", "policy_value"]
 
-Floats = NDArray[np.float64]
 
 LOGGED = "logged"
 """What the rule that was logged is called in the table."""

@@ -17,12 +17,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-__all__ = ["Estimate", "doubly_robust", "effective_sample_size", "ips", "self_normalised"]
+from bayesfair.typing import Floats
 
-Floats = NDArray[np.float64]
+__all__ = ["Estimate", "doubly_robust", "effective_sample_size", "ips", "self_normalised"]
 
 
 class Estimate(NamedTuple):

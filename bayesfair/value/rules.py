@@ -14,10 +14,10 @@ from bayesfair.families import Family
 from bayesfair.history import History
 from bayesfair.history.given import by_name, column_labels
 from bayesfair.policies import POLICIES, Policy, policy_from_name
+from bayesfair.typing import Floats
 
 __all__ = ["DEFAULT", "Asked", "Part", "rows_in", "rules_named"]
 
-Floats = NDArray[np.float64]
 
 DEFAULT = ("p_star", "uniform", "greedy")
 """By the beliefs before each round, which are at hand."""

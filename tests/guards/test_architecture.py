@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "bayesfair"
 
 FLOOR = {
-    "errors": 0,
+    "errors": 0, "typing": 0,
     "base": 1, "kernels": 1,
     "examples": 2, "rewards": 2, "history": 2, "comparisons": 2,
     "families": 3, "fairness": 3, "readers": 3,

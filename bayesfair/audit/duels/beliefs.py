@@ -7,21 +7,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesfair.base.labels import label_order
 from bayesfair.base.notices import Notice
 from bayesfair.comparisons import Comparisons, DuelLog
 from bayesfair.errors import OptionError
 from bayesfair.kernels.laws.races import race_total_variation
+from bayesfair.typing import Floats, Ints
 
 if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = ["Path", "beliefs_at", "checkpoints", "distance_limits", "options_of", "path_of"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _CHECKS = 50  # how often beliefs are refreshed at even distances
 _GROWTH = 1.5  # and early, whenever the log has grown by this factor
@@ -41,22 +39,22 @@ class Path:
         Believed before each of `start`, and before `end`.
     """
 
-    start: IntArray
+    start: Ints
     end: int
-    log_worth: FloatArray
+    log_worth: Floats
 
     @property
-    def stop(self) -> IntArray:
+    def stop(self) -> Ints:
         """The round after the last of each stretch."""
         return np.append(self.start[1:], self.end)
 
-    def stretches(self) -> Iterator[tuple[int, int, FloatArray]]:
+    def stretches(self) -> Iterator[tuple[int, int, Floats]]:
         """Yield first round, round after the last, and the beliefs at both ends, ``(2, k)``."""
         for g, (a, b) in enumerate(zip(self.start.tolist(), self.stop.tolist(), strict=True)):
             yield a, b, self.log_worth[g : g + 2]
 
 
-def distance_limits(ends: FloatArray) -> tuple[FloatArray, FloatArray]:
+def distance_limits(ends: Floats) -> tuple[Floats, Floats]:
     """Return the least and the largest divergence of two items between two beliefs, ``(k, k)``.
 
     Every gap of log-worths counts as anywhere between its values at the two ends.
@@ -68,13 +66,13 @@ def distance_limits(ends: FloatArray) -> tuple[FloatArray, FloatArray]:
     return race_total_variation(least), race_total_variation(size.max(axis=0))
 
 
-def path_of(log: DuelLog, options: Mapping[str, Any], start: IntArray) -> Path:
+def path_of(log: DuelLog, options: Mapping[str, Any], start: Ints) -> Path:
     """Return the beliefs along the rounds from the first of `start` on, refreshed at each."""
     ends = np.append(start, log.n_rounds)
     return Path(start, log.n_rounds, beliefs_at(log, ends, options))
 
 
-def checkpoints(n_rounds: int, begin: int = 0) -> IntArray:
+def checkpoints(n_rounds: int, begin: int = 0) -> Ints:
     """Return the rounds before which beliefs are refreshed, from `begin` on and that included.
 
     50 at even distances; before that, where beliefs move most, whenever the log has grown by half.
@@ -144,7 +142,7 @@ def _require_covariates(tree: xr.DataTree, comparisons: Comparisons) -> None:
         )
 
 
-def beliefs_at(log: DuelLog, ends: IntArray, options: Mapping[str, Any]) -> FloatArray:
+def beliefs_at(log: DuelLog, ends: Ints, options: Mapping[str, Any]) -> Floats:
     """Return the log-worths believed before each of some rounds, ``(len(ends), k)``.
 
     They are the mode given the duels before the round, by the model with the given `options`;

@@ -21,11 +21,10 @@ from bayesfair.audit.duels.truth import Truth
 from bayesfair.comparisons import DuelLog
 from bayesfair.kernels.laws.races import race_total_variation
 from bayesfair.kernels.log.violations import count_violations
+from bayesfair.typing import Floats, Ints
 
 __all__ = ["Believed", "Judged", "Truly", "judge", "worst_pair"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _AT_ONCE = 1 << 22  # numbers in a table that is worked on at once
 
@@ -52,8 +51,8 @@ class Believed:
         Windows that surely violate.
     """
 
-    low: FloatArray
-    high: FloatArray
+    low: Floats
+    high: Floats
     worst: Worst
     over: NDArray[np.bool_]
 
@@ -73,15 +72,15 @@ class Truly:
         many windows these are.
     """
 
-    least: FloatArray
-    plug: FloatArray
-    most: FloatArray
-    gap: FloatArray
-    shown: FloatArray
-    n: FloatArray
-    first: IntArray
-    last: IntArray
-    n_windows: FloatArray
+    least: Floats
+    plug: Floats
+    most: Floats
+    gap: Floats
+    shown: Floats
+    n: Floats
+    first: Ints
+    last: Ints
+    n_windows: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +133,7 @@ def _judge_believed(law: Law, path: Path, criterion: Criterion) -> Believed:
     return Believed(low, high, worst, np.concatenate(over))
 
 
-def _judge_truly(law: Law, log_worth: FloatArray, criterion: Criterion) -> Truly:
+def _judge_truly(law: Law, log_worth: Floats, criterion: Criterion) -> Truly:
     """Return smooth fairness under draws of the true worths, ``(n, k)``.
 
     A mean over more rounds bounds the largest gap from below as well, with less noise.
@@ -156,8 +155,8 @@ class _Block(NamedTuple):
     """Windows that are held against the same divergences, between `near` and `far`."""
 
     windows: Windows
-    near: FloatArray
-    far: FloatArray
+    near: Floats
+    far: Floats
 
 
 def _blocks(law: Windows, path: Path) -> Iterator[_Block]:
@@ -187,8 +186,8 @@ def _blocks(law: Windows, path: Path) -> Iterator[_Block]:
 
 
 def _violating(
-    law: Windows, log_worth: FloatArray, criterion: Criterion
-) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:
+    law: Windows, log_worth: Floats, criterion: Criterion
+) -> tuple[Floats, Ints, Ints, Floats]:
     """Return rounds that violate per draw, the first, the last, and the number of windows."""
     allowed = criterion.allowed
     i, j = np.triu_indices(law.n_items, 1)
@@ -230,7 +229,7 @@ def _violating(
 # -- gaps and bounds -------------------------------------------------------------------------------
 
 
-def _gaps(law: Windows) -> tuple[FloatArray, FloatArray]:
+def _gaps(law: Windows) -> tuple[Floats, Floats]:
     """Return lower and upper limits of the largest |pi(i) - pi(j)| over windows, ``(k, k)``.
 
     Pairs that are not on offer together have 0.
@@ -254,7 +253,7 @@ def _gaps(law: Windows) -> tuple[FloatArray, FloatArray]:
     return low, high
 
 
-def _excesses(law: Windows, bound: FloatArray) -> tuple[FloatArray, IntArray]:
+def _excesses(law: Windows, bound: Floats) -> tuple[Floats, Ints]:
     """Return the largest certain gap - bound of each window, and where: i k + j, the first one.
 
     Windows with fewer than two items on offer give 0.
@@ -274,14 +273,14 @@ def _excesses(law: Windows, bound: FloatArray) -> tuple[FloatArray, IntArray]:
     return top, place
 
 
-def _needed_at(gap: FloatArray, divergence: FloatArray, eps1: FloatArray) -> FloatArray:
+def _needed_at(gap: Floats, divergence: Floats, eps1: Floats) -> Floats:
     """Return max over pairs of gap - eps1 D, cut at 0, for one table of divergences: ``(E,)``."""
     i, j = np.triu_indices(gap.shape[0], 1)
     excess = gap[i, j][:, None] - divergence[i, j][:, None] * eps1
     return np.asarray(excess.max(axis=0, initial=0.0))
 
 
-def _smallest(gap: FloatArray, log_worth: FloatArray, eps1: FloatArray) -> FloatArray:
+def _smallest(gap: Floats, log_worth: Floats, eps1: Floats) -> Floats:
     """Return max over pairs of gap - eps1 D, cut at 0, for each draw and eps1: ``(n, E)``."""
     i, j = np.triu_indices(gap.shape[0], 1)
     g = gap[i, j]
@@ -299,7 +298,7 @@ def _smallest(gap: FloatArray, log_worth: FloatArray, eps1: FloatArray) -> Float
     return np.maximum(result, 0.0)
 
 
-def worst_pair(gap: FloatArray, worth: FloatArray, eps1: float) -> tuple[int, int]:
+def worst_pair(gap: Floats, worth: Floats, eps1: float) -> tuple[int, int]:
     """Return the pair with the largest excess at one set of log-worths."""
     excess = gap - eps1 * race_total_variation(worth[:, None] - worth)
     np.fill_diagonal(excess, -np.inf)

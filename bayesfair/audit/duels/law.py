@@ -12,6 +12,7 @@ from scipy.special import betaincinv
 from bayesfair.base.checks import check_count
 from bayesfair.comparisons import DuelLog
 from bayesfair.errors import DataError, OptionError
+from bayesfair.typing import Floats, Ints
 
 __all__ = [
     "ALPHA",
@@ -24,8 +25,6 @@ __all__ = [
     "windows_of",
 ]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 ALPHA = 0.025
 """Simultaneous error of the limits of shares in windows, and again of those of the whole log."""
@@ -45,11 +44,11 @@ class Windows:
         NaN where an item was not on offer throughout the window.
     """
 
-    start: IntArray
-    stop: IntArray
-    share: FloatArray
-    lower: FloatArray
-    upper: FloatArray
+    start: Ints
+    stop: Ints
+    share: Floats
+    lower: Floats
+    upper: Floats
 
     @property
     def logged(self) -> bool:
@@ -57,7 +56,7 @@ class Windows:
         return self.lower is self.share and self.upper is self.share
 
     @property
-    def length(self) -> FloatArray:
+    def length(self) -> Floats:
         """Rounds of each window, ``(W,)``."""
         return (self.stop - self.start).astype(np.float64)
 
@@ -78,7 +77,7 @@ class Windows:
             return Windows(self.start[part], self.stop[part], share, share, share)
         return Windows(self.start[part], self.stop[part], share, self.lower[part], self.upper[part])
 
-    def overlapping(self, begin: int, end: int) -> tuple[slice, FloatArray]:
+    def overlapping(self, begin: int, end: int) -> tuple[slice, Floats]:
         """Return the windows with rounds in [begin, end), and how many rounds each has there."""
         part = slice(
             int(np.searchsorted(self.stop, begin, side="right")),
@@ -116,7 +115,7 @@ class Law:
 
     windows: Windows
     whole: Windows | None = None
-    propensity: FloatArray | None = None
+    propensity: Floats | None = None
     size: int | None = None
 
     @property
@@ -125,12 +124,12 @@ class Law:
         return self.windows.logged
 
     @property
-    def edges(self) -> IntArray:
+    def edges(self) -> Ints:
         """Rounds at which beliefs are needed beside the checkpoints: where windows start."""
         return np.empty(0, np.int64) if self.logged else self.windows.start
 
 
-def law_of(log: DuelLog, cuts: IntArray, window: int | None = None) -> Law:
+def law_of(log: DuelLog, cuts: Ints, window: int | None = None) -> Law:
     """Return what a log says of the law of its slot.
 
     Parameters
@@ -168,7 +167,7 @@ def law_of(log: DuelLog, cuts: IntArray, window: int | None = None) -> Law:
     return Law(windows, whole, log.propensity, window)
 
 
-def _runs(table: FloatArray, cuts: IntArray) -> Windows:
+def _runs(table: Floats, cuts: Ints) -> Windows:
     """Return a logged law from the first of `cuts` on: a window for every run of equal rows.
 
     Runs end at the `cuts`, too.
@@ -188,7 +187,7 @@ def window_size(n_rounds: int, n_items: int, window: int | None) -> int:
     return int(min(size, n_rounds))
 
 
-def window_starts(begin: int, end: int, size: int) -> IntArray:
+def window_starts(begin: int, end: int, size: int) -> Ints:
     """Return where windows of so many rounds start; a short rest joins the window before it."""
     start = np.arange(begin, end, size, dtype=np.int64)
     if len(start) > 1 and end - start[-1] < size / 2:
@@ -239,9 +238,7 @@ def windows_of(log: DuelLog, window: int | None, alpha: float, begin: int = 0) -
     return Windows(start, stop, *tables)
 
 
-def share_limits(
-    count: NDArray[Any], size: ArrayLike, tail: float
-) -> tuple[FloatArray, FloatArray]:
+def share_limits(count: NDArray[Any], size: ArrayLike, tail: float) -> tuple[Floats, Floats]:
     """Return Clopper-Pearson limits of a probability, each missed with probability `tail`.
 
     Examples
@@ -256,7 +253,7 @@ def share_limits(
     return low, high
 
 
-def _presence(log: DuelLog, start: IntArray, stop: IntArray) -> NDArray[np.bool_]:
+def _presence(log: DuelLog, start: Ints, stop: Ints) -> NDArray[np.bool_]:
     if log.offered is not None:
         return log.offered[start]
     first, last = log.seen()

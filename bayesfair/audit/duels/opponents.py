@@ -13,10 +13,10 @@ from bayesfair.audit.duels.truth import Truth
 from bayesfair.base.notices import Notice
 from bayesfair.comparisons import DuelLog
 from bayesfair.kernels.laws.races import race_total_variation
+from bayesfair.typing import Floats
 
 __all__ = ["opponent_distances", "opponent_findings"]
 
-FloatArray = NDArray[np.float64]
 
 _ALPHA = 0.05  # chance that any pair of items is accused by sampling noise
 _TOLD_APART = 0.95  # probability of an order from which two items count as told apart
@@ -68,7 +68,7 @@ def _alike(truth: Truth, criterion: Criterion) -> NDArray[np.bool_]:
     return np.asarray((better < _TOLD_APART) & (better.T < _TOLD_APART))
 
 
-def opponent_distances(log: DuelLog, law: Windows) -> tuple[FloatArray, FloatArray]:
+def opponent_distances(log: DuelLog, law: Windows) -> tuple[Floats, Floats]:
     """Return total variations of opponents' laws between items, and lower limits, ``(k, k)``.
 
     Item i's opponents and j's are compared over the rounds in which both were on offer, without
@@ -106,7 +106,7 @@ def opponent_distances(log: DuelLog, law: Windows) -> tuple[FloatArray, FloatArr
     return distance, lower
 
 
-def _met(log: DuelLog, law: Windows) -> list[FloatArray]:
+def _met(log: DuelLog, law: Windows) -> list[Floats]:
     """Return for each item i how often it met o while j was on offer: entry [j, o]."""
     on = ~np.isnan(law.share)
     if log.pair_probability is not None:
@@ -134,7 +134,7 @@ def _met(log: DuelLog, law: Windows) -> list[FloatArray]:
     return found
 
 
-def _met_by_law(pairs: FloatArray, law: Windows, on: NDArray[np.bool_]) -> list[FloatArray]:
+def _met_by_law(pairs: Floats, law: Windows, on: NDArray[np.bool_]) -> list[Floats]:
     """Return what `_met` does, expected from the probabilities of pairs."""
     known = np.nan_to_num(pairs)
     both = known + known.swapaxes(-1, -2)

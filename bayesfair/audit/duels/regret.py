@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesfair.audit.duels.beliefs import Path
 from bayesfair.audit.duels.law import Law, Windows
@@ -16,12 +15,9 @@ from bayesfair.base.checks import as_generator
 from bayesfair.base.estimates import interval
 from bayesfair.comparisons import DuelLog
 from bayesfair.errors import DataError
+from bayesfair.typing import Flags, Floats, Ints
 
 __all__ = ["Regrets", "Weights", "regret_per_draw", "regrets", "shares"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -60,8 +56,8 @@ class Regrets:
 
     subjective: Estimate
     objective: Estimate
-    believed: FloatArray
-    true: FloatArray
+    believed: Floats
+    true: Floats
     of_shares: float
     weights: Weights | None = None
 
@@ -98,7 +94,7 @@ def regrets(log: DuelLog, law: Law, path: Path, truth: Truth) -> Regrets:
     return Regrets(subjective, objective, believed / n, true, of_shares, weights)
 
 
-def shares(log_worth: FloatArray, on: BoolArray) -> FloatArray:
+def shares(log_worth: Floats, on: Flags) -> Floats:
     """Return worths among the items on offer, ``(n, sum(on))``."""
     part = log_worth[:, on]
     worth = np.exp(part - part.max(axis=1, keepdims=True))
@@ -108,9 +104,7 @@ def shares(log_worth: FloatArray, on: BoolArray) -> FloatArray:
 # -- of shares -------------------------------------------------------------------------------------
 
 
-def regret_per_draw(
-    rows: FloatArray, length: FloatArray, log_worth: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def regret_per_draw(rows: Floats, length: Floats, log_worth: Floats) -> tuple[Floats, Floats]:
     """Return the total regret per draw, and the P* mass of each item averaged over rounds.
 
     The sum over rounds of max(p - pi, 0) is convex and piecewise linear in p: one sort per item and
@@ -135,7 +129,7 @@ def regret_per_draw(
     return np.maximum(total, 0.0), mass / length.sum()
 
 
-def _on_offer(law: Windows) -> FloatArray:
+def _on_offer(law: Windows) -> Floats:
     """Return shares among the items on offer throughout a window."""
     if law.logged:
         return law.share
@@ -143,7 +137,7 @@ def _on_offer(law: Windows) -> FloatArray:
     return np.asarray(law.share / np.where(total > 0, total, 1.0))
 
 
-def _shortfall(law: Windows, log_worth: FloatArray) -> FloatArray:
+def _shortfall(law: Windows, log_worth: Floats) -> Floats:
     """Return a lower limit of the mean regret per draw: shortfalls below P* that are certain."""
     total = np.zeros(len(log_worth))
     for upper, n in zip(law.upper, law.length, strict=True):
@@ -171,7 +165,7 @@ def _believed_shortfall(law: Windows, path: Path) -> float:
 
 
 def _estimated(
-    log: DuelLog, propensity: FloatArray, path: Path, truth: Truth
+    log: DuelLog, propensity: Floats, path: Path, truth: Truth
 ) -> tuple[Estimate, Estimate, Weights]:
     r"""Return both regrets and the weights, from the probabilities of the items on the left.
 
@@ -208,7 +202,7 @@ def _estimated(
     return subjective, objective, held
 
 
-def _parts(log: DuelLog, cuts: IntArray) -> Iterator[tuple[slice, BoolArray]]:
+def _parts(log: DuelLog, cuts: Ints) -> Iterator[tuple[slice, Flags]]:
     """Yield stretches of rounds from the first of `cuts` on, and which items are on offer there.
 
     They end at the `cuts`, too. Without `offered`, items that came or went count from their first
@@ -239,9 +233,7 @@ def _parts(log: DuelLog, cuts: IntArray) -> Iterator[tuple[slice, BoolArray]]:
         yield slice(a, b), on
 
 
-def _sums(
-    left: IntArray, propensity: FloatArray, share: FloatArray, on: BoolArray
-) -> tuple[FloatArray, FloatArray]:
+def _sums(left: Ints, propensity: Floats, share: Floats, on: Flags) -> tuple[Floats, Floats]:
     """Return the sums of max(1 - p / pi, 0) and of its squares over rounds, per draw of p.
 
     One sort per item and a search per draw: cost is rounds + draws.

@@ -17,10 +17,10 @@ from bayesfair.base.labels import label_order
 from bayesfair.base.notices import Notice
 from bayesfair.comparisons import DuelLog
 from bayesfair.kernels.laws.races import race_total_variation
+from bayesfair.typing import Floats
 
 __all__ = ["Sizes", "duels_needed", "sizes_of"]
 
-FloatArray = NDArray[np.float64]
 
 _MOST_ITEMS = 150
 _MOST_DUELS = 1e9
@@ -60,15 +60,15 @@ class Sizes:
 
     rounds: int
     n_items: int
-    mean: FloatArray
-    root: FloatArray
+    mean: Floats
+    root: Floats
     scale: float
     window: int | None
-    log_worth: FloatArray
-    truths: FloatArray
-    reach: FloatArray
-    near: FloatArray
-    far: FloatArray
+    log_worth: Floats
+    truths: Floats
+    reach: Floats
+    near: Floats
+    far: Floats
 
     def needed(self, question: str, criterion: Criterion) -> int | None:
         """Return how many duels decide in half of such logs; None where no number does.
@@ -94,7 +94,7 @@ class Sizes:
                 high = middle
         return int(high)
 
-    def _limits(self, n: int) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
+    def _limits(self, n: int) -> tuple[Floats, Floats, NDArray[np.int64]]:
         """Return lower and upper limits of drawn shares, ``(logs, W, m)``, and of the whole log.
 
         The last window is the whole log; also where windows start.
@@ -121,7 +121,7 @@ class Sizes:
             lower[:, at], upper[:, at] = (np.interp(count[:, at], nodes, y) for y in limits)
         return self.scale * lower, self.scale * upper, starts
 
-    def _gaps(self, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _gaps(self, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
         """Return limits of the gaps in one window of every log, ``(logs, P)``."""
         i, j = np.triu_indices(len(self.mean), 1)
         ahead = np.maximum(lower[:, i] - upper[:, j], lower[:, j] - upper[:, i])
@@ -149,7 +149,7 @@ class Sizes:
                 unsure |= (most - near > criterion.allowed).any(axis=1)
         return float((unfair | ~unsure).mean())
 
-    def _until(self, sums: FloatArray, t: int) -> FloatArray:
+    def _until(self, sums: Floats, t: int) -> Floats:
         """Return the sum of divergences over the rounds of this log before t."""
         t = min(t, self.rounds)
         g = min(int(np.searchsorted(self.reach, t, side="right")) - 1, len(self.reach) - 2)

@@ -17,7 +17,6 @@ from bayesfair.errors import ArmError, OptionError
 
 __all__ = ["KNOWN", "Truth", "truth_of"]
 
-FloatArray = NDArray[np.float64]
 
 KNOWN = "truth"
 """What reports call the model where the worths are known."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesfair.audit.log.shared_laws import Laws
 from bayesfair.history import History
+from bayesfair.typing import Floats
 
 __all__ = ["BestSums"]
-
-Floats = NDArray[np.float64]
 
 
 class BestSums:

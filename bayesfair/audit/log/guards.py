@@ -19,10 +19,10 @@ from bayesfair.kernels.log.guards import (
 )
 from bayesfair.kernels.log.log_pass import LogPass
 from bayesfair.kernels.log.part_result import BestPath
+from bayesfair.typing import Floats
 
 __all__ = ["Edge", "Guards"]
 
-Floats = NDArray[np.float64]
 _NOTHING = RuleSums(0.0, 0.0, 0.0, 0.0, 0.0, 0, 0.0, 0)
 
 

@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 
 from bayesfair.history import History
 from bayesfair.kernels.log.conjugate import BeliefTable
+from bayesfair.typing import Floats, Ints
 
 __all__ = ["Laws", "laws_of"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Laws(NamedTuple):

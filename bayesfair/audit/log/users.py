@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.kernels.log.guards import Prints
+from bayesfair.typing import Floats
 
 __all__ = ["Again", "Users"]
-
-Floats = NDArray[np.float64]
 
 
 class Again(NamedTuple):

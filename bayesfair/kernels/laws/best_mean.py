@@ -17,15 +17,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from bayesfair.kernels.laws.quadrature import require_sum_of_one, unit_nodes
+from bayesfair.typing import Floats
 
 __all__ = ["beta_best_mean", "gamma_best_mean", "product_of_others"]
 
-FloatArray = NDArray[np.float64]
-Law = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+Law = Callable[[Floats], tuple[Floats, Floats]]
 """Points (n,) to densities and distribution functions, (k, n) each."""
 
 _N = 16
@@ -37,7 +37,7 @@ _AT_ONCE = 4_000_000
 _FAR = 50.0  # beyond e^-50 the first term of a distribution function's series is exact
 
 
-def largest_of(law: Law, edges: FloatArray, rounding: float = 0.0) -> FloatArray:
+def largest_of(law: Law, edges: Floats, rounding: float = 0.0) -> Floats:
     """Return P(variable i is the largest) for k independent variables.
 
     Parameters
@@ -59,13 +59,13 @@ def largest_of(law: Law, edges: FloatArray, rounding: float = 0.0) -> FloatArray
     last = np.polynomial.legendre.legvander(2 * nodes - 1, _N - 1)[:, -3:]
     to_last = last * weights[:, None] * (2 * degree + 1)
     start, stop = edges[:-1], edges[1:]
-    found: FloatArray | None = None
+    found: Floats | None = None
     done = 0
     while start.size:
         done += start.size
         parts = max(1, -(-start.size * _N * (1 if found is None else found.size) // _AT_ONCE))
-        left: list[FloatArray] = []
-        right: list[FloatArray] = []
+        left: list[Floats] = []
+        right: list[Floats] = []
         for a, b in zip(np.array_split(start, parts), np.array_split(stop, parts), strict=True):
             width = b - a
             density, cdf = law((a[:, None] + width[:, None] * nodes).ravel())
@@ -89,7 +89,7 @@ def largest_of(law: Law, edges: FloatArray, rounding: float = 0.0) -> FloatArray
     return found
 
 
-def product_of_others(cdf: FloatArray) -> FloatArray:
+def product_of_others(cdf: Floats) -> Floats:
     """Return the product over all arms but one, for each arm, without division."""
     ahead = np.ones_like(cdf)
     np.cumprod(cdf[:-1], axis=0, out=ahead[1:])
@@ -98,7 +98,7 @@ def product_of_others(cdf: FloatArray) -> FloatArray:
     return ahead * behind
 
 
-def _stirling(z: FloatArray) -> FloatArray:
+def _stirling(z: Floats) -> Floats:
     """Return what Stirling's formula lacks of log Gamma(z)."""
     large = np.maximum(z, 15.0)
     y = 1 / large**2
@@ -108,16 +108,16 @@ def _stirling(z: FloatArray) -> FloatArray:
     return np.where(z < 15, exact - 0.5 * np.log(2 * np.pi), series)
 
 
-def _rounding(size: FloatArray) -> float:
+def _rounding(size: Floats) -> float:
     """Return the accuracy of incomplete beta and gamma functions of large parameters."""
     return float(3e-16 * np.sqrt(size.max()))
 
 
 def _edges(
-    mode: FloatArray,
-    drop: Callable[[FloatArray], FloatArray],
-    reach: tuple[FloatArray, FloatArray],
-) -> FloatArray:
+    mode: Floats,
+    drop: Callable[[Floats], Floats],
+    reach: tuple[Floats, Floats],
+) -> Floats:
     """Return where panels begin: at given drops of the log densities from their modes.
 
     Parameters
@@ -150,7 +150,7 @@ def _edges(
     return np.asarray(points)
 
 
-def beta_best_mean(alpha: ArrayLike, beta: ArrayLike) -> FloatArray:
+def beta_best_mean(alpha: ArrayLike, beta: ArrayLike) -> Floats:
     r"""Return P(theta_i is the largest mean) for independent Beta posteriors.
 
     This is Thompson sampling's selection probability. It is not P*, which compares realised
@@ -185,7 +185,7 @@ def beta_best_mean(alpha: ArrayLike, beta: ArrayLike) -> FloatArray:
     n = a + b
     mode, log_p, log_q = np.log(a) - np.log(b), np.log(a / n), np.log(b / n)
 
-    def drop(d: FloatArray) -> FloatArray:
+    def drop(d: Floats) -> Floats:
         near = np.abs(d) < 1
         mixed = np.log1p((a / n)[:, None] * np.expm1(np.where(near, d, 0.0)))
         far = np.logaddexp(log_q[:, None], log_p[:, None] + d)
@@ -197,7 +197,7 @@ def beta_best_mean(alpha: ArrayLike, beta: ArrayLike) -> FloatArray:
     low_tail, high_tail = -np.log(a) - special.betaln(a, b), -np.log(b) - special.betaln(a, b)
     deep, high = _FAR + np.log(np.maximum(b, 1)), _FAR + np.log(np.maximum(a, 1))
 
-    def law(y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def law(y: Floats) -> tuple[Floats, Floats]:
         density = np.exp(at_mode[:, None] - drop(y - mode[:, None]))
         x, rest = special.expit(y), special.expit(-y)
         left = y <= 0
@@ -216,7 +216,7 @@ def beta_best_mean(alpha: ArrayLike, beta: ArrayLike) -> FloatArray:
     )
 
 
-def gamma_best_mean(shape: ArrayLike, rate: ArrayLike) -> FloatArray:
+def gamma_best_mean(shape: ArrayLike, rate: ArrayLike) -> Floats:
     r"""Return P(rate_i is the largest) for independent Gamma posteriors.
 
     Parameters
@@ -247,14 +247,14 @@ def gamma_best_mean(shape: ArrayLike, rate: ArrayLike) -> FloatArray:
     a, b = pairs.T
     log_a, mode = np.log(a), np.log(a) - np.log(b)
 
-    def drop(d: FloatArray) -> FloatArray:
+    def drop(d: Floats) -> Floats:
         return np.asarray(a[:, None] * (np.expm1(np.minimum(d, 700.0)) - d))
 
     most = _DROPS[-1]
     edges = _edges(mode, drop, (most / a + 1, np.log1p(most / a) + 1 + np.sqrt(2 * most / a)))
     at_mode = 0.5 * np.log(a / (2 * np.pi)) - _stirling(a)
 
-    def law(y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def law(y: Floats) -> tuple[Floats, Floats]:
         d = y - mode[:, None]
         density = np.exp(at_mode[:, None] - drop(d))
         log_x = log_a[:, None] + d

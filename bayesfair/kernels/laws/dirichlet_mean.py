@@ -28,10 +28,10 @@ from scipy import special
 from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.laws.best_mean import beta_best_mean, product_of_others
 from bayesfair.kernels.laws.quadrature import require_sum_of_one, unit_nodes
+from bayesfair.typing import Floats
 
 __all__ = ["dirichlet_best_mean", "dirichlet_mean_cdf"]
 
-FloatArray = NDArray[np.float64]
 
 _N = 16
 _RESOLVED = 1e-12  # last Legendre coefficients of F on a panel
@@ -42,7 +42,7 @@ _TURNS = 16.0  # by how much the log of the integrand may change on one panel of
 _GONE = -34.0  # log of what no longer counts
 
 
-def dirichlet_mean_cdf(weight: ArrayLike, level: ArrayLike, at: ArrayLike) -> FloatArray:
+def dirichlet_mean_cdf(weight: ArrayLike, level: ArrayLike, at: ArrayLike) -> Floats:
     r"""Return :math:`P(\sum_l x_l p_l \le m)` for p ~ Dirichlet(a).
 
     Parameters
@@ -74,7 +74,7 @@ def dirichlet_mean_cdf(weight: ArrayLike, level: ArrayLike, at: ArrayLike) -> Fl
     return out
 
 
-def _cdf(a: FloatArray, x: FloatArray, gap: NDArray[np.int64], y: FloatArray) -> FloatArray:
+def _cdf(a: Floats, x: Floats, gap: NDArray[np.int64], y: Floats) -> Floats:
     """Return P(M <= m) at points between neighbouring levels."""
     nodes, weights = unit_nodes(_N)
     out = np.empty(y.shape)
@@ -242,7 +242,7 @@ def _ray(a, sign, log_c, angle, peak, nodes, weights):  # type: ignore[no-untype
         w += step
 
 
-def dirichlet_best_mean(weight: ArrayLike, level: ArrayLike) -> FloatArray:
+def dirichlet_best_mean(weight: ArrayLike, level: ArrayLike) -> Floats:
     """Return P(the mean of arm i is the largest) for independent Dirichlet posteriors.
 
     Parameters
@@ -286,7 +286,7 @@ def dirichlet_best_mean(weight: ArrayLike, level: ArrayLike) -> FloatArray:
     )
     derivative = 2 * slope @ to_coefficients  # in units of the panel
 
-    def cdf(at: NDArray[np.int64], y: FloatArray) -> FloatArray:
+    def cdf(at: NDArray[np.int64], y: Floats) -> Floats:
         return np.stack([_cdf(row, x, at, y) for row in rows])
 
     found = np.zeros(k)
@@ -321,7 +321,7 @@ def dirichlet_best_mean(weight: ArrayLike, level: ArrayLike) -> FloatArray:
     return require_sum_of_one(found, "which mean of several reward levels is the largest")
 
 
-def _panels(a: FloatArray, x: FloatArray) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
+def _panels(a: Floats, x: Floats) -> tuple[NDArray[np.int64], Floats, Floats]:
     """Return the gap between levels, and the ends of panels in it on the logit scale.
 
     At a level the mass within a distance d is of the order of d to the power n - a_l, so panels

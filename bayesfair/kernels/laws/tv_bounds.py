@@ -3,14 +3,14 @@ r"""Bounds on total variation from the Kullback-Leibler divergence (nats)."""
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from bayesfair.typing import Floats
 
 __all__ = ["bretagnolle_huber", "pinsker", "tv_bound_from_kl"]
 
-FloatArray = NDArray[np.float64]
 
-
-def pinsker(kl: ArrayLike) -> FloatArray:
+def pinsker(kl: ArrayLike) -> Floats:
     r"""Return Pinsker's bound :math:`TV \le \sqrt{KL/2}`.
 
     Proved; says nothing once KL exceeds 2.
@@ -23,7 +23,7 @@ def pinsker(kl: ArrayLike) -> FloatArray:
     return np.asarray(np.sqrt(np.asarray(kl, dtype=np.float64) / 2))
 
 
-def bretagnolle_huber(kl: ArrayLike) -> FloatArray:
+def bretagnolle_huber(kl: ArrayLike) -> Floats:
     r"""Return the bound of Bretagnolle and Huber, :math:`TV \le \sqrt{1 - e^{-KL}}`.
 
     Proved; below 1 for every finite KL.
@@ -36,7 +36,7 @@ def bretagnolle_huber(kl: ArrayLike) -> FloatArray:
     return np.asarray(np.sqrt(-np.expm1(-np.asarray(kl, dtype=np.float64))))
 
 
-def tv_bound_from_kl(kl: ArrayLike) -> FloatArray:
+def tv_bound_from_kl(kl: ArrayLike) -> Floats:
     r"""Return the smaller of `pinsker` and `bretagnolle_huber`, at most 1.
 
     With the paper's theorem: :math:`|\pi_i - \pi_j| \le 2d - d^2` at d = this bound, so TV on

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.kernels.compiled import compiled
+from bayesfair.typing import Floats
 
 __all__ = [
     "FIRST", "BeliefTable", "iter_parameters", "location_and_scale", "run_parameters",
@@ -37,7 +38,6 @@ __all__ = [
 FIRST = 20
 """So many known rewards tell the location and the scale of measurements."""
 
-Floats = NDArray[np.float64]
 _CODES = {"bernoulli": 0, "finite": 1, "poisson": 2, "normal": 3}
 _ADDED = 4
 

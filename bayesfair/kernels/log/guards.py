@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.kernels.compiled import compiled
+from bayesfair.typing import Floats
 
 __all__ = [
     "ALL_PRINTS",
@@ -33,7 +34,6 @@ __all__ = [
     "window_prints",
 ]
 
-Floats = NDArray[np.float64]
 Prints = NDArray[np.uint64]
 
 WINDOW = 16

@@ -26,11 +26,10 @@ from bayesfair.kernels.log.guards import (
 )
 from bayesfair.kernels.log.rows import fixed
 from bayesfair.kernels.team import Team
+from bayesfair.typing import Floats, Ints
 
 __all__ = ["LogPass", "log_pass"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _BLOCK = 8192
 _CHUNK = 128

@@ -18,11 +18,9 @@ from bayesfair.kernels.log.part_result import TOLERANCES
 from bayesfair.kernels.log.propensities import pair_maxima_into
 from bayesfair.kernels.log.stream_blocks import Log, Out
 from bayesfair.kernels.log.stream_narrow import run_narrow
+from bayesfair.typing import Floats, Ints
 
 __all__ = ["ManyResults", "fair_shares", "stream_many"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class ManyResults(NamedTuple):

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesfair.kernels.log.conjugate import BeliefTable
+from bayesfair.typing import Floats, Ints
 
 __all__ = [
     "ROUNDING", "TOLERANCES", "BestPath", "PairSums", "PartResult", "PartRounds", "RoundSums",
 ]  # fmt: skip
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 ROUNDING = 1e-9
 """What double precision may add to a difference, generously."""

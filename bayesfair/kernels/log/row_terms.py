@@ -9,11 +9,10 @@ from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.log.guards import WINDOW
 from bayesfair.kernels.log.rows import fixed
 from bayesfair.kernels.team import Team
+from bayesfair.typing import Floats, Ints
 
 __all__ = ["term_sums", "window_surprises"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _BLOCK = 8192
 

@@ -32,11 +32,10 @@ from bayesfair.kernels.log.stream_blocks import Log, Out, block_size
 from bayesfair.kernels.log.stream_narrow import MOST_ARMS, run_narrow
 from bayesfair.kernels.log.stream_wide import run_wide
 from bayesfair.kernels.team import Team
+from bayesfair.typing import Floats, Ints
 
 __all__ = ["stream_bernoulli"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _CELLS = 1 << 22  # rounds times arms whose beliefs are laid out at once: 32 MB
 

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.kernels.log.part_result import TOLERANCES
+from bayesfair.typing import Floats, Ints
 
 __all__ = ["Log", "Out", "block_size"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 BLOCK = 8192
 

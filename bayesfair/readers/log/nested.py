@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,13 @@ from bayesfair.base.json_text import BadJson, NoJson, once_each, strictly
 from bayesfair.base.labels import by_label, clean_label, in_order
 from bayesfair.errors import ArmError, DataError
 from bayesfair.readers.values.values import numbers, simple
+from bayesfair.typing import Where
 
 __all__ = ["entries", "keys_of", "literal", "meaning", "nested_matrix", "parsed"]
 
 _QUOTE = r"""'([^']*)'|"([^"]*)\""""
 _QUOTED = re.compile(rf"[\[(]\s*(?:{_QUOTE})(?:\s+(?:{_QUOTE}))+\s*[\])]")
 
-Where = Callable[[int], str]
 Entry = dict[str, Any] | list[Any] | None
 
 

@@ -7,7 +7,7 @@ cannot be a mask; where it may be either, it is refused.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,10 @@ from bayesfair.base.label_encoder import LabelEncoder
 from bayesfair.base.labels import text_of
 from bayesfair.errors import DataError
 from bayesfair.readers.log.nested import meaning
+from bayesfair.typing import Where
 
 __all__ = ["Offers"]
 
-Where = Callable[[int], str]
 Offer = list[Any] | tuple[str, ...] | dict[str, Any]
 _BRACKETS = {("[", "]"), ("{", "}"), ("(", ")")}
 _MARKS = {"0": False, "1": True, "0.0": False, "1.0": True}

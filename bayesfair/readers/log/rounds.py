@@ -19,10 +19,9 @@ from bayesfair.readers.log.reading import Reading
 from bayesfair.readers.values.stamps import seconds
 from bayesfair.readers.values.times import NUMBER, mixed, order_values
 from bayesfair.readers.values.values import fingerprints, matrix, numbers, rewards, truths
+from bayesfair.typing import Where
 
 __all__ = ["Converter", "Rounds", "concatenated"]
-
-Where = Callable[[int], str]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from bayesfair.base.arrow_arrays import is_missing, taken, whole
 from bayesfair.base.numerals import number, why_no_number
 from bayesfair.errors import DataError
 from bayesfair.readers.values.values import simple
+from bayesfair.typing import Where
 
 __all__ = ["KINDS", "NUMBER", "mixed", "order_values"]
 
@@ -29,8 +29,6 @@ _ISO = re.compile(
 )
 # Zones as some databases write them: "10:00 UTC", "10:00 +02"
 _TIDY = ((r"\s*(UTC|GMT)$", "Z"), (r"\s+(Z|[+-]\d\d(:?\d\d)?)$", r"\1"))
-
-Where = Callable[[int], str]
 
 
 def order_values(column: Any, where: Where, *, decimal: str = ".") -> tuple[NDArray[Any], str]:

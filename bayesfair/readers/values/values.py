@@ -19,6 +19,7 @@ from bayesfair.base.labels import text_of
 from bayesfair.base.numerals import number, why_no_number
 from bayesfair.errors import DataError, OptionError
 from bayesfair.kernels.log.guards import text_prints
+from bayesfair.typing import Where
 
 __all__ = ["fingerprints", "matrix", "numbers", "rewards", "simple", "truths"]
 
@@ -26,8 +27,6 @@ __all__ = ["fingerprints", "matrix", "numbers", "rewards", "simple", "truths"]
 _ABSENT = {"", "na", "n/a", "nan", "null", "none", "\\n"}
 _WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _REAL = "reward values are 0/1, True/False, yes/no or numbers"
-
-Where = Callable[[int], str]
 
 
 def simple(column: Any, where: Where) -> Any:
