@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bayesfair import __version__
 from bayesfair.audit.brief import brief_numbers
 from bayesfair.audit.criterion import QUESTIONS, worst_verdict
 from bayesfair.audit.group_notices import kinds_of, notices_by_kind, tiny_groups
@@ -139,8 +140,6 @@ class GroupRecord:
         kinds: list[dict[str, Any]],
         criterion: dict[str, Any],
     ) -> dict[str, Any]:
-        from bayesfair import __version__
-
         judged = [a for a in groups.values() if a["verdict"] != "not_auditable"]
         n, bad = len(judged), sum(a["verdict"] == "unfair" for a in judged)
         lower, upper = beta_interval(bad, n) if n else (None, None)

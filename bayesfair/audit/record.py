@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair import __version__
 from bayesfair.audit.criterion import Criterion, top_verdict
 from bayesfair.audit.log.checks import Check, contradictions, log_checks
 from bayesfair.audit.log.group_pairs import GroupPairs
@@ -43,12 +44,6 @@ class Fitted(NamedTuple):
     tree: xr.DataTree
 
 
-def _version() -> str:
-    from bayesfair import __version__
-
-    return __version__
-
-
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """How an audit was made, beside its criterion.
@@ -73,7 +68,7 @@ class Settings:
     seed: int | None
     draws: int
     beliefs_model: str | None = None
-    version: str = field(default_factory=_version)
+    version: str = __version__
 
 
 @constructed

@@ -30,6 +30,7 @@ from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.history.logs import Logs
 from bayesfair.kernels.team import usable_cores
+from bayesfair.simulation.performance import utility
 
 __all__ = ["run"]
 
@@ -136,8 +137,6 @@ def _audit_one(data: Any, question: Question) -> Record:
     result = replace(conclude(summary, question, notes, data), data=None if joined else data)
     if question.truth is None or not isinstance(data, History):
         return result
-    from bayesfair.simulation.performance import utility
-
     first = min(question.criterion.from_round, data.n_rounds)
     if first == data.n_rounds:
         return result

@@ -13,6 +13,7 @@ from bayesfair.comparisons import Comparisons, DuelLog
 from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.inference.arms import fit_history
+from bayesfair.inference.comparisons import fit_comparisons
 from bayesfair.inference.contract import checked_options
 from bayesfair.inference.posterior import bin_starts, rewards_from_posterior
 
@@ -131,8 +132,6 @@ def fit(
         data = data.comparisons
     if isinstance(data, Comparisons):
         _refuse(of_logs, {"family": "auto"}, "histories; for comparisons give prior_sd=.")
-        from bayesfair.inference.comparisons import fit_comparisons
-
         tree: xr.DataTree = fit_comparisons(data, **of_duels, **shared, **options)
         return tree
     raise OptionError(

@@ -8,7 +8,7 @@ LIMITS = {
     "floors": 9,
     "family_branches": 2,
     "private_imports": 0,
-    "late_imports": 10,
+    "late_imports": 0,
     "most_parameters": 34,
 }
 

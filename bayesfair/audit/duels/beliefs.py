@@ -12,6 +12,8 @@ from bayesfair.base.labels import label_order
 from bayesfair.base.notices import Notice
 from bayesfair.comparisons import Comparisons, DuelLog
 from bayesfair.errors import OptionError
+from bayesfair.inference.comparison_problem import choose_model, problem_of, problem_options
+from bayesfair.inference.laplace import find_mode
 from bayesfair.kernels.laws.races import race_total_variation
 from bayesfair.typing import Floats, Ints
 
@@ -109,8 +111,6 @@ def options_of(
     OptionError
         If the fit used covariates that the duels lack.
     """
-    from bayesfair.inference.comparison_problem import choose_model, problem_options
-
     if tree is not None:
         _require_covariates(tree, comparisons)
         own = problem_options(tree)
@@ -148,9 +148,6 @@ def beliefs_at(log: DuelLog, ends: Ints, options: Mapping[str, Any]) -> Floats:
     They are the mode given the duels before the round, by the model with the given `options`;
     before the first duel that of the prior.
     """
-    from bayesfair.inference.comparison_problem import problem_of
-    from bayesfair.inference.laplace import find_mode
-
     data, order = log.comparisons, label_order(log.items)
     result = np.zeros((len(ends), log.n_items))
     count, done = np.zeros(len(data.count)), 0

@@ -14,6 +14,7 @@ from bayesfair.base.checks import check_choice, check_count, check_in_range
 from bayesfair.base.notices import Notice
 from bayesfair.comparisons import DuelLog, known_worths
 from bayesfair.errors import ArmError, OptionError
+from bayesfair.inference import fit
 
 __all__ = ["KNOWN", "Truth", "truth_of"]
 
@@ -79,8 +80,6 @@ def truth_of(
         return Truth(
             np.log(known_worths(worth, log.items))[None], KNOWN, "none", "known", seed, beliefs
         )
-    from bayesfair.inference import fit
-
     n_draws = 4000 if draws is None else draws
     made = fit(log.comparisons, **own, draws=n_draws, seed=seed)
     return _truth_of_fit(log, made, seed)

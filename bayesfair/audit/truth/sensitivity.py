@@ -15,6 +15,8 @@ from bayesfair.audit.truth.objective import evaluate
 from bayesfair.base.arguments import constructed
 from bayesfair.errors import OptionError
 from bayesfair.history import History
+from bayesfair.inference import fit
+from bayesfair.inference.prior_power import prior_power_weights, prior_sensitivity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,9 +120,6 @@ def with_prior_sensitivity(result: Record | GroupRecord) -> Record | GroupRecord
 
 def audit_prior_sensitivity(audit: Record, *, model: Any = None) -> PriorSensitivity:
     """Return `PriorSensitivity` of an audit; see `Audit.prior_sensitivity`."""
-    from bayesfair.inference import fit
-    from bayesfair.inference.prior_power import prior_power_weights, prior_sensitivity
-
     settings, start = audit.settings, audit.summary.start
     if not isinstance(audit.data, History):
         raise OptionError(_NEEDS_WHOLE_LOG)
