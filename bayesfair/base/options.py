@@ -70,7 +70,6 @@ COMPARISON_OPTIONS: dict[str, Effect] = {
         frozenset({"winner_loser"}), "it stands beside winner=, without left= and right="
     ),
     "wins": Effect(frozenset({"counts"}), "it names counts of duels, beside left= and right="),
-    "tied": Effect(frozenset({"counts"}), "it needs wins=, the columns of counts beside it"),
     "ranking": Effect(_DUELS | {"ranked_rows"}, _OF_LONG),
     "item": Effect(frozenset({"ranked_rows"}), _OF_LONG),
     "rank": Effect(frozenset({"ranked_rows"}), _OF_LONG),
@@ -83,10 +82,7 @@ COMPARISON_OPTIONS: dict[str, Effect] = {
     ),
     "first": Effect(_PAIRS, "it says which side of a duel was shown first"),
     "weight": Effect(_TABLES, "the file counts its ballots itself"),
-    "order": Effect(frozenset({"kept"}), "it sorts duels whose rows are kept (keep_rows=True)"),
-    "keep_rows": Effect(_DUELS, "it keeps the order of duels with one row each"),
     "items": Effect(_TABLES - {"ranks"}, "the data name all items themselves"),
-    "covariates": Effect(_TABLES | {"preflib"}, ""),
     "partial": Effect(_RANKED | {"preflib"}, "it says what it means that a ranking lacks items"),
     "lowest_is_best": Effect(_SCORED, "it belongs to ranks that are numbers: rank= or ranks="),
     "tie_tolerance": Effect(_SCORED, "it belongs to ranks that are numbers: rank= or ranks="),
@@ -194,11 +190,11 @@ def refuse_without_effect(
 
     Examples
     --------
-    >>> refuse_without_effect({"tied": "t"}, {"counts"}, COMPARISON_OPTIONS, "counts")
-    >>> refuse_without_effect({"tied": "t"}, {"duels"}, COMPARISON_OPTIONS, KINDS["duels"])
+    >>> refuse_without_effect({"wins": "ij"}, {"counts"}, COMPARISON_OPTIONS, "counts")
+    >>> refuse_without_effect({"wins": "ij"}, {"duels"}, COMPARISON_OPTIONS, KINDS["duels"])
     Traceback (most recent call last):
-    bayesfair.errors.OptionError: tied='t' has no effect on duels with one row each (winner=): it
-    needs wins=, the columns of counts beside it. Leave tied= out, or give what it needs.
+    bayesfair.errors.OptionError: wins='ij' has no effect on duels with one row each (winner=): it
+    names counts of duels, beside left= and right=. Leave wins= out, or give what it needs.
     """
     for name, value in options.items():
         effect = effects.get(name)

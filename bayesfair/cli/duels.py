@@ -63,7 +63,7 @@ def _refuse(given: Values) -> None:
                 f"--{name} {value!r}: counts and weights have no order, and here each row is one "
                 "decision. This command takes one row per duel: --left, --right, --winner, or "
                 "--winner, --loser; what ties are called, --outcomes says. `bayesfair fit` takes "
-                "--wins, --tied and --weight.",
+                "--wins and --weight.",
                 kind="unused_option",
                 column=name,
                 value=value,

@@ -28,7 +28,7 @@ Example: `bayesfair fit --example baseball`
 
 Example: `bayesfair fit battles.csv --left model_a --right model_b --winner winner --json fit.json`
 
-Example: `bayesfair fit counts.csv --left i --right j --wins w_ij,w_ji --tied t_ij`
+Example: `bayesfair fit counts.csv --left i --right j --wins w_ij,w_ji,t_ij`
 """
 
 #: Longest side of a picture; the renderer stops at 2^16.

@@ -24,7 +24,6 @@ from bayesfair.cli.values import (
     csv_labels,
     csv_numbers,
     labels_or_by_group,
-    two_columns,
     word_meanings,
     word_values,
 )
@@ -273,8 +272,7 @@ DUEL_COLUMNS = Group(
 
 COMPARISON_COLUMNS = DUEL_COLUMNS.extended(
     format=option("auto (by suffix), table, preflib, json.", str, "auto"),
-    wins=option("Columns of counts: wins of left, wins of right.", convert=two_columns),
-    tied=option("Column of tie counts; needs --wins."),
+    wins=option("Columns of counts: wins of left, of right, and ties.", convert=csv_labels),
     ranking=option("Long form: column that tells rankings apart."),
     item=option("Long form: column of the item."),
     rank=option("Long form: column of the rank, 1 = best."),
@@ -338,7 +336,6 @@ DUEL_QUESTION = CRITERION.extended(
 NOT_FOR_DUELS = Group(
     None,
     wins=option(),
-    tied=option(),
     weight=option(),
 )
 """Options of ``bayesfair fit`` that the audit of who is compared refuses by name."""

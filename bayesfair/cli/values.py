@@ -12,7 +12,6 @@ __all__ = [
     "csv_labels",
     "csv_numbers",
     "labels_or_by_group",
-    "two_columns",
     "word_meanings",
     "word_values",
 ]
@@ -35,14 +34,6 @@ def csv_labels(text: str, option: str) -> list[str]:
 def labels_or_by_group(text: str, option: str) -> list[str] | str:
     """Return labels, or the word that asks for the labels of each group."""
     return text if text == "by_group" else csv_labels(text, option)
-
-
-def two_columns(text: str, option: str) -> tuple[str, str]:
-    """Return the names of two columns."""
-    names = csv_labels(text, option)
-    if len(names) != 2:
-        raise _wrong(text, option, "name two columns: wins of left, wins of right, with a comma")
-    return names[0], names[1]
 
 
 def csv_numbers(text: str, option: str) -> tuple[float, ...]:

@@ -133,8 +133,8 @@ class DuelLog:
         if duels.cell is None:
             raise OptionError(
                 "these duels were collapsed and their order is lost; an audit of who is compared "
-                "needs one row per duel. Read them with keep_rows=True (and order= a time column "
-                "if the file is not in order); counts of wins have no order.",
+                "needs one row per duel. Read them with bayesfair.read_duels, or pass "
+                "keep_rows=True to Comparisons.from_duels; counts of wins have no order.",
                 kind="no_order",
                 column="keep_rows",
             )

@@ -80,7 +80,7 @@ TRY = {
     "rewards": ["1=0,0=1"],
     "missing": ["drop"], "probability_tolerance": ["0.4"],
     "left": ["f"], "right": ["who"], "winner": ["who"], "loser": ["f"], "wins": ["o,t"],
-    "tied": ["t"], "outcomes": ["left=right,right=left"], "winner_is": ["side"],
+    "outcomes": ["left=right,right=left"], "winner_is": ["side"],
     "unknown": ["skip"], "both_bad": ["drop"], "ranking": ["o"], "item": ["f"], "rank": ["o"],
     "orderings": ["p2,p1,p3"], "ranks": ["o,t"], "lowest_is_best": {"": ["--no-lowest-is-best"]},
     "tie_tolerance": ["1"], "unranked": ["0"], "last_tie": ["rest"],

@@ -14,6 +14,7 @@ import pytest
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import ArmError, DataError, OptionError
 from bayesfair.readers.duels.comparisons import read_comparisons
+from bayesfair.readers.duels.log import read_duels
 
 ROWS = {
     "model_a": ["x", "y", "x", "z", "z"],
@@ -117,8 +118,8 @@ def test_first_shown_column(tmp_path):
 
 
 def test_rows_in_the_order_of_time():
-    data = read_comparisons(pa.table(ROWS), order="tstamp", keep_rows=True)
-    left = [data.items[i] for i in data.left[data.cell]]
+    log = read_duels(pa.table(ROWS), order="tstamp")
+    data, left = log.comparisons, [log.items[i] for i in log.left]
     assert left == ROWS["model_a"][::-1]
     # the first row of each cell is named by its own line
     assert sorted(data.row.tolist()) == [1, 2, 3, 4, 5]

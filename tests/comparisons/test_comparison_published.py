@@ -179,7 +179,7 @@ def test_pudding():
 
 def test_pudding_file_says_the_same():
     data = read_comparisons(
-        shared("pudding.csv"), left="i", right="j", wins=("w_ij", "w_ji"), tied="t_ij"
+        shared("pudding.csv"), left="i", right="j", wins=("w_ij", "w_ji", "t_ij")
     )
     np.testing.assert_array_equal(data.win_matrix(), pudding().win_matrix())
     np.testing.assert_array_equal(data.tie_matrix(), pudding().tie_matrix())
@@ -307,7 +307,7 @@ def test_cities_must_say_what_unranked_means():
 
 def test_springall():
     data = read_comparisons(
-        shared("springall.csv"), left="row", right="col", wins=("win", "loss"), tied="tie"
+        shared("springall.csv"), left="row", right="col", wins=("win", "loss", "tie")
     )
     assert (data.n_comparisons, data.n_ties) == (885, 198)
     mode = mle(data)
@@ -323,7 +323,7 @@ def test_springall():
 
 def test_sound_fields_keep_leading_zeros():
     data = read_comparisons(
-        shared("sound_fields.csv"), left="field1", right="field2", wins=("win1", "win2"), tied="tie"
+        shared("sound_fields.csv"), left="field1", right="field2", wins=("win1", "win2", "tie")
     )
     assert (data.n_comparisons, data.n_ties) == (560, 127)
     mode = mle(data)

@@ -311,7 +311,7 @@ def test_case_89_anchoring_moves_everything_and_widens_nothing():
 @needs_shared
 def test_quasi_standard_errors_of_pudding():
     data = bf.read_comparisons(
-        SHARED / "pudding.csv", left="i", right="j", wins=("w_ij", "w_ji"), tied="t_ij"
+        SHARED / "pudding.csv", left="i", right="j", wins=("w_ij", "w_ji", "t_ij")
     )
     tree = bf.fit(data, seed=1, prior_sd=np.inf)
     found = bf.quasi_standard_errors(tree)

@@ -252,7 +252,7 @@ def test_row_numbers_of_a_frame_that_was_turned_round_are_told(read):
 def test_duels_with_dates_of_other_formats():
     duels = pd.DataFrame({"winner": list("abc"), "loser": list("bca")})
     with pytest.raises(DataError, match="runs backwards: 'date'"):
-        bf.read_comparisons(
+        bf.read_duels(
             duels.assign(date=["30/12/2025", "29/12/2025", "28/12/2025"]),
-            winner="winner", loser="loser", keep_rows=True,
+            winner="winner", loser="loser",
         )  # fmt: skip

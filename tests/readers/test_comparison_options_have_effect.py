@@ -71,7 +71,6 @@ TRY = {
     "winner": {"": "f", "duels": "who", "winner_loser": "x"},
     "loser": {"": "f", "winner_loser": "x"},
     "wins": {"": ("w", "o"), "counts": ("wr", "wl")},
-    "tied": "t",
     "ranking": {"": "w", "ranked_rows": "o", "duels": "w", "winner_loser": "w"},
     "item": {"": "f", "ranked_rows": "j"},
     "rank": {"": "o", "ranked_rows": "q"},
@@ -82,9 +81,7 @@ TRY = {
     "separator": ",",
     "first": "left",
     "weight": "w",
-    "order": "o",
     "items": ["a", "b", "c", "d", "z"],
-    "covariates": {"x": [0.0, 1.0, 2.0]},
     "partial": "top",
     "lowest_is_best": False,
     "tie_tolerance": 1.0,
@@ -96,7 +93,6 @@ TRY = {
     "unknown": "skip",
     "missing": "drop",
     "labels": "ids",
-    "keep_rows": True,
     "delimiter": ";",
 }
 #: Data on which an option would have nothing to do are changed so that it has: (old, new) texts.
@@ -123,7 +119,7 @@ CHANGED = {
 TELLING = {"left", "right", "winner", "loser", "wins", "ranking", "item", "rank", "orderings",
            "ranks", "chosen", "offered"}  # fmt: skip
 #: Options whose effect hangs on more than the kind.
-DEPENDS = {"order", "missing", "separator", "delimiter"}
+DEPENDS = {"missing", "separator", "delimiter"}
 
 
 def value_of(option, kind):
@@ -175,8 +171,6 @@ def test_an_option_of_read_comparisons_has_an_effect_or_is_refused(option, kind,
     if path is None:
         return
     base = COMPARISONS[kind][2]
-    if option == "order":
-        base = base | {"keep_rows": True}  # rows are what it orders
     before = outcome(lambda: seen(read_comparisons(path, **base)))
     after = outcome(lambda: seen(read_comparisons(path, **base | {option: value_of(option, kind)})))
     assert_effect(option, before, after, f"{option}=")

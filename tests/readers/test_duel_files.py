@@ -13,28 +13,28 @@ NEWEST_FIRST = "created_at,left,right,winner\n" + "".join(
 
 def read(tmp_path, text, **options):
     (tmp_path / "duels.csv").write_text(text)
-    return bf.read_comparisons(tmp_path / "duels.csv", **options)
+    return bf.read_duels(tmp_path / "duels.csv", **options)
 
 
 def test_duels_that_run_backwards_are_refused_where_their_order_matters(tmp_path):
     with pytest.raises(bf.DataError, match="created_at") as error:
-        read(tmp_path, NEWEST_FIRST, keep_rows=True)
+        read(tmp_path, NEWEST_FIRST)
     assert error.value.kind == "order" and "order='created_at'" in str(error.value)
-    assert read(tmp_path, NEWEST_FIRST).n_comparisons == 4  # a fit has no order
-    as_told = read(tmp_path, NEWEST_FIRST, keep_rows=True, order=False)
+    path = tmp_path / "duels.csv"
+    assert bf.read_comparisons(path).n_comparisons == 4  # a fit has no order
+    as_told = read(tmp_path, NEWEST_FIRST, order=False)
     # the first row of the file is the last duel: a on the left of c
-    put_right = read(tmp_path, NEWEST_FIRST, keep_rows=True, order="created_at")
+    put_right = read(tmp_path, NEWEST_FIRST, order="created_at")
     items = as_told.items
     for duels, first in ((as_told, ("a", "b")), (put_right, ("a", "c"))):
-        cell = duels.cell[0]
-        assert {items[duels.left[cell]], items[duels.right[cell]]} == set(first)
+        assert {items[duels.left[0]], items[duels.right[0]]} == set(first)
 
 
 def test_duels_whose_order_is_not_certain_say_so(tmp_path):
     mixed = NEWEST_FIRST.replace("2026-03-18", "2026-03-25")
     rising = "\n".join([mixed.splitlines()[0], *sorted(mixed.splitlines()[1:])]) + "\n"
-    assert [n.kind for n in read(tmp_path, rising, keep_rows=True).notices] == []
-    found = read(tmp_path, mixed, keep_rows=True).notices
+    assert [n.kind for n in read(tmp_path, rising).comparisons.notices] == []
+    found = read(tmp_path, mixed).comparisons.notices
     assert [notice.kind for notice in found] == ["order"] and "created_at" in found[0]
 
 

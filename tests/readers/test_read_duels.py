@@ -76,7 +76,7 @@ def test_a_file_and_the_arrays_it_was_written_from_give_the_same_audit(tmp_path)
     ]
     path = written(tmp_path, "\n".join(json.dumps(r) for r in records), "run.jsonl")
     log = bf.read_duels(path)
-    duels = bf.read_comparisons(path, keep_rows=True)
+    duels = bf.read_duels(path, probabilities=False).comparisons
     law = run.selection_probability[played]
     found = bf.audit_comparisons(log, seed=1, draws=400).to_dict()
     expected = bf.audit_comparisons(duels, selection_probability=law, seed=1, draws=400).to_dict()

@@ -64,8 +64,8 @@ def audit_comparisons(
     ----------
     duels : DuelLog or Comparisons
         Duels in the order in which they were decided: what `read_duels` or `simulate_duels`
-        returned, or ``read_comparisons(..., keep_rows=True)``. Probabilities given here take the
-        place of the log's own.
+        returned, or ``Comparisons.from_duels(..., keep_rows=True)``. Probabilities given here take
+        the place of the log's own.
     slot : {"first", "mean"}, optional
         What counts as :math:`\pi_t(i)`: the law of the item on the left, or half the probability of
         taking part. Both sum to 1. Where sides are assigned at random the two agree. Default: that
@@ -205,7 +205,7 @@ def _log_of(duels: Comparisons | DuelLog, slot: str | None, given: dict[str, Any
     if not isinstance(duels, DuelLog):
         raise OptionError(
             f"audit_comparisons needs a DuelLog or Comparisons, got {type(duels).__name__}. Read "
-            "duels with bayesfair.read_duels, or read_comparisons(..., keep_rows=True).",
+            "duels with bayesfair.read_duels.",
             kind="wrong_kind",
             column="duels",
         )

@@ -236,7 +236,7 @@ def roles_of(used: Mapping[str, str]) -> dict[str, str]:
     roles = dict(used)
     if "loser" in used and "left" not in used:
         roles |= {"left": used.get("winner", "winner"), "right": used["loser"]}
-    others = {"wins[0]": "wins_left", "wins[1]": "wins_right", "tied": "ties"}
+    others = {"wins[0]": "wins_left", "wins[1]": "wins_right", "wins[2]": "ties"}
     return {others.get(option, option): column for option, column in roles.items()}
 
 
@@ -264,7 +264,7 @@ def _require(used: Mapping[str, str], options: Sequence[str]) -> None:
         )
 
 
-def load(source: Opened, used: Mapping[str, str], order: str | None) -> Rows:
+def load(source: Opened, used: Mapping[str, str], order: str | None = None) -> Rows:
     """Read the used columns of an opened source whole.
 
     Raises
@@ -364,25 +364,27 @@ def counts(
     used: Mapping[str, str],
     side: str | None,
     *,
-    wins: tuple[str, str],
-    tied: str | None,
+    wins: Sequence[str],
     **options: Any,
 ) -> Comparisons:
     """Return duels given as counts of wins and ties."""
     _require(used, ("left", "right"))
-    if wins[0] == wins[1] or tied in wins:
+    if len(set(wins)) != len(wins) or len(wins) not in (2, 3):
         raise OptionError(
-            f"wins=({wins[0]!r}, {wins[1]!r}) and tied={tied!r} must be different columns. If one "
-            "column counts how often the one item beat the other, say winner=, loser= and "
-            "weight= instead."
+            f"wins={tuple(wins)!r} must be two different columns, wins of left and wins of right, "
+            "or three, ties last. If one column counts how often the one item beat the other, "
+            "say winner=, loser= and weight= instead.",
+            kind="bad_value",
+            column="wins",
+            value=tuple(wins),
         )
-    won_left, won_right = (np.asarray(rows.number(column)) for column in wins)
+    won_left, won_right, *ties = (np.asarray(rows.number(column)) for column in wins)
     return Comparisons.from_counts(
         rows.text(used["left"]),
         rows.text(used["right"]),
         won_left,
         won_right,
-        rows.number(tied),
+        *ties,
         first=side or rows.text(used.get("first")),
         **options,
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bayesfair.base.arguments import MAPPING, NAMES, PLAIN, each, takes
+from bayesfair.base.arguments import NAMES, PLAIN, each, takes
 from bayesfair.base.checks import check_choice
 from bayesfair.base.options import COMPARISON_OPTIONS, KINDS, given, refuse_without_effect
 from bayesfair.comparisons import Comparisons, Origin
@@ -24,7 +24,6 @@ from bayesfair.readers.duels.comparison_rows import (
     recognised,
     roles_of,
     suffixes_of,
-    watched_order,
 )
 from bayesfair.readers.duels.preflib import SUFFIXES, read_preflib, refuse_other_data
 from bayesfair.readers.files.paths import single_file
@@ -35,10 +34,9 @@ _OF_TEXT = {"delimiter": COMPARISON_OPTIONS["delimiter"]}
 
 
 @takes(
-    **each(PLAIN, "left", "right", "winner", "loser", "tied", "ranking", "item", "rank", "chosen",
-           "offered", "first", "weight", "keep_rows", "order"),
+    **each(PLAIN, "left", "right", "winner", "loser", "ranking", "item", "rank", "chosen",
+           "offered", "first", "weight"),
     **each(NAMES, "wins", "orderings", "ranks"),
-    covariates=MAPPING,
 )  # fmt: skip
 def read_comparisons(
     source: Any,
@@ -48,8 +46,7 @@ def read_comparisons(
     right: str | None = None,
     winner: str | None = None,
     loser: str | None = None,
-    wins: tuple[str, str] | None = None,
-    tied: str | None = None,
+    wins: Sequence[str] | None = None,
     ranking: str | None = None,
     item: str | None = None,
     rank: str | None = None,
@@ -60,9 +57,7 @@ def read_comparisons(
     separator: str = "|",
     first: str | None = None,
     weight: str | None = None,
-    order: str | bool | None = None,
     items: Sequence[object] | None = None,
-    covariates: Mapping[str, Any] | None = None,
     partial: str | None = None,
     lowest_is_best: bool = True,
     tie_tolerance: float = 0.0,
@@ -74,10 +69,11 @@ def read_comparisons(
     unknown: str = "error",
     missing: str = "error",
     labels: str = "names",
-    keep_rows: bool = False,
     delimiter: str | None = None,
 ) -> Comparisons:
     """Read comparisons from CSV, Parquet, a data frame, PrefLib ballots or arena-style JSON.
+
+    Their order is not kept: `read_duels` reads the log of a rule that chose whom to compare.
 
     Parameters
     ----------
@@ -89,8 +85,8 @@ def read_comparisons(
         (winner, loser). `winner` holds sides, tie words, or names of the winning item.
     loser : str
         With `winner`: columns of winning and losing items; no `left`, `right`.
-    wins, tied : pair of str, str
-        Instead of `winner`: columns with the wins of left and of right, and with ties.
+    wins : two or three str
+        Instead of `winner`: columns with the wins of left, those of right and, if any, the ties.
     ranking, item, rank : str
         Columns of rankings in long form: which ranking, which item, which rank (1 = best). With
         duels, `ranking` alone is the column that tells which ranking a pair was cut from (found by
@@ -107,14 +103,8 @@ def read_comparisons(
         no column is called so: always that side.
     weight : str, optional
         Column of frequency weights.
-    order : str or False, optional
-        Column to sort rows by, stably; matters only with `keep_rows`. Without it, columns that look
-        like times are watched: a file that runs backwards is refused, an order that is not certain
-        is said. False takes the rows as they stand.
     items : sequence, optional
         All items, also those without data.
-    covariates : mapping, optional
-        Item covariates, see `Comparisons.with_covariates`.
     partial : {"subset", "top"}
         Required where rankings lack items.
     lowest_is_best, tie_tolerance, unranked
@@ -122,7 +112,7 @@ def read_comparisons(
     last_tie : {"tie", "rest"}, optional
         See `Comparisons.from_rankings`. A PrefLib file that is marked imbued, filled up in last
         place, is read as ``"rest"`` unless told otherwise.
-    outcomes, winner_is, both_bad, unknown, missing, keep_rows
+    outcomes, winner_is, both_bad, unknown, missing
         See `Comparisons.from_duels`.
     labels : {"names", "ids"}
         Items of PrefLib files.
@@ -154,26 +144,23 @@ def read_comparisons(
         refuse_without_effect(asked, {"preflib"}, COMPARISON_OPTIONS, KINDS["preflib"])
         refuse_other_data(source)
         path = single_file(source, "PrefLib")
-        made = read_preflib(path, partial=partial, labels=labels, last_tie=last_tie)
-        return made.with_covariates(covariates) if covariates else made
+        return read_preflib(path, partial=partial, labels=labels, last_tie=last_tie)
     named = named_columns(
-        {"left": left, "right": right, "winner": winner, "loser": loser, "tied": tied,
+        {"left": left, "right": right, "winner": winner, "loser": loser,
          "ranking": ranking, "item": item, "rank": rank, "chosen": chosen, "offered": offered,
-         "weight": weight, "order": str(order) if order else None},
+         "weight": weight},
         {"wins": wins, "orderings": orderings, "ranks": ranks},
     )  # fmt: skip
     opened_source = open_table(source, format, delimiter, tuple(named.values()))
     if isinstance(opened_source, JsonLines):
         refuse_without_effect(asked, {kind_of(named)}, _OF_TEXT, "JSON")
-    used = recognised(opened_source.name, opened_source.header, named, rows_only=keep_rows)
+    used = recognised(opened_source.name, opened_source.header, named)
     kind = kind_of(used)
     kinds = {kind, "text"} | ({"weighted"} if weight else set())
-    kinds |= {"kept"} if keep_rows else set()
     kinds |= {"offered_text"} if kind == "choices" else set()  # looked at once it is read
     refuse_without_effect(asked, kinds, COMPARISON_OPTIONS, KINDS[kind])
     used, side = checked_columns(opened_source, used, first)
-    rows = load(opened_source, used, str(order) if order else None)
-    watched = watched_order(opened_source, used.values()) if keep_rows and order is None else []
+    rows = load(opened_source, used)
     shared = {
         "items": items,
         "source": Origin(rows.source, rows.lines, roles_of(used)),
@@ -193,14 +180,12 @@ def read_comparisons(
         made = choices(rows, used, separator, **shared)
     elif kind == "counts":
         assert wins is not None
-        made = counts(rows, used, side, wins=wins, tied=tied, **shared)
+        made = counts(rows, used, side, wins=wins, **shared)
     else:
         words = {"outcomes": outcomes, "winner_is": winner_is, "both_bad": both_bad,
                  "unknown": unknown} if kind == "duels" else {}  # fmt: skip
-        made = duels(rows, used, side, keep_rows=keep_rows, **words, **shared)
-    notices = (*opened_source.notices, *watched, *made.notices)
-    made = replace(made, notices=tuple(dict.fromkeys(notices)))
-    return made.with_covariates(covariates) if covariates else made
+        made = duels(rows, used, side, keep_rows=False, **words, **shared)
+    return replace(made, notices=tuple(dict.fromkeys((*opened_source.notices, *made.notices))))
 
 
 def _plain_list(names: Any) -> Any:

@@ -131,7 +131,7 @@ def read_duels(
         refuse_without_effect(asked, (), {"delimiter": COMPARISON_OPTIONS["delimiter"]}, "JSON")
     used = recognised(opened.name, opened.header, named, rows_only=True)
     kind = kind_of(used)
-    refuse_without_effect(asked, {kind, "kept", "text"}, COMPARISON_OPTIONS, KINDS[kind])
+    refuse_without_effect(asked, {kind, "text"}, COMPARISON_OPTIONS, KINDS[kind])
     used, side = checked_columns(opened, used, first)
     law = _LawColumns.of(opened, propensity, probabilities)
     rows = load(opened, used | law.columns, used.get("order"))

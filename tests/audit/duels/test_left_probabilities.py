@@ -223,7 +223,7 @@ def test_command_ends_on_logs_that_contradict_themselves(run, tmp_path):
     assert "the log contradicts itself (--fail-on inconsistent)" in found.err
 
 
-@pytest.mark.parametrize("option", ["wins", "tied", "weight"])
+@pytest.mark.parametrize("option", ["wins", "weight"])
 def test_command_refuses_counts_and_weights_naming_what_it_takes(run, tmp_path, option):
     path = logged(tmp_path, "left,right,n,m", ["a,b,3,4"])
     error = run(path, f"--{option}", "n,m").error
