@@ -28,6 +28,7 @@ __all__ = [
     "Opened",
     "Rows",
     "are_pairs",
+    "check_wins",
     "checked_columns",
     "choices",
     "counts",
@@ -359,6 +360,19 @@ def choices(rows: Rows, used: Mapping[str, str], separator: str, **options: Any)
     return Comparisons.from_choices(rows.text(used["chosen"]), sets, **options)
 
 
+def check_wins(wins: Sequence[str]) -> None:
+    """Refuse columns of counts that are not two or three different ones."""
+    if len(set(wins)) != len(wins) or len(wins) not in (2, 3):
+        raise OptionError(
+            f"wins={tuple(wins)!r} must name two columns, wins of left and wins of right, or "
+            "three, ties last, all different. If one column counts how often the one item beat "
+            "the other, say winner=, loser= and weight= instead.",
+            kind="bad_value",
+            column="wins",
+            value=tuple(wins),
+        )
+
+
 def counts(
     rows: Rows,
     used: Mapping[str, str],
@@ -369,15 +383,6 @@ def counts(
 ) -> Comparisons:
     """Return duels given as counts of wins and ties."""
     _require(used, ("left", "right"))
-    if len(set(wins)) != len(wins) or len(wins) not in (2, 3):
-        raise OptionError(
-            f"wins={tuple(wins)!r} must be two different columns, wins of left and wins of right, "
-            "or three, ties last. If one column counts how often the one item beat the other, "
-            "say winner=, loser= and weight= instead.",
-            kind="bad_value",
-            column="wins",
-            value=tuple(wins),
-        )
     won_left, won_right, *ties = (np.asarray(rows.number(column)) for column in wins)
     return Comparisons.from_counts(
         rows.text(used["left"]),

@@ -12,6 +12,7 @@ from bayesfair.base.options import COMPARISON_OPTIONS, KINDS, given, refuse_with
 from bayesfair.comparisons import Comparisons, Origin
 from bayesfair.readers.duels.arena import JsonLines
 from bayesfair.readers.duels.comparison_rows import (
+    check_wins,
     checked_columns,
     choices,
     counts,
@@ -135,6 +136,8 @@ def read_comparisons(
     Comparisons(data frame: 2 duels of 2 items 'x', 'y', 1 ties, 2 unique)
     """
     wins, orderings, ranks = map(_plain_list, (wins, orderings, ranks))
+    if wins is not None:
+        check_wins(wins)
     asked = given(read_comparisons, locals())
     check_choice(format, "format", ("auto", "table", "preflib", "json"))
     check_choice(missing, "missing", ("error", "drop"))
