@@ -20,6 +20,7 @@ import originals
 import strict_comparisons as comparing
 import strict_reading as strict
 import strict_records as recording
+import tables
 
 import bayesfair as bf
 from bayesfair import examples
@@ -123,26 +124,26 @@ _NEEDED = {"full": (), "chosen": ("propensity",), "none": ()}
 def _log(name: str, rule: str, file: str, original: bytes, delimiter: str | None = None) -> Case:
     options: dict[str, Any] = {**_RULE[rule], "order": False, "known_at": False}
     options |= {"delimiter": delimiter} if delimiter else {}
-    parquet = file.endswith(".parquet")
+    needed = ("arm", "reward", *_NEEDED[rule])
+    table = file.rpartition(".")[2] in tables.TABLES
+    write, reader = tables.TABLES[name] if table else (None, None)
 
     def strictly(data: bytes) -> Any:
-        rows = (
-            originals.parquet_rows(data, ("arm", "reward", *_NEEDED[rule]))
-            if parquet
-            else strict.table(data, ("arm", "reward", *_NEEDED[rule]), delimiter)
-        )
+        rows = tables.rows_of(reader, data, needed) if table else (
+            strict.table(data, needed, delimiter)
+        )  # fmt: skip
         return strict.history(rows, rule)
 
     return Case(
         name,
-        "binary" if parquet else "table",
+        "binary" if table else "table",
         file,
         original,
         lambda path: _rounds([bf.read_history(path, **options)]),
         strictly,
         lambda path: _rounds(list(scan_history(path, chunk_rounds=7, **options).chunks())),
         lambda path: bf.audit(bf.read_history(path, **options), draws=100, seed=1),
-        mutate=originals.mutated_parquet if parquet else mutants.mutated,
+        mutate=tables.mutated_table(write) if table else mutants.mutated,
     )
 
 
@@ -222,7 +223,9 @@ CASES = (
     _log("full_told", "full", "log.csv", originals.FULL, ","),
     _log("chosen", "chosen", "log.tsv", originals.CHOSEN),
     _log("none", "none", "log.csv", originals.NONE),
-    _log("parquet", "full", "log.parquet", originals.PARQUET),
+    _log("noted", "none", "log.csv", originals.NOTED),
+    replace(_log("wide", "full", "log.csv", originals.WIDE), mutate=mutants.mutated_wide),
+    *(_log(name, "full", f"log.{name}", data) for name, data in tables.ORIGINALS.items()),
     replace(
         _text_log(
             "records", "log.tsv", originals.RECORDS,
@@ -246,6 +249,20 @@ CASES = (
         "dsjson", "log.dsjson", originals.DSJSON, recording.decisions, format="dsjson"
     ),
     _record_log("feedback", "feedback.json", originals.FEEDBACK, recording.feedback),
+    replace(
+        _record_log("rounds_wide", "log.jsonl", originals.WIDE_JSONL, recording.rounds),
+        mutate=mutants.mutated_wide,
+    ),
+    *(
+        replace(
+            _record_log(
+                name, f"{name}.vw", data, recording.costs, format="vw",
+                probabilities=False, propensity="propensity",
+            ),
+            kind="vw",
+        )
+        for name, data in (("cb", originals.COSTS), ("cb_adf", originals.COSTS_BY_ACTION))
+    ),
     _comparisons(
         "duels", "table", "duels.csv", originals.DUELS,
         lambda data: comparing.duels(strict.table(data, _SIDES), _SIDES), **_ARENA,

@@ -6,11 +6,12 @@ import bz2
 import gzip
 import lzma
 import random
+import re
 import unicodedata
 
 import pyarrow as pa
 
-__all__ = ["mutated", "mutated_records"]
+__all__ = ["mutated", "mutated_records", "mutated_wide"]
 
 BYTES = [
     b'"', b'""', b"\0", b"\r", b"\n", b"\r\n", b",", b";", b"\t", b"|", b"\xef\xbb\xbf", b"\xff",
@@ -48,12 +49,12 @@ def mutated(rng: random.Random, data: bytes, kind: str) -> bytes:
         The same state gives the same mutant.
     data : bytes
         The whole file.
-    kind : {"table", "json", "ballots", "binary"}
+    kind : {"table", "json", "ballots", "vw", "binary"}
         What its parts are.
     """
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         data = rng.choice(_CHANGES[kind])(rng, data)
-    if kind in ("table", "json") and rng.random() < 0.15:
+    if kind in ("table", "json", "vw") and rng.random() < 0.15:
         data = _compressed(rng, data)
         if rng.random() < 0.6:
             data = _bytes(rng, data)
@@ -63,6 +64,14 @@ def mutated(rng: random.Random, data: bytes, kind: str) -> bytes:
 def mutated_records(rng: random.Random, data: bytes, kind: str) -> bytes:
     """Return a mutant of a table that holds JSON: of its fields, or within one of them."""
     return mutated(rng, data, rng.choice((kind, "json")))
+
+
+def mutated_wide(rng: random.Random, data: bytes, kind: str) -> bytes:
+    """Return a mutant of text in UTF-16: of its bytes, or of what they say."""
+    if rng.random() < 0.3:
+        return _bytes(rng, data)
+    text = mutated(rng, data.decode("utf-16").encode(), kind).decode("utf-8", errors="replace")
+    return rng.choice((b"\xff\xfe", b"\xff\xfe", b"")) + text.encode("utf-16-le")
 
 
 # -- bytes -----------------------------------------------------------------------------------------
@@ -248,9 +257,24 @@ def _ballot(rng: random.Random, data: bytes) -> bytes:
     return text.encode("utf-8", errors="surrogateescape")
 
 
+def _word(rng: random.Random, data: bytes) -> bytes:
+    """Replace, double or drop what stands between two marks of a line of Vowpal Wabbit."""
+    parts = re.split(r"([ :|\n])", data.decode("utf-8", errors="surrogateescape"))
+    at = rng.randrange(len(parts))
+    what = rng.randrange(4)
+    if what <= 1:
+        parts[at] = rng.choice((*FIELDS, "shared |", "|", "'x", "1:0:0.5", "0:0:1"))
+    elif what == 2:
+        parts.insert(at, parts[at])
+    else:
+        del parts[at]
+    return "".join(parts).encode("utf-8", errors="surrogateescape")
+
+
 _CHANGES = {
     "table": (_bytes, _bytes, _encoding, _field, _field, _field, _rows, _rows),
     "json": (_bytes, _bytes, _encoding, _token, _token, _token, _lines),
     "ballots": (_bytes, _bytes, _encoding, _ballot, _ballot, _ballot, _lines),
+    "vw": (_bytes, _bytes, _encoding, _word, _word, _word, _lines),
     "binary": (_bytes,),
 }

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import decimal
-import io
 import json
-import math
 import random
 from typing import Any
 
-import mutants
-import pyarrow as pa
-import pyarrow.parquet as pq
 import strict_reading as strict
 
 _RNG = random.Random(20170707)
@@ -139,6 +133,33 @@ def _dsjson() -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
+def _costs() -> bytes:
+    """Return decisions as Vowpal Wabbit's --cb writes them, a line each."""
+    lines = []
+    for t in range(16):
+        law = _LAWS[t % 4]
+        chosen = _RNG.choices(range(3), law)[0]
+        cost = _RNG.choice(("-1", "0", "0.25", "-2.5e-1"))
+        words = [str(i + 1) for i in range(3)]
+        words[chosen] += f":{cost}:{law[chosen]}"
+        tag = ("", "'e7", "'e8")[t % 3]
+        lines.append(f"{' '.join(words)} {tag}| price:{t}.5 user=h\u00e9")
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _costs_by_action() -> bytes:
+    """Return decisions as --cb_adf writes them, a line for each action."""
+    blocks = []
+    for t in range(8):
+        law = _LAWS[t % 4]
+        chosen = _RNG.choices(range(3), law)[0]
+        label = f"0:{_RNG.choice((-1, 0, 0.5))}:{law[chosen]} "
+        lines = [f"{label if i == chosen else ''}|a item={i}" for i in range(3 - t % 2)]
+        lines = lines if chosen < len(lines) else [f"0:-1:{law[0]} |a item=0", *lines[1:]]
+        blocks.append("\n".join([f"shared |u user={t}", *lines]))
+    return ("\n\n".join(blocks) + "\n\n").encode()
+
+
 def _feedback() -> bytes:
     actions = [_RNG.choices(range(3), _LAWS[t % 4])[0] for t in range(8)]
     pi = [[[p, q] for p, q in zip(_LAWS[t % 4], _LAWS[(t + 1) % 4], strict=True)] for t in range(8)]
@@ -164,6 +185,9 @@ ROUNDS_NESTED = "".join(
     }) + "\n" for row in DECISIONS
 ).encode()  # fmt: skip
 DSJSON, FEEDBACK = _dsjson(), _feedback()
+COSTS, COSTS_BY_ACTION = _costs(), _costs_by_action()
+NOTED = b"sep=;\r\n" + NONE
+WIDE, WIDE_JSONL = (data.decode().encode("utf-16") for data in (FULL, ROUNDS_JSONL))
 ARMS = _ARMS
 
 _HEAD = """# FILE NAME: votes
@@ -192,114 +216,3 @@ BALLOTS = (
     ("toi", "toi", _preflib("toi", [(7, "{1,2},3"), (4, "4,{1,3}"), (2, "{2,3,4}")])),
     ("old", "soc", b"3\n1,\"x\"\n2,y, z\n3,w\n21,21,3\n12,1,2,3\n6,3,2,1\n3,2,1,3\n"),
 )  # fmt: skip
-
-
-# -- Parquet ---------------------------------------------------------------------------------------
-
-
-def _rows_of_full() -> dict[str, list[Any]]:
-    rows = strict.table(FULL, ("arm", "reward"))
-    found: dict[str, list[Any]] = {name: [row[name] for row in rows] for name in rows[0]}
-    return {
-        name: [float(v) for v in values] if name.startswith(("p_", "reward")) else values
-        for name, values in found.items()
-    }
-
-
-def _written(columns: Any) -> bytes:
-    sink = io.BytesIO()
-    pq.write_table(columns if isinstance(columns, pa.Table) else pa.table(columns), sink)
-    return sink.getvalue()
-
-
-_COLUMNS = _rows_of_full()
-PARQUET = _written(_COLUMNS)
-
-_ODD: tuple[Any, ...] = (
-    None, 0.0, 1.0, -1.0, 0.5, float("nan"), float("inf"), 1e308, 5e-324, 1 + 1e-9, 1.0000001,
-)  # fmt: skip
-_TEXT = (
-    "",
-    " ",
-    "north",
-    "Cafe\u0301",
-    "1",
-    "1.0",
-    "x",
-    "nan",
-    "1_0",
-    "\u0663",
-    "true",
-    None,
-    "1e400",
-)
-_KINDS = (
-    pa.float32(), pa.float16(), pa.int64(), pa.int8(), pa.uint64(), pa.bool_(), pa.string(),
-    pa.large_string(), pa.string_view(), pa.binary(), pa.dictionary(pa.int8(), pa.string()),
-    pa.decimal128(12, 6), pa.null(), pa.date32(), pa.timestamp("us"), pa.list_(pa.float64()),
-    pa.float64(),
-)  # fmt: skip
-
-
-def mutated_parquet(rng: random.Random, data: bytes, kind: str) -> bytes:
-    """Return a mutant: its bytes, or the values and types of its columns, written anew."""
-    if rng.random() < 0.4:
-        return mutants.mutated(rng, data, kind)
-    columns: dict[str, Any] = {name: list(values) for name, values in _COLUMNS.items()}
-    for _ in range(rng.choice((1, 1, 2))):
-        name = rng.choice(list(columns))
-        if isinstance(columns[name], list):
-            values = columns[name]
-            odd = rng.choice(_TEXT if isinstance(values[0], str) else _ODD)
-            values[rng.randrange(len(values))] = odd
-        what = rng.randrange(5)
-        if what == 0:
-            del columns[name]
-            if not columns:
-                return _written({"x": [1]})
-        elif what == 1 and isinstance(columns[name], list):
-            columns[name] = [None if v is None else str(v) for v in columns[name]]
-        elif what == 2 and isinstance(columns[name], list):
-            try:
-                columns[name] = pa.array(columns[name]).cast(rng.choice(_KINDS), safe=False)
-            except (pa.ArrowException, OverflowError):
-                pass
-    try:
-        return _written(columns)
-    except (pa.ArrowException, OverflowError):
-        return _written(_COLUMNS)
-
-
-def parquet_rows(data: bytes, needed: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Return the rows of a Parquet file as text, as a table would hold them."""
-    try:
-        with pq.ParquetFile(pa.BufferReader(data)) as file:
-            raw = file.schema_arrow.names
-            names = [name.strip() for name in raw]
-            used = [n for n in names if n in needed or n.startswith("p_")]
-            # damage in a column that is not read is none of its business
-            read = file.read(columns=[r for r, n in zip(raw, names, strict=True) if n in used])
-            columns = [c.to_pylist() for c in read.columns]
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise strict.Refused(f"damaged: {error}") from None
-    if len(set(names)) < len(names) or not set(needed) <= set(names) or not read.num_rows:
-        raise strict.Refused("columns or rows are missing")
-    held = dict(zip([n.strip() for n in read.column_names], columns, strict=True))
-    return [{n: _as_text(held[n][i]) for n in used} for i in range(read.num_rows)]
-
-
-def _as_text(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bytes):
-        return strict.text_of(value)
-    if isinstance(value, bool):
-        return str(value)
-    if isinstance(value, decimal.Decimal):
-        return format(value, "f")
-    if isinstance(value, float):
-        whole = value.is_integer() and abs(value) < 2**53
-        return None if math.isnan(value) else str(int(value)) if whole else repr(value)
-    if isinstance(value, int):
-        return str(value)
-    raise strict.Refused(f"{type(value).__name__} is neither label nor number")

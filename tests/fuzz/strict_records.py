@@ -5,9 +5,20 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from strict_reading import Refused, Row, Unheld, content, history, label, need, parsed_json, text_of
+from strict_reading import (
+    Refused,
+    Row,
+    Unheld,
+    content,
+    history,
+    label,
+    need,
+    number,
+    parsed_json,
+    text_of,
+)
 
-__all__ = ["decisions", "feedback", "nested", "rounds"]
+__all__ = ["costs", "decisions", "feedback", "nested", "rounds"]
 
 
 def _records(data: bytes) -> list[Row]:
@@ -177,3 +188,62 @@ def feedback(data: bytes) -> list[tuple[str, float, Any]]:
             **{f"p_{j}": "" if p is None else repr(float(p)) for j, p in enumerate(law)},
         })  # fmt: skip
     return history(rows, "full")
+
+
+def costs(data: bytes) -> list[tuple[str, float, Any]]:
+    """Return the rounds of Vowpal Wabbit's --cb text; of --cb_adf where the first round is so."""
+    lines = [line.strip() for line in text_of(content(data)).split("\n")]
+    blocks: list[list[str]] = [[]]
+    for line in lines:
+        if line:
+            blocks[-1].append(line)
+        elif blocks[-1]:
+            blocks.append([])
+    blocks = [block for block in blocks if block]
+    need(blocks != [], "empty")
+    by_action = any(_is_shared(line) or line.startswith("|") for line in blocks[0])
+    rows = []
+    for block in blocks:
+        if not by_action:
+            rows += [_decision(line) for line in block]
+            continue
+        actions = block[1:] if _is_shared(block[0]) else block
+        need(all("|" in line and not _is_shared(line) for line in actions), "no line of an action")
+        labels = [_label_words(line) for line in actions]
+        chosen = [i for i, words in enumerate(labels) if any(":" in word for word in words)]
+        need(len(chosen) == 1 and len(labels[chosen[0]]) == 1, "not one chosen action")
+        others = [words for i, words in enumerate(labels) if i != chosen[0]]
+        need(all(not w or (len(w) == 1 and _is_action(w[0])) for w in others), "words of an action")
+        rows.append({**_decision(actions[chosen[0]], least=0), "arm": str(chosen[0] + 1)})
+    return history(rows, "chosen")
+
+
+def _is_shared(line: str) -> bool:
+    return line.startswith("shared") and line[6:].lstrip().startswith("|")
+
+
+def _label_words(line: str) -> list[str]:
+    """Return the words of the label: what touches the | or begins with ' is a tag."""
+    need("|" in line, "no |")
+    before = line[: line.index("|")]
+    words = before.split()
+    tag = words and (words[-1].startswith("'") or not before[-1].isspace())
+    return words[:-1] if tag else words
+
+
+def _is_action(word: str) -> bool:
+    return word.isascii() and word.isdigit() and len(word) < 16
+
+
+def _decision(line: str, least: int = 1) -> Row:
+    words = [word.split(":") for word in _label_words(line)]
+    need(all(len(word) in (1, 3) for word in words), "no label")
+    need(all(_is_action(word[0]) for word in words), "no action")
+    numbers = [int(word[0]) for word in words]
+    need(len(set(numbers)) == len(numbers) and min(numbers, default=1) >= least, "no actions")
+    chosen = [word for word in words if len(word) == 3]
+    need(len(chosen) == 1, "not one chosen action")
+    action, cost, chance = chosen[0]
+    value = number(cost)
+    need(math.isfinite(value), "no cost")
+    return {"arm": str(int(action)), "reward": repr(-value), "propensity": chance}

@@ -6,10 +6,13 @@ import bz2
 import gzip
 import json
 import lzma
+import struct
 
 import fuzzing
 import originals
 import pytest
+import strict_reading as strict
+import tables
 
 CASES = {case.name: case for case in fuzzing.CASES}
 BATTLE = {"model_a": "x", "model_b": "y", "winner": "tie"}
@@ -20,13 +23,22 @@ SMALL = b"arm,reward,p_a,p_b\na,1,0.5,0.5\n"
 
 def _text_that_is_none():
     """Return Parquet whose column of labels holds bytes that are no UTF-8."""
-    whole = originals.PARQUET
+    whole = tables.ORIGINALS["parquet"]
     at = whole.index("Caf\u00e9".encode()) + 3
     return whole[:at] + b"\xff" + whole[at + 1 :]
 
 
 def _name_that_is_none():
-    return originals.PARQUET.replace("p_Caf\u00e9".encode(), b"p_Caf\xf2\xa9")
+    return tables.ORIGINALS["parquet"].replace("p_Caf\u00e9".encode(), b"p_Caf\xf2\xa9")
+
+
+def _place_outside():
+    """Return Arrow text that goes on far behind the end of its file: read, it ends the process."""
+    whole = tables.ORIGINALS["arrow"]
+    lengths = [len(row["arm"].encode()) for row in strict.table(originals.FULL, ("arm",))[:10]]
+    places = [sum(lengths[:i]) for i in range(11)]
+    at = whole.index(struct.pack("<11i", *places)) + 40
+    return whole[:at] + struct.pack("<i", 1 << 30) + whole[at + 4 :]
 
 
 FOUND = {
@@ -60,6 +72,13 @@ FOUND = {
     "no comma behind a brace": ("toc", b"3: {1,2}3\n", "no order"),
     "nothing behind the colon": ("soi", b"3:\n", "no order"),
     "empty braces": ("toc", b"3: {},1,2\n", "no order"),
+    "an Arrow text behind the end of the file": ("arrow", _place_outside(), "Offset|offset"),
+    "ORC text that is no text": (
+        "orc", tables.ORIGINALS["orc"].replace("Caf\u00e9".encode(), b"Caf\xff\xff"), "UTF|read",
+    ),
+    "words before an action that was not chosen": (
+        "cb_adf", b"shared |u\n0:-1:0.5 |a\nx1 |a\n", "before the |",
+    ),
     "raised digits as the number of voters": ("old", "\u00b2\n1,x\n".encode(), "row 1"),
 }  # fmt: skip
 

@@ -135,6 +135,13 @@ def _refused(name: str, row: int, line: int | None, why: str, value: str = "") -
     )  # fmt: skip
 
 
+def _label_words(before: str) -> list[str]:
+    """Return the words before the | without the tag, which touches the |, or begins with '."""
+    words = before.split()
+    tagged = words and (words[-1].startswith("'") or not before[-1:].isspace())
+    return words[:-1] if tagged else words
+
+
 def _chosen(
     line: int, text: str, name: str, row: int
 ) -> tuple[re.Match[str], float, float, list[str]]:
@@ -142,9 +149,7 @@ def _chosen(
     before, bar, _ = text.partition("|")
     if not bar:
         raise _refused(name, row, line, "has no |", text)
-    words = before.split()
-    if words and (words[-1].startswith("'") or not before[-1:].isspace()):
-        words.pop()  # a tag, which names the example: it touches the |, or begins with '
+    words = _label_words(before)
     found = [m for word in words if (m := _LABEL.fullmatch(word))]
     others = [word for word in words if not _LABEL.fullmatch(word)]
     if len(found) != 1 or not all(map(_ACTION.fullmatch, others)):
@@ -183,8 +188,8 @@ def _of_actions(block: list[tuple[int, str]], name: str, row: int) -> tuple[str,
     for i, (line, text) in enumerate(actions):
         if "|" not in text or _SHARED.match(text):
             raise _refused(name, row, line, "is no line of an action", text)
-        words = text.split("|", 1)[0].split()
-        if i != marked[0] and len(words) > 1:
+        words = _label_words(text.split("|", 1)[0])
+        if i != marked[0] and (len(words) > 1 or not all(map(_ACTION.fullmatch, words))):
             raise _refused(name, row, line, "has words before the | of an action not chosen", text)
     _, reward, chance, others = _chosen(*actions[marked[0]], name, row)
     if others:
