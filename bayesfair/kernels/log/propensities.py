@@ -117,6 +117,18 @@ def pair_maxima(pi: NDArray[np.float64], threads: int = 1) -> NDArray[np.float64
     return np.asarray(out)
 
 
+@compiled()
+def _fall_short(values, asked, order, out):  # type: ignore[no-untyped-def]
+    """Write sum max(p - value, 0) of ascending ``values`` for every p ``asked``, in ``order``."""
+    n, below = 0, 0.0
+    for s in order:
+        p = asked[s]
+        while n < values.shape[0] and values[n] <= p:  # NaN comes last
+            below += values[n]
+            n += 1
+        out[s] = n * p - below
+
+
 def exact_shortfall(
     pi: NDArray[np.float64], p: NDArray[np.float64], threads: int = 1
 ) -> NDArray[np.float64]:
@@ -131,23 +143,19 @@ def exact_shortfall(
         Arms are shared among so many; the numbers do not depend on it.
     """
     k = pi.shape[1]
-    terms = np.empty((k, *p.shape[:-1]))
+    asked = np.ascontiguousarray(p.reshape(-1, k).T)
+    terms = np.empty(asked.shape)
 
     def run(which: NDArray[np.int64]) -> None:
         for i in which:
-            values = np.sort(pi[:, i])  # NaN comes last
-            values = values[: np.searchsorted(values, np.nan)]
-            prefix = np.concatenate([[0.0], np.cumsum(values)])
-            asked = np.ascontiguousarray(p[..., i])
-            n = np.searchsorted(values, asked, side="right")
-            terms[i] = n * asked - prefix[n]
+            _fall_short(np.sort(pi[:, i]), asked[i], np.argsort(asked[i]), terms[i])
 
     with Team(max(1, min(threads, k if len(pi) * k > _LONG else 1))) as team:
         team.share(run, k)
-    total = np.zeros(p.shape[:-1])
+    total = np.zeros(asked.shape[1])
     for term in terms:
         total += term
-    return total
+    return total.reshape(p.shape[:-1])
 
 
 class Histogram(NamedTuple):

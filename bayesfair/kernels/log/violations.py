@@ -20,29 +20,59 @@ from bayesfair.kernels.team import Team
 
 __all__ = ["count_violations"]
 
-_BLOCK = 2048  # rounds
+_BLOCK, _CHUNK = 2048, 128  # rounds
 _MOST_MARKS = 1 << 20  # pairs times draws
 
 
 @compiled()
-def _spread_of(values, t, of_arms, line):  # type: ignore[no-untyped-def]
-    """Write the differences of all pairs of a round, in the order of `numpy.triu_indices`."""
-    if not of_arms:
-        for p in range(line.shape[0]):
-            line[p] = values[t, p]
-        return
-    p = 0
-    for i in range(values.shape[1]):
-        x = values[t, i]
-        for j in range(i + 1, values.shape[1]):
-            line[p + j - i - 1] = abs(x - values[t, j])
-        p += values.shape[1] - i - 1
+def _sift(blocks, size, values, first, second, low, high, limit, state, used):  # type: ignore[no-untyped-def]
+    """Write of every round whether it violates under no draw (0), some (1) or all of them (2).
+
+    ``low`` and ``high`` are what the draws allow each pair at least and at most; ``used`` says
+    which pairs violate under some.
+    """
+    n_lines = values.shape[1]
+    lines = np.zeros((n_lines + 1, _CHUNK))  # the last stays 0
+    top, bottom = np.zeros(n_lines + 1), np.zeros(n_lines + 1)
+    some, every = np.empty(_CHUNK), np.empty(_CHUNK)
+    for b in blocks:
+        stop = min(b * size + size, values.shape[0])
+        for start in range(b * size, stop, _CHUNK):
+            n = min(_CHUNK, stop - start)
+            some[:], every[:] = -np.inf, -np.inf
+            top[:n_lines], bottom[:n_lines] = -np.inf, np.inf
+            for c in range(n):  # no comparison with NaN is true: not on offer
+                for i in range(n_lines):
+                    x = values[start + c, i]
+                    lines[i, c] = x
+                    top[i] = x if x > top[i] else top[i]
+                    bottom[i] = x if x < bottom[i] else bottom[i]
+            for p in range(first.shape[0]):
+                i, j = first[p], second[p]
+                if not max(top[i] - bottom[j], top[j] - bottom[i]) - low[p] > limit:
+                    continue
+                above = 0
+                for c in range(n):
+                    left = abs(lines[i, c] - lines[j, c]) - low[p]
+                    above += left > limit
+                    some[c] = left if left > some[c] else some[c]
+                if above == 0:
+                    continue
+                used[b, p] = True
+                for c in range(n):
+                    left = abs(lines[i, c] - lines[j, c]) - high[p]
+                    every[c] = left if left > every[c] else every[c]
+            for c in range(n):
+                state[start + c] = 2 if every[c] > limit else some[c] > limit
 
 
 @compiled()
 def _prefix(x, ordered, eps1, limit):  # type: ignore[no-untyped-def]
     """Return for how many of the ascending distances a difference ``x`` is too large."""
-    low, high = 0, ordered.shape[0]
+    low, high = 0, 1  # mostly few: look near the start first
+    while high < ordered.shape[0] and x - eps1 * ordered[high] > limit:
+        low, high = high + 1, 2 * high + 1
+    high = min(high, ordered.shape[0])
     while low < high:
         middle = (low + high) // 2
         if x - eps1 * ordered[middle] > limit:
@@ -60,82 +90,60 @@ def _add(s, weight, when, n, first, last):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def _count(  # type: ignore[no-untyped-def]
-    blocks, size, values, of_arms, rounds, weights, ordered, order, rank, eps1, limit,
-    n, first, last, marks, mark_first, mark_last,
-):  # fmt: skip
-    """Add blocks of rounds to ``n``, ``first`` and ``last``; see `count_violations`.
+def _count(blocks, size, rows, pairs, draws, limit, sums, marks):  # type: ignore[no-untyped-def]
+    """Add blocks of rounds to ``sums``; see `count_violations`.
 
-    ``marks[p, r]`` collects rounds in which pair p violates under the r draws with its smallest
+    ``marks[..][p, r]`` collects rounds in which pair p violates under the r draws with its smallest
     distances, where there is room for them.
     """
-    n_pairs, n_draws = ordered.shape
-    line, for_none, for_all = np.empty(n_pairs), np.empty(n_pairs), np.empty(n_pairs)
-    middle, open_pairs = np.empty(n_pairs), np.empty(n_pairs, np.int64)
-    seen = np.full(n_draws, -1)
-    has_marks = marks.shape[0] > 0
-    for p in range(n_pairs):
-        for_none[p], for_all[p] = eps1 * ordered[p, 0], eps1 * ordered[p, n_draws - 1]
-        middle[p] = eps1 * ordered[p, n_draws // 2]
-    sure, sure_first, sure_last = 0.0, -1, -1
+    values, rounds, weights = rows
+    first_of, second_of, low, typical = pairs
+    ordered, order, rank, eps1 = draws
+    n, first, last = sums
+    marked, mark_first, mark_last = marks
+    n_lines, n_pairs, n_draws = values.shape[1], *ordered.shape
+    open_pairs, open_x = np.empty(n_pairs, np.int64), np.empty(n_pairs)
+    row, seen = np.zeros(n_lines + 1), np.full(n_draws, -1)
     for b in blocks:
         for t in range(b * size, min(b * size + size, rounds.shape[0])):
-            _spread_of(values, t, of_arms, line)
-            above, n_open = 0, 0
-            for p in range(n_pairs):  # not so for NaN: a pair that is not on offer
-                above += line[p] - for_all[p] > limit
-            if above > 0:
-                sure += weights[t]
-                sure_first = rounds[t] if sure_first < 0 else min(sure_first, rounds[t])
-                sure_last = max(sure_last, rounds[t])
-                continue
+            row[:n_lines] = values[t]
+            best, strongest, n_open = -np.inf, 0, 0
             for p in range(n_pairs):
-                above += line[p] - for_none[p] > limit
-            if above == 0:
-                continue
-            best, strongest = -np.inf, -1
-            for p in range(n_pairs):
-                if line[p] - for_none[p] > limit:
-                    open_pairs[n_open] = p
+                x = abs(row[first_of[p]] - row[second_of[p]])
+                open_pairs[n_open], open_x[n_open] = p, x
+                if x - low[p] > limit:
+                    if x - typical[p] > best:
+                        best, strongest = x - typical[p], n_open
                     n_open += 1
-                    if strongest < 0 or line[p] - middle[p] > best:
-                        best, strongest = line[p] - middle[p], p
-            r = _prefix(line[strongest], ordered[strongest], eps1, limit)
-            if has_marks:
-                marks[strongest, r] += weights[t]
-                mark_first[strongest, r] = min(mark_first[strongest, r], rounds[t])
-                mark_last[strongest, r] = max(mark_last[strongest, r], rounds[t])
+            held = open_pairs[strongest]
+            r = _prefix(open_x[strongest], ordered[held], eps1, limit)
+            if marked.shape[0] > 0:
+                _add((held, r), weights[t], rounds[t], marked, mark_first, mark_last)
             else:
                 for c in range(r):
-                    _add(order[strongest, c], weights[t], rounds[t], n, first, last)
-            if n_open == 1:
-                continue
+                    _add(order[held, c], weights[t], rounds[t], n, first, last)
             n_left = n_draws - r
             for o in range(n_open):
                 if n_left == 0:
                     break
                 p = open_pairs[o]
-                if p == strongest:
+                if p == held:
                     continue
-                more = _prefix(line[p], ordered[p], eps1, limit)
+                more = _prefix(open_x[o], ordered[p], eps1, limit)
                 if more <= n_draws - r:  # its draws, but those known already
                     for c in range(more):
                         s = order[p, c]
-                        if rank[strongest, s] >= r and seen[s] != t:
+                        if rank[held, s] >= r and seen[s] != t:
                             seen[s] = t
                             n_left -= 1
                             _add(s, weights[t], rounds[t], n, first, last)
                 else:  # those not known yet, if they are its draws
                     for c in range(r, n_draws):
-                        s = order[strongest, c]
+                        s = order[held, c]
                         if rank[p, s] < more and seen[s] != t:
                             seen[s] = t
                             n_left -= 1
                             _add(s, weights[t], rounds[t], n, first, last)
-    if sure_first >= 0:
-        for s in range(n_draws):
-            _add(s, sure, sure_first, n, first, last)
-            last[s] = max(last[s], sure_last)
 
 
 @compiled()
@@ -197,35 +205,56 @@ def count_violations(
     >>> n, first, last
     (array([3., 1.]), array([0, 0]), array([2, 0]))
     """
-    n_pairs, n_draws = distances.shape
-    if not n_pairs or not n_draws or not len(rounds):
-        return np.zeros(n_draws), np.full(n_draws, -1), np.full(n_draws, -1)
+    n_draws, far = distances.shape[1], np.iinfo(np.int64).max
+    n, first, last = np.zeros(n_draws), np.full(n_draws, far), np.full(n_draws, -1)
+    if not distances.size or not len(rounds):
+        return n, last, last
     # 0 times infinity is 0: at eps1 = 0 rewards do not count
     known = np.ascontiguousarray(distances) if eps1 > 0 else np.zeros_like(distances)
-    order = np.argsort(known, axis=1)
-    ordered = np.take_along_axis(known, order, axis=1)
-    rank = np.empty(order.shape, np.int32)
-    np.put_along_axis(rank, order, np.arange(n_draws, dtype=np.int32)[None], axis=1)
     values = np.ascontiguousarray(differences, dtype=np.float64)
-    n_marked = n_pairs if n_pairs * n_draws <= _MOST_MARKS else 0
-    far, shape = np.iinfo(np.int64).max, (n_marked, n_draws + 1)
-    found: list[tuple[NDArray[Any], ...]] = []
-
-    def run(which: NDArray[np.int64]) -> None:
-        n, first, last = np.zeros(n_draws), np.full(n_draws, far), np.full(n_draws, -1)
-        marks = np.zeros(shape), np.full(shape, far), np.full(shape, -1)
-        _count(
-            which, _BLOCK, values, of_arms, rounds, weights, ordered, order, rank, float(eps1),
-            float(limit), n, first, last, *marks,
-        )  # fmt: skip
-        if n_marked:
-            _unmark(order, *marks, n, first, last)
-        found.append((n, first, last))
-
+    k = values.shape[1]
+    one, two = np.triu_indices(k, 1) if of_arms else (np.arange(k), np.full(k, k))
+    low, high = eps1 * known.min(axis=1), eps1 * known.max(axis=1)
     n_blocks = -(-len(rounds) // _BLOCK)
+    state = np.empty(len(rounds), np.int8)
+    matters = np.zeros((n_blocks, len(known)), np.bool_)
     with Team(max(1, min(threads, n_blocks))) as team:
-        team.share(run, n_blocks)
-    # sums of whole numbers, least and largest: the same whichever thread did which
-    n, first, last = (np.array(part) for part in zip(*found, strict=True))
-    first = first.min(axis=0)
-    return n.sum(axis=0), np.where(first == far, -1, first), last.max(axis=0)
+        team.share(
+            lambda which: _sift(
+                which, _BLOCK, values, one, two, low, high, float(limit), state, matters
+            ),
+            n_blocks,
+        )
+        sure, at = np.flatnonzero(state == 2), np.flatnonzero(state == 1)
+        if sure.size:
+            n += weights[sure].sum()
+            first[:], last[:] = rounds[sure].min(), rounds[sure].max()
+        if at.size:
+            used = np.flatnonzero(matters.any(axis=0))
+            known = known[used]
+            order = np.argsort(known, axis=1)
+            ordered = np.take_along_axis(known, order, axis=1)
+            rank = np.empty(order.shape, np.int32)
+            np.put_along_axis(rank, order, np.arange(n_draws, dtype=np.int32)[None], axis=1)
+            rows = values[at], rounds[at], weights[at]
+            pairs = one[used], two[used], low[used], eps1 * known.mean(axis=1)
+            n_marked = len(used) if known.size <= _MOST_MARKS else 0
+            shape = n_marked, n_draws + 1
+            found: list[tuple[NDArray[Any], ...]] = [(n, first, last)]
+
+            def run(which: NDArray[np.int64]) -> None:
+                sums = np.zeros(n_draws), np.full(n_draws, far), np.full(n_draws, -1)
+                marks = np.zeros(shape), np.full(shape, far), np.full(shape, -1)
+                _count(
+                    which, _BLOCK, rows, pairs, (ordered, order, rank, float(eps1)), float(limit),
+                    sums, marks,
+                )  # fmt: skip
+                if n_marked:
+                    _unmark(order, *marks, *sums)
+                found.append(sums)
+
+            team.share(run, -(-len(at) // _BLOCK))
+            # sums of whole numbers, least and largest: the same whichever thread did which
+            n, first, last = (np.array(part) for part in zip(*found, strict=True))
+            n, first, last = n.sum(axis=0), first.min(axis=0), last.max(axis=0)
+    return n, np.where(first == far, -1, first), last
