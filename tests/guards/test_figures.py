@@ -48,7 +48,6 @@ PUBLIC = {
 STILL_LONG = {
     "bayesfair.kernels.log.log_pass._row_blocks",
     "bayesfair.kernels.log.stream_narrow._beliefs",
-    "bayesfair.kernels.log.violations._count",
     "bayesfair.kernels.simulation.classic._run",
     "bayesfair.kernels.simulation.counts_and_means._run_mixture",
     "bayesfair.readers.log.columns.resolve_layout",

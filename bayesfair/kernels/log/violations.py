@@ -101,7 +101,7 @@ def _count(blocks, size, rows, pairs, draws, limit, sums, marks):  # type: ignor
     ordered, order, rank, eps1 = draws
     n, first, last = sums
     marked, mark_first, mark_last = marks
-    n_lines, n_pairs, n_draws = values.shape[1], *ordered.shape
+    n_lines, (n_pairs, n_draws) = values.shape[1], ordered.shape
     open_pairs, open_x = np.empty(n_pairs, np.int64), np.empty(n_pairs)
     row, seen = np.zeros(n_lines + 1), np.full(n_draws, -1)
     for b in blocks:
