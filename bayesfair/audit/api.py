@@ -127,8 +127,9 @@ def audit(
         Options of the `build` of `model` or `beliefs_model`, each to those that take it, such as
         ``{"n_bins": 5}``.
     sampler : mapping, optional
-        How these models are fitted: ``method``, ``cores``, ``progress`` and ``allow_unconverged``
-        of `bayesfair.fit`, ``min_ess``, ``max_fits`` and ``cores`` of `bayesfair.beliefs`.
+        How these models are fitted: ``target_accept``, ``tune``, ``chains``, ``backend`` as in the
+        ``sampler=`` of `bayesfair.fit`; its ``method``, ``cores``, ``progress``,
+        ``allow_unconverged``; and ``min_ess``, ``max_fits`` of `bayesfair.beliefs`.
 
     Returns
     -------

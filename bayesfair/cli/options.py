@@ -24,6 +24,7 @@ from bayesfair.cli.values import (
     csv_labels,
     csv_numbers,
     labels_or_by_group,
+    settings,
     word_meanings,
     word_values,
 )
@@ -147,6 +148,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 DELIMITER = option("Of text files; default detected.")
 DRAWS = option("Posterior draws.", int, 4000)
 SEED = option("Of everything that is drawn.", int, 0)
+SAMPLER = option("Of NUTS: target_accept=.95,tune=1000,chains=4,backend=pymc.", convert=settings)
 PRIOR_SD = option("Of each log-worth; inf = maximum likelihood.", float, 1.0)
 JSON_FILE = option("Write JSON to a file, or - for standard output.", flag="--json")
 
@@ -198,6 +200,7 @@ CRITERION = Group(
     ),
     draws=DRAWS,
     seed=SEED,
+    sampler=SAMPLER,
 )
 """What both audits are asked."""
 
@@ -303,6 +306,7 @@ FIT_QUESTION = Group(
     prior_sd=PRIOR_SD,
     draws=DRAWS,
     seed=SEED,
+    sampler=SAMPLER,
 )
 """Options of `fit` for comparisons."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from typing import Any
 
 from bayesfair.base.numerals import number
 from bayesfair.errors import OptionError
@@ -12,6 +13,7 @@ __all__ = [
     "csv_labels",
     "csv_numbers",
     "labels_or_by_group",
+    "settings",
     "word_meanings",
     "word_values",
 ]
@@ -58,6 +60,16 @@ def word_values(text: str, option: str) -> dict[str, float]:
 def word_meanings(text: str, option: str) -> dict[object, str]:
     """Return what outcome words mean, from ``1=left,0=right,.5=tie``."""
     return {word: value for word, value, _ in _pairs(text, option, "1=left,0=right,.5=tie")}
+
+
+def settings(text: str, option: str) -> dict[str, Any]:
+    """Return settings by name, from ``target_accept=.95,chains=2``: numbers, yes or no, words."""
+    found: dict[str, Any] = {}
+    for name, value, _ in _pairs(text, option, "target_accept=.95,chains=2"):
+        worth = number(value)
+        plain = {"true": True, "false": False}.get(value.lower(), value)
+        found[name] = plain if worth is None else int(worth) if worth.is_integer() else worth
+    return found
 
 
 def _pairs(text: str, option: str, example: str) -> Iterator[tuple[str, str, str]]:

@@ -16,6 +16,7 @@ from bayesfair.inference.arms import fit_history
 from bayesfair.inference.comparisons import fit_comparisons
 from bayesfair.inference.contract import checked_options
 from bayesfair.inference.posterior import bin_starts, rewards_from_posterior
+from bayesfair.inference.sampler import Sampler
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -41,6 +42,7 @@ def fit(
     cores: int | None = None,
     progress: bool = False,
     model_options: Mapping[str, Any] | None = None,
+    sampler: Mapping[str, Any] | None = None,
 ) -> xr.DataTree:
     r"""Return the posterior of a model given a decision history, or comparisons.
 
@@ -73,7 +75,7 @@ def fit(
         An item; the mode group then also has gaps to it and their standard errors; comparisons
         only.
     draws : int
-        Posterior draws over all four chains. Convergence is judged by at least 1000, so that few
+        Posterior draws over all chains. Convergence is judged by at least 1000, so that few
         will do.
     seed : int or numpy Generator
         Required, but for maximum likelihood, which draws nothing. The same int gives the same
@@ -86,6 +88,9 @@ def fit(
         Show progress of PyMC's sampler on stderr; other fits take seconds.
     model_options : mapping, optional
         Further options of the model's `build`, such as ``n_bins`` or ``order_effect``.
+    sampler : mapping, optional
+        Of NUTS: ``target_accept``, ``tune`` (both in every attempt), ``chains`` (default 4), and
+        ``backend`` (``"nutpie"``, ``"pymc"``) of models in PyMC. Refused where nothing is sampled.
 
     Returns
     -------
@@ -120,6 +125,7 @@ def fit(
     shared: dict[str, Any] = {
         "model": model, "method": method, "draws": draws, "seed": seed,
         "allow_unconverged": allow_unconverged, "cores": cores, "progress": progress,
+        "sampler": Sampler.of(sampler),
     }  # fmt: skip
     of_duels: dict[str, Any] = {"prior_sd": prior_sd, "ties": ties, "reference": reference}
     of_logs = {"prior": prior, "family": family, "support": support}

@@ -26,6 +26,7 @@ from bayesfair.inference.contract import (
 )
 from bayesfair.inference.nuts import CompiledModel, refusal, unconverged
 from bayesfair.inference.posterior import bin_starts
+from bayesfair.inference.sampler import Sampler
 from bayesfair.inference.tree import N_CHAINS, in_order_of, make_tree, seed_label
 
 if TYPE_CHECKING:
@@ -37,12 +38,12 @@ __all__ = ["fit_history", "options_in_label_order", "resolve_model", "total_draw
 _MAX_CELLS = 20_000
 
 
-def total_draws(draws: Any) -> int:
+def total_draws(draws: Any, chains: int = N_CHAINS) -> int:
     """Return the number of draws, rounded up to a multiple of the number of chains."""
-    number = check_in_range(draws, "draws", N_CHAINS, 10_000_000)
+    number = check_in_range(draws, "draws", chains, 10_000_000)
     if number != int(number):
         raise OptionError(f"draws={draws!r} must be a whole number, the total over all chains.")
-    return -(-int(number) // N_CHAINS) * N_CHAINS
+    return -(-int(number) // chains) * chains
 
 
 def resolve_model(
@@ -73,6 +74,7 @@ def fit_history(
     allow_unconverged: bool = False,
     cores: int | None = None,
     progress: bool = False,
+    sampler: Sampler,
     **options: Any,
 ) -> xr.DataTree:
     """Return the posterior of the arms' parameters; see `bayesfair.fit`."""
@@ -80,7 +82,7 @@ def fit_history(
         raise OptionError(f"{history.source} has no arms, so there is nothing to fit.")
     check_choice(method, "method", ("auto", "conjugate", "nuts"))
     rng = as_generator(seed)
-    n_draws = total_draws(draws)
+    n_draws = total_draws(draws, sampler.chains)
     model, known, notices = resolve_model(history, model, family)
     closed = closed_form(model)
     if method == "conjugate" and closed is None:
@@ -93,6 +95,10 @@ def fit_history(
         named = isinstance(prior, Mapping)
         options["prior"] = by_label(prior, "arm", "prior") if named else prior
     if closed is not None and method != "nuts":
+        sampler.refuse_without_chains(
+            f"the posterior of {closed.model} is known in closed form and drawn exactly; "
+            "method='nuts' samples it."
+        )
         name, reads, chosen = str(model), closed.reads, closed.name
         tree = fit_conjugate(history, closed, draws=n_draws, rng=rng, **options)
         extra: dict[str, Any] = {"method": "conjugate"}
@@ -109,7 +115,7 @@ def fit_history(
             log, taken = history.in_label_order(), options_in_label_order(taken, history.arms)
         tree, found = _fit_nuts(
             log, contract, taken, draws=n_draws,
-            seed=int(rng.integers(2**31)), cores=cores, progress=progress,
+            seed=int(rng.integers(2**31)), cores=cores, progress=progress, sampler=sampler,
         )  # fmt: skip
         if log is not history:
             tree = in_order_of(tree, history.arms, "arm")
@@ -118,7 +124,7 @@ def fit_history(
             "rhat_max": found["rhat_max"],
             "ess_min": found["ess_min"],
             "divergences": found["divergences"],
-        }
+        } | ({"sampler": sampler.given()} if sampler.given() else {})
     if closed is not None:
         prior, support = options.get("prior"), options.get("support")
         notices = (*notices, *prior_notices(history, closed, prior=prior, support=support))
@@ -166,10 +172,12 @@ def _fit_nuts(
     seed: int,
     cores: int | None,
     progress: bool,
+    sampler: Sampler,
 ) -> tuple[xr.DataTree, dict[str, Any]]:
     model = contract.build(history, **options)
     check_reads(contract, model, history.arms)
-    tree, found = CompiledModel(model).fit(draws=draws, seed=seed, cores=cores, progress=progress)
+    compiled = CompiledModel(model, sampler)
+    tree, found = compiled.fit(draws=draws, seed=seed, cores=cores, progress=progress)
     groups = {name: child.to_dataset() for name, child in tree.children.items()}
     # labels as text: object columns cannot be stored
     for name, group in groups.items():

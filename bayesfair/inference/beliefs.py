@@ -22,6 +22,7 @@ from bayesfair.families.priors import describe_prior, prior_table
 from bayesfair.history import History
 from bayesfair.inference.beliefs_by_fits import sequential_beliefs
 from bayesfair.inference.contract import checked_options, family_of_models
+from bayesfair.inference.sampler import Sampler
 from bayesfair.kernels.log.conjugate import (
     BeliefTable,
     iter_parameters,
@@ -164,6 +165,7 @@ def beliefs(
     max_fits: int = 100,
     cores: int | None = None,
     model_options: Mapping[str, Any] | None = None,
+    sampler: Mapping[str, Any] | None = None,
 ) -> Beliefs:
     """Return what was believed before each round.
 
@@ -189,6 +191,8 @@ def beliefs(
         Of the fits of `model`, as in `sequential_beliefs`.
     model_options : mapping, optional
         Options of the model's `build`.
+    sampler : mapping, optional
+        As in `bayesfair.fit`.
 
     Returns
     -------
@@ -220,13 +224,15 @@ def beliefs(
         options |= {name: value for name, value in given.items() if value is not None}
         found = sequential_beliefs(
             history, model=model, seed=seed, draws=draws, min_ess=min_ess, max_fits=max_fits,
-            cores=cores, model_options=options,
+            cores=cores, model_options=options, sampler=sampler,
         )  # fmt: skip
         best = np.asarray(found.best_arm_probability)
         rewards, name, words, table = found.rewards, found.family, found.prior, None
         notices += found.notices
         details: Any = found
     else:
+        how = Sampler.of(sampler)
+        how.refuse_without_chains("conjugate beliefs are exact, and no model= was given to sample.")
         if options:
             name = next(iter(options))
             raise OptionError(

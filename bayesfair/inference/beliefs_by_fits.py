@@ -22,6 +22,7 @@ from bayesfair.inference.contract import contract_of
 from bayesfair.inference.predictive import PredictiveLaw
 from bayesfair.inference.refit import Draws, Refitter
 from bayesfair.inference.reweight import Pool
+from bayesfair.inference.sampler import Sampler
 from bayesfair.inference.tree import seed_label
 from bayesfair.rewards.base import Rewards
 from bayesfair.typing import Floats
@@ -103,6 +104,7 @@ def sequential_beliefs(
     max_fits: int = 100,
     cores: int | None = None,
     model_options: Mapping[str, Any] | None = None,
+    sampler: Mapping[str, Any] | None = None,
 ) -> SequentialBeliefs:
     """Return the beliefs before each round under a PyMC model of the arms.
 
@@ -129,6 +131,8 @@ def sequential_beliefs(
         Threads per fit.
     model_options : mapping, optional
         Options of the model's `build`.
+    sampler : mapping, optional
+        As in `bayesfair.fit`.
 
     Raises
     ------
@@ -165,9 +169,10 @@ def sequential_beliefs(
     family = FAMILIES[contract.family]
     support = options.get("support") if family.has_levels else None
     coded_of(history, family, family.levels(support, history.reward))  # refuses what cannot be
+    how = Sampler.of(sampler)
     refitter = Refitter(
-        history, contract, options,
-        draws=total_draws(draws), seed=int(rng.integers(2**31)), cores=cores,
+        history, contract, options, draws=total_draws(draws, how.chains),
+        seed=int(rng.integers(2**31)), cores=cores, sampler=how,
     )  # fmt: skip
     run = _Run(history, refitter, min_ess, int(max_fits))
     run.carry()

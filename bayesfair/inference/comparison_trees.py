@@ -15,7 +15,8 @@ from bayesfair.comparisons.connectivity import Connectivity
 from bayesfair.errors import ConvergenceError, OptionError
 from bayesfair.inference.laplace import Mode, centred_covariance
 from bayesfair.inference.nuts import CompiledModel, diagnose, refusal
-from bayesfair.inference.tree import N_CHAINS, in_order_of, posterior_dataset
+from bayesfair.inference.sampler import Sampler
+from bayesfair.inference.tree import in_order_of, posterior_dataset
 from bayesfair.inference.worth_nuts import sample_worths
 from bayesfair.kernels.laws.gauss_best import gauss_best_probability
 from bayesfair.kernels.team import usable_cores
@@ -162,15 +163,16 @@ def worth_nuts_groups(
     rng: np.random.Generator,
     draws: int,
     cores: int | None,
+    sampler: Sampler,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Sample a shipped model by its own NUTS; return groups and attributes.
 
-    Four chains of at least 1000 draws, so that convergence is judged alike whatever `draws`; they
+    Chains of at least 1000 draws, so that convergence is judged alike whatever `draws`; they
     are thinned to `draws` afterwards.
     """
     import xarray as xr
 
-    per_chain = draws // N_CHAINS
+    per_chain = draws // sampler.chains
     every = -(-_LEAST // per_chain)
     groups: dict[str, Any] = {}
     found: dict[str, Any] = {}
@@ -182,6 +184,7 @@ def worth_nuts_groups(
         draws=every * per_chain,
         rng=rng,
         threads=cores or usable_cores(),
+        sampler=sampler,
     ):
         dims = ("chain", "draw")
         groups = {
@@ -214,6 +217,7 @@ def nuts_groups(
     draws: int,
     cores: int | None,
     progress: bool,
+    sampler: Sampler,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Sample a PyMC model, ``build(comparisons, **options)``; return groups and attributes.
 
@@ -238,7 +242,7 @@ def nuts_groups(
             f"of the data as coordinate; found {names} and dims {dims} of log_worth."
         )
     seed = int(rng.integers(2**31))
-    tree, found = CompiledModel(model).fit(
+    tree, found = CompiledModel(model, sampler).fit(
         draws=draws,
         seed=seed,
         cores=cores,
@@ -251,7 +255,9 @@ def nuts_groups(
         group = group.assign_coords(text)
         plain = [v for v in group.data_vars if group[v].dtype.kind != "O"]
         groups[str(name)] = group[plain]
-    attrs = {"method": "nuts", "refusal": refusal(found)}
+    name = f"{getattr(build, '__module__', '?')}.{getattr(build, '__qualname__', 'build')}"
+    attrs = {"method": "nuts", "refusal": refusal(found), "model": name, "ties": "none"}
+    attrs |= {"prior": f"as written in {name}"}
     attrs |= {name: found[name] for name in ("rhat_max", "ess_min", "divergences")}
     return groups, attrs
 

@@ -37,6 +37,7 @@ from bayesfair.inference.existence import require_maximum
 from bayesfair.inference.laplace import Mode, find_mode
 from bayesfair.inference.nuts import unconverged
 from bayesfair.inference.robust import Robust, robust_of
+from bayesfair.inference.sampler import Sampler
 from bayesfair.inference.tree import N_CHAINS, make_tree, seed_label
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def fit_comparisons(
     allow_unconverged: bool = False,
     cores: int | None = None,
     progress: bool = False,
+    sampler: Sampler | None = None,
     **options: Any,
 ) -> xr.DataTree:
     r"""Return the posterior of the items' log-worths.
@@ -95,6 +97,7 @@ def fit_comparisons(
         Threads of NUTS; the draws do not depend on it.
     progress : bool
         Of PyMC's sampler, that is with a model of your own.
+    sampler : Sampler
     **options
         ``order_effect`` (None: if the data say who was shown first), ``order_sd``, ``tie_sd``,
         ``coefficient_sd``.
@@ -142,7 +145,8 @@ def fit_comparisons(
     [0.8473, 0.6901]
     """
     check_choice(method, "method", ("auto", "laplace", "nuts"))
-    n_draws = total_draws(draws)
+    how = sampler or Sampler()
+    n_draws, n_sampled = total_draws(draws), total_draws(draws, how.chains)
     prior_sd = check_in_range(prior_sd, "prior_sd", 0.0, np.inf, low_open=True)
     flat = np.isinf(prior_sd)
     rng = as_generator(0 if flat and seed is None else seed)
@@ -166,22 +170,15 @@ def fit_comparisons(
     if callable(build):
         if method == "laplace" or flat:
             raise OptionError("a model of your own is sampled: use method='nuts'.")
-        for option, value in (("ties", ties), ("reference", reference)):
-            if value is not None:
-                raise OptionError(
-                    f"{option}={value!r} belongs to the shipped models; a model of your own "
-                    "decides itself. Leave it out.",
-                    kind="unused_option",
-                    column=option,
-                    value=value,
-                )
+        _refuse_of_shipped(ties=ties, reference=reference)
         groups, attrs = nuts_groups(
-            comparisons, build, options, rng=rng, draws=n_draws, cores=cores, progress=progress
-        )
-        name = f"{getattr(build, '__module__', '?')}.{getattr(build, '__qualname__', 'build')}"
-        attrs |= {"model": name, "ties": "none", "prior": f"as written in {name}"}
+            comparisons, build, options, rng=rng, draws=n_sampled, cores=cores, progress=progress,
+            sampler=how,
+        )  # fmt: skip
+        attrs |= _of_chains(how, n_sampled)
         return _accepted(groups, {**shared, **attrs}, comparisons, allow_unconverged)
 
+    _check_sampler(how, method, flat)
     name = choose_model(comparisons, model, ties)
     make = partial(problem_of, comparisons, name, prior_sd=prior_sd, ties=ties, **options)
     problem = make()
@@ -214,15 +211,50 @@ def fit_comparisons(
             found = weighted_draws(proposal, n_draws, rng)
             chains = found.theta.reshape(N_CHAINS, -1, found.theta.shape[1])
             groups["posterior"] = draws_group(comparisons, problem, chains)
+            if how.given():
+                why = "draws around the mode were certified, nothing was sampled (method='nuts' is)"
+                used = replace(
+                    used, notices=(*used.notices, no_effect("sampler", how.given(), why))
+                )
             attrs |= {"method": "laplace", "ess": found.ess, "certified": int(certificate.holds)}
             attrs |= {"khat": certificate.khat, "efficiency": certificate.efficiency}
     if not flat and "posterior" not in groups:
         sampled, extra = worth_nuts_groups(
-            comparisons, problem, mode, rng=rng, draws=n_draws, cores=cores
+            comparisons, problem, mode, rng=rng, draws=n_sampled, cores=cores, sampler=how
         )
         groups |= sampled
-        attrs |= extra
+        attrs |= extra | _of_chains(how, n_sampled)
     return _accepted(groups, {**shared, **attrs}, used, allow_unconverged, certificate)
+
+
+def _refuse_of_shipped(**options: Any) -> None:
+    """Refuse options of the shipped models."""
+    for option, value in options.items():
+        if value is not None:
+            raise OptionError(
+                f"{option}={value!r} belongs to the shipped models; a model of your own decides "
+                "itself. Leave it out.",
+                kind="unused_option",
+                column=option,
+                value=value,
+            )
+
+
+def _check_sampler(how: Sampler, method: str, flat: bool) -> None:
+    """Refuse settings of chains where a shipped model is not sampled, or not by PyMC."""
+    if flat:
+        how.refuse_without_chains("maximum likelihood (prior_sd=inf) draws nothing.")
+    if method == "laplace":
+        how.refuse_without_chains("method='laplace' draws around the mode, without chains.")
+    replace(Sampler(), backend=how.backend).refuse_without_chains(
+        "the shipped models of comparisons have a sampler of their own; backend= is for your own "
+        "build(comparisons)."
+    )
+
+
+def _of_chains(how: Sampler, draws: int) -> dict[str, Any]:
+    """Return the attributes that say how chains were run."""
+    return {"draws": draws} | ({"sampler": how.given()} if how.given() else {})
 
 
 def _unused(comparisons: Comparisons, ties: str | None, seed: Any) -> list[Notice]:

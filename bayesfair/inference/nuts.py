@@ -7,7 +7,6 @@ data containers (`pymc.Data`) swapped.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.util import find_spec
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from bayesfair.base.notices import Notice
 from bayesfair.errors import ConvergenceError, OptionError
+from bayesfair.inference.sampler import Sampler
 from bayesfair.inference.tree import N_CHAINS
 from bayesfair.kernels.orders.convergence import convergence
 
@@ -27,7 +27,7 @@ __all__ = ["ESS_LIMIT", "R_HAT_LIMIT", "CompiledModel", "data_of", "diagnose", "
 R_HAT_LIMIT = 1.01
 ESS_LIMIT = 400
 
-_LEAST = 250  # draws per chain that convergence is judged by
+_LEAST = 1000  # draws that convergence is judged by
 
 # Small models: careful steps cost little. The second setting is tried if the first is refused.
 _SETTINGS: tuple[dict[str, Any], ...] = (
@@ -48,16 +48,27 @@ class CompiledModel:
     ----------
     model : pymc.Model
         Unsampled; what may change between fits sits in `pymc.Data` containers.
+    sampler : Sampler
+        How it is sampled.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, sampler: Sampler | None = None) -> None:
         if not model.free_RVs:
             raise OptionError("the model has no free variable, so there is nothing to sample.")
-        self.model = model
+        self.model, self.sampler = model, sampler or Sampler()
+        backend = self.sampler.backend
         discrete = [v.name for v in model.free_RVs if v.dtype.startswith(("int", "uint", "bool"))]
         # nutpie runs its chains in threads: no process is spawned, no main guard needed
         self._compiled: Any = None
-        if not discrete and find_spec("nutpie") is not None:
+        if discrete and backend == "nutpie":
+            raise OptionError(
+                f"backend='nutpie' samples no discrete variables, and {discrete[0]!r} is one: use "
+                "backend='pymc', or sum it out of the model.",
+                kind="unused_option",
+                column="backend",
+                value=backend,
+            )
+        if not discrete and backend != "pymc":
             import nutpie
 
             self._compiled = nutpie.compile_pymc_model(model)
@@ -159,7 +170,7 @@ class CompiledModel:
         Parameters
         ----------
         draws : int
-            Draws kept, over all chains; at least 250 per chain are made, and judged.
+            Draws kept, over all chains; at least 1000 are made, and judged.
         seed : int
             Reproducible, whatever `cores`.
         data : mapping, optional
@@ -172,9 +183,11 @@ class CompiledModel:
         diagnostics : dict
             See `diagnose`.
         """
-        per_chain = draws // N_CHAINS
+        how = self.sampler
+        per_chain = draws // how.chains
         # few draws are no reason to judge by few: the rest is thinned away afterwards
-        every = -(-_LEAST // per_chain)
+        every = -(-_LEAST // (per_chain * how.chains))
+        asked = {name: value for name, value in how.given().items() if name != "backend"}
         for attempt, settings in enumerate(_SETTINGS):
             thin = attempt + 1
             tree = self.sample(
@@ -183,7 +196,7 @@ class CompiledModel:
                 cores=cores,
                 progress=progress,
                 data=data,
-                **settings,
+                **settings | asked,
             )
             if thin > 1:
                 tree = tree.isel(draw=slice(None, None, thin))

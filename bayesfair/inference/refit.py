@@ -17,6 +17,7 @@ from bayesfair.history import History
 from bayesfair.history.cells import time_bins
 from bayesfair.inference.contract import Contract, check_reads
 from bayesfair.inference.nuts import CompiledModel, data_of, refusal
+from bayesfair.inference.sampler import Sampler
 from bayesfair.typing import Floats
 
 __all__ = ["Draws", "Refitter", "known_before", "same_graph"]
@@ -121,11 +122,12 @@ class Refitter:
         draws: int,
         seed: int,
         cores: int | None,
+        sampler: Sampler | None = None,
     ) -> None:
         self.history = history
         self.contract = contract
         self.options = dict(options)
-        self.draws, self.seed, self.cores = draws, seed, cores
+        self.draws, self.seed, self.cores, self.sampler = draws, seed, cores, sampler
         self.bin_start: NDArray[np.int64] | None = None
         self.n_compiled = 0
         self.learned: LearnedPrior | None = None
@@ -158,7 +160,7 @@ class Refitter:
         model = self.contract.build(history, **self.options)
         check_reads(self.contract, model, self.history.arms)
         if self._compiled is None or not same_graph(self._compiled.model, model):
-            self._compiled = CompiledModel(model)
+            self._compiled = CompiledModel(model, self.sampler)
             self.n_compiled += 1
         tree, found = self._compiled.fit(
             draws=self.draws, seed=(self.seed + 7919 * m) % 2**31, cores=self.cores,

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from bayesfair.inference.comparison_likelihood import ChainLikelihood, DuelLikelihood, Likelihood
 from bayesfair.inference.laplace import Mode, posterior_precision
-from bayesfair.inference.tree import N_CHAINS
+from bayesfair.inference.sampler import Sampler
 from bayesfair.kernels.orders.comparison_density import CHAINS, DAVIDSON, LOGIT, PROBIT, Target
 from bayesfair.kernels.orders.nuts import Basis, run_chain
 
@@ -162,6 +162,7 @@ def sample_worths(
     draws: int,
     rng: np.random.Generator,
     threads: int,
+    sampler: Sampler | None = None,
 ) -> Iterator[WorthDraws]:
     """Yield draws of the whole parameter vector, each time from longer and more careful chains.
 
@@ -178,10 +179,12 @@ def sample_worths(
     rng : numpy Generator
     threads : int
         Chains that run at a time; the draws do not depend on it.
+    sampler : Sampler, optional
     """
     target, kept, component = target_of(likelihood, precision)
     basis = _basis(likelihood, mode, precision, kept)
-    rngs = rng.spawn(N_CHAINS)
+    how = sampler or Sampler()
+    rngs, tune = rng.spawn(how.chains), how.tune or _TUNE
     # wider than the curvature says, so that chains that do not find each other are seen
     states = [1.5 * r.standard_normal(len(kept)) for r in rngs]
     step = min(1.0, 1.5 * max(len(kept), 1) ** -0.25)
@@ -191,14 +194,14 @@ def sample_worths(
         if found:
             basis = _learnt(np.concatenate([chain[0] for chain in found]))
             states = [_into(basis, chain[0][-1]) for chain in found]
-        run = partial(run_chain, target, basis)
-        with ThreadPoolExecutor(max(1, min(threads, N_CHAINS))) as pool:
+        run, aim = partial(run_chain, target, basis), how.target_accept or goal
+        with ThreadPoolExecutor(max(1, min(threads, how.chains))) as pool:
             jobs = [
-                pool.submit(run, rngs[c], states[c], step, _TUNE, draws, thin * cheap, goal)
-                for c in range(N_CHAINS)
+                pool.submit(run, rngs[c], states[c], step, tune, draws, thin * cheap, aim)
+                for c in range(how.chains)
             ]
             found = [job.result() for job in jobs]
-        theta = np.empty((N_CHAINS, draws, likelihood.layout.size))
+        theta = np.empty((how.chains, draws, likelihood.layout.size))
         theta[..., kept] = np.stack([chain[0] for chain in found])
         _levels(theta, component, precision, kept, rng)
         yield WorthDraws(

@@ -23,11 +23,11 @@ def _each_graph_is_compiled_once():
     """Share the machine code of models that differ in their data only; all fits remain."""
     stored = []
 
-    def compiled(model):
+    def compiled(model, sampler):
         for known in stored:
             if same_graph(known.model, model):
                 return known
-        stored.append(CompiledModel(model))
+        stored.append(CompiledModel(model, sampler))
         return stored[-1]
 
     with pytest.MonkeyPatch.context() as patch:

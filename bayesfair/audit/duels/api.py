@@ -53,6 +53,7 @@ def audit_comparisons(
     prior_sd: float | None = None,
     draws: int | None = None,
     seed: Any = None,
+    sampler: Mapping[str, Any] | None = None,
 ) -> DuelAudit:
     r"""Audit who is compared with whom.
 
@@ -107,6 +108,8 @@ def audit_comparisons(
         Of the posterior; default 4000.
     seed : int or numpy Generator
         Required.
+    sampler : mapping, optional
+        Of the fit that is made here, as in `bayesfair.fit`; excluded by `worth` and `fit`.
 
     Returns
     -------
@@ -174,8 +177,9 @@ def audit_comparisons(
     cuts = checkpoints(log.n_rounds, int(from_round))
     law = law_of(log, cuts, window)
     truth = truth_of(
-        log, worth=worth, tree=fit, model=model, prior_sd=prior_sd, draws=draws, seed=seed
-    )
+        log, worth=worth, tree=fit, model=model, prior_sd=prior_sd, draws=draws, seed=seed,
+        sampler=sampler,
+    )  # fmt: skip
     path = path_of(log, truth.beliefs, np.union1d(cuts, law.edges))
     criterion = Criterion(**asked, **eps2_options(eps2, law.windows.most_offered))
     judged = judge_log(log, law, path, truth, criterion)

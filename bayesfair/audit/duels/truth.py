@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from bayesfair.audit.duels.beliefs import options_of
 from bayesfair.base.arguments import FIT
 from bayesfair.base.checks import check_choice, check_count, check_in_range
-from bayesfair.base.notices import Notice
+from bayesfair.base.notices import Notice, notices_from_json
 from bayesfair.comparisons import DuelLog, known_worths
 from bayesfair.errors import ArmError, OptionError
 from bayesfair.inference import fit
@@ -62,6 +63,7 @@ def truth_of(
     prior_sd: float | None,
     draws: int | None,
     seed: Any,
+    sampler: Mapping[str, Any] | None = None,
 ) -> Truth:
     """Return the worths of the objective half and the model of the beliefs.
 
@@ -70,7 +72,9 @@ def truth_of(
     OptionError, ArmError, DataError
         Naming the option.
     """
-    _check_options(worth=worth, tree=tree, model=model, prior_sd=prior_sd, draws=draws)
+    _check_options(
+        worth=worth, tree=tree, model=model, prior_sd=prior_sd, draws=draws, sampler=sampler
+    )
     own: dict[str, Any] = {"model": model, "prior_sd": 1.0 if prior_sd is None else prior_sd}
     if tree is not None:
         return _truth_of_fit(log, tree, seed)
@@ -81,11 +85,19 @@ def truth_of(
             np.log(known_worths(worth, log.items))[None], KNOWN, "none", "known", seed, beliefs
         )
     n_draws = 4000 if draws is None else draws
-    made = fit(log.comparisons, **own, draws=n_draws, seed=seed)
-    return _truth_of_fit(log, made, seed)
+    made = fit(log.comparisons, **own, draws=n_draws, seed=seed, sampler=sampler)
+    truth = _truth_of_fit(log, made, seed)
+    idle = [
+        notice
+        for notice in notices_from_json(made.attrs.get("notices"))
+        if (notice.kind, notice.column) == ("option_without_effect", "sampler")
+    ]
+    return replace(truth, notices=(*truth.notices, *idle))
 
 
-def _check_options(*, worth: Any, tree: Any, model: Any, prior_sd: Any, draws: Any) -> None:
+def _check_options(
+    *, worth: Any, tree: Any, model: Any, prior_sd: Any, draws: Any, sampler: Any
+) -> None:
     """Refuse values that cannot be, and options that would have no effect beside others."""
     if prior_sd is not None:
         check_in_range(prior_sd, "prior_sd", 0, np.inf, low_open=True, high_open=True)
@@ -101,15 +113,16 @@ def _check_options(*, worth: Any, tree: Any, model: Any, prior_sd: Any, draws: A
     if model is not None and model != "thurstone":
         check_choice(model, "model", ("bradley_terry", "davidson", "plackett_luce"))
     _check_model(model)
-    if worth is not None and (tree is not None or draws is not None):
+    if worth is not None and any(given is not None for given in (tree, draws, sampler)):
         raise OptionError(
-            "worth= is the known truth; it excludes fit= and draws=.",
+            "worth= is the known truth; it excludes fit=, draws= and sampler=.",
             kind="unused_option",
             column="worth",
         )
     if tree is None:
         return
-    for name, value in (("model", model), ("prior_sd", prior_sd), ("draws", draws)):
+    own = {"model": model, "prior_sd": prior_sd, "draws": draws, "sampler": sampler}
+    for name, value in own.items():
         if value is not None:
             raise OptionError(
                 f"{name}={value!r} belongs to a fit that is made here; fit= has its own.",

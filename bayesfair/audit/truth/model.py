@@ -18,6 +18,7 @@ from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.inference import bin_starts, fit, rewards_from_posterior
 from bayesfair.inference.contract import checked_options, closed_form, share_options
+from bayesfair.inference.sampler import SAMPLER_OPTIONS, Sampler
 from bayesfair.rewards import Rewards
 
 __all__ = ["fitting_options", "model_options", "parts_of_tree", "parts_under_model"]
@@ -26,10 +27,10 @@ type Judged = list[tuple[JudgedRounds, Rewards]]
 """Rounds in order, with the draws of their true rewards."""
 
 
-OF_FITS = ("method", "allow_unconverged", "cores", "progress")
+OF_FITS = ("method", "allow_unconverged", "cores", "progress", *SAMPLER_OPTIONS)
 """What ``sampler=`` may say of the fit of ``model=``."""
 
-OF_BELIEFS = ("min_ess", "max_fits", "cores")
+OF_BELIEFS = ("min_ess", "max_fits", "cores", *SAMPLER_OPTIONS)
 """What it may say of the fits of ``beliefs_model=``."""
 
 
@@ -47,7 +48,7 @@ def fitting_options(
     how = {} if sampler is None else sampler
     if not isinstance(how, Mapping):
         raise OptionError(
-            f"sampler={sampler!r:.60} must be a mapping, such as {{'cores': 2}}.",
+            f"sampler={sampler!r:.60} must be a mapping, such as {{'target_accept': 0.99}}.",
             kind="option_value",
             column="sampler",
             value=sampler,
@@ -55,6 +56,7 @@ def fitting_options(
     known = tuple(dict.fromkeys((*OF_FITS, *OF_BELIEFS)))
     for name in how:
         check_choice(name, "an option in sampler", known)
+    Sampler.of({name: value for name, value in how.items() if name in SAMPLER_OPTIONS})
     for name in options:
         if name in known:
             raise OptionError(
@@ -84,6 +86,9 @@ def model_options(question: Any) -> dict[str, dict[str, Any]]:
         },
     )
     for role, model in (("model", question.model), ("beliefs_model", question.beliefs_model)):
+        how = {name: shares[role].pop(name) for name in SAMPLER_OPTIONS if name in shares[role]}
+        if how:
+            shares[role]["sampler"] = how
         if model is not None and question.support is not None:
             shares[role]["support"] = question.support
         if closed_form(model) is not None and question.prior is not None:
