@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -124,8 +125,8 @@ def fit(
         raise no_seed("a posterior is drawn")
     shared: dict[str, Any] = {
         "model": model, "method": method, "draws": draws, "seed": seed,
-        "allow_unconverged": allow_unconverged, "cores": cores, "progress": progress,
-        "sampler": Sampler.of(sampler),
+        "allow_unconverged": allow_unconverged, "cores": cores,
+        "sampler": replace(Sampler.of(sampler), progress=progress),
     }  # fmt: skip
     of_duels: dict[str, Any] = {"prior_sd": prior_sd, "ties": ties, "reference": reference}
     of_logs = {"prior": prior, "family": family, "support": support}

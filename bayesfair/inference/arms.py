@@ -73,7 +73,6 @@ def fit_history(
     seed: Any,
     allow_unconverged: bool = False,
     cores: int | None = None,
-    progress: bool = False,
     sampler: Sampler,
     **options: Any,
 ) -> xr.DataTree:
@@ -115,7 +114,7 @@ def fit_history(
             log, taken = history.in_label_order(), options_in_label_order(taken, history.arms)
         tree, found = _fit_nuts(
             log, contract, taken, draws=n_draws,
-            seed=int(rng.integers(2**31)), cores=cores, progress=progress, sampler=sampler,
+            seed=int(rng.integers(2**31)), cores=cores, sampler=sampler,
         )  # fmt: skip
         if log is not history:
             tree = in_order_of(tree, history.arms, "arm")
@@ -171,13 +170,12 @@ def _fit_nuts(
     draws: int,
     seed: int,
     cores: int | None,
-    progress: bool,
     sampler: Sampler,
 ) -> tuple[xr.DataTree, dict[str, Any]]:
     model = contract.build(history, **options)
     check_reads(contract, model, history.arms)
     compiled = CompiledModel(model, sampler)
-    tree, found = compiled.fit(draws=draws, seed=seed, cores=cores, progress=progress)
+    tree, found = compiled.fit(draws=draws, seed=seed, cores=cores)
     groups = {name: child.to_dataset() for name, child in tree.children.items()}
     # labels as text: object columns cannot be stored
     for name, group in groups.items():

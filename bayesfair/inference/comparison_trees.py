@@ -216,7 +216,6 @@ def nuts_groups(
     rng: np.random.Generator,
     draws: int,
     cores: int | None,
-    progress: bool,
     sampler: Sampler,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Sample a PyMC model, ``build(comparisons, **options)``; return groups and attributes.
@@ -246,7 +245,6 @@ def nuts_groups(
         draws=draws,
         seed=seed,
         cores=cores,
-        progress=progress,
     )
     groups: dict[str, Any] = {}
     for name, child in tree.children.items():

@@ -64,7 +64,6 @@ def fit_comparisons(
     reference: str | None = None,
     allow_unconverged: bool = False,
     cores: int | None = None,
-    progress: bool = False,
     sampler: Sampler | None = None,
     **options: Any,
 ) -> xr.DataTree:
@@ -95,8 +94,6 @@ def fit_comparisons(
         Return draws of NUTS that would be refused.
     cores
         Threads of NUTS; the draws do not depend on it.
-    progress : bool
-        Of PyMC's sampler, that is with a model of your own.
     sampler : Sampler
     **options
         ``order_effect`` (None: if the data say who was shown first), ``order_sd``, ``tie_sd``,
@@ -172,7 +169,7 @@ def fit_comparisons(
             raise OptionError("a model of your own is sampled: use method='nuts'.")
         _refuse_of_shipped(ties=ties, reference=reference)
         groups, attrs = nuts_groups(
-            comparisons, build, options, rng=rng, draws=n_sampled, cores=cores, progress=progress,
+            comparisons, build, options, rng=rng, draws=n_sampled, cores=cores,
             sampler=how,
         )  # fmt: skip
         attrs |= _of_chains(how, n_sampled)

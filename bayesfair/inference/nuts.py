@@ -162,7 +162,6 @@ class CompiledModel:
         draws: int,
         seed: int,
         cores: int | None = None,
-        progress: bool = False,
         data: Mapping[str, Any] | None = None,
     ) -> tuple[xr.DataTree, dict[str, Any]]:
         """Sample, and once more with smaller steps if the draws are refused.
@@ -194,7 +193,7 @@ class CompiledModel:
                 draws=per_chain * every * thin,
                 seed=seed + attempt,
                 cores=cores,
-                progress=progress,
+                progress=how.progress,
                 data=data,
                 **settings | asked,
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import Any
 
@@ -27,12 +27,15 @@ class Sampler:
     chains : int
     backend : {"nutpie", "pymc"} or None
         What samples a model in PyMC.
+    progress : bool
+        Whether PyMC shows how far it is; no setting of the draws.
     """
 
     target_accept: float | None = None
     tune: int | None = None
     chains: int = N_CHAINS
     backend: str | None = None
+    progress: bool = False
 
     @classmethod
     def of(cls, options: Mapping[str, Any] | None) -> Sampler:
@@ -46,7 +49,7 @@ class Sampler:
         Examples
         --------
         >>> Sampler.of({"chains": 2, "target_accept": 0.99})
-        Sampler(target_accept=0.99, tune=None, chains=2, backend=None)
+        Sampler(target_accept=0.99, tune=None, chains=2, backend=None, progress=False)
         """
         if options is None:
             return cls()
@@ -79,8 +82,8 @@ class Sampler:
 
     def given(self) -> dict[str, Any]:
         """Return what differs from the defaults."""
-        plain = asdict(Sampler())
-        return {name: value for name, value in asdict(self).items() if value != plain[name]}
+        plain, own = asdict(Sampler()), asdict(self)
+        return {name: own[name] for name in SAMPLER_OPTIONS if own[name] != plain[name]}
 
     def refuse_without_chains(self, why: str) -> None:
         """Raise if anything is set where nothing is sampled."""
@@ -93,4 +96,4 @@ class Sampler:
             )
 
 
-SAMPLER_OPTIONS = tuple(field.name for field in fields(Sampler))
+SAMPLER_OPTIONS = ("target_accept", "tune", "chains", "backend")
