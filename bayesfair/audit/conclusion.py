@@ -26,6 +26,7 @@ from bayesfair.audit.truth.objective import (
     parts_from_cells,
     with_draw_axis,
 )
+from bayesfair.audit.truth.together import objective_together
 from bayesfair.base.checks import as_generator
 from bayesfair.base.notices import Notice, unique
 from bayesfair.fairness import guarantee_note
@@ -170,6 +171,8 @@ def _objective(
             "the model of the beliefs; model= chooses another.",
             kind="posterior", column="model",
         ))  # fmt: skip
+    elif together := objective_together(summary, question.draws, rng):
+        return together[0], [together[1]]
     else:
         rewards = posterior_rewards(summary.end, question.draws, rng)
     judged = [] if summary.pairs.judged is None else [(summary.pairs.judged, rewards)]

@@ -169,7 +169,7 @@ def arm_numbers(audit: Record) -> list[dict[str, Any]]:
     summary = audit.summary
     sums, n = summary.sums, max(summary.sums.n_rounds, 1)
     observed = sums.plays - sums.n_unobserved
-    best = None if audit.objective is None else audit.objective.p_best.mean(axis=0)
+    best = None if audit.objective is None else audit.objective.p_best_mean
     shares = sums.selection if summary.selection == "full" else sums.plays
     known = summary.selection != "chosen"
     return [

@@ -259,6 +259,14 @@ class Family(ABC):
         back = np.argsort(order)
         return {name: values.take(back, axis=len(shape)) for name, values in drawn.items()}
 
+    def atoms(self, parameters: Floats) -> tuple[Floats, Floats] | None:
+        """Return a few means and their probabilities that stand for the law of one arm's mean.
+
+        Drawn for many arms with the same ``parameters`` (p,) they do in place of `draws`. None
+        where rewards are not 0 or 1.
+        """
+        return None
+
     @abstractmethod
     def draws(
         self, table: Floats, shape: tuple[int, ...], rng: np.random.Generator

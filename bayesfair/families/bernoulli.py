@@ -10,6 +10,7 @@ from scipy import special
 
 from bayesfair.families.base import TINY, Family, Reads, Tail
 from bayesfair.kernels.laws.best_mean import beta_best_mean
+from bayesfair.kernels.laws.beta_atoms import beta_atoms
 from bayesfair.kernels.laws.prior_tails import beta_binomial_tail
 from bayesfair.rewards import Bernoulli, Rewards
 from bayesfair.typing import Floats
@@ -50,6 +51,10 @@ class BernoulliFamily(Family):
     def best_mean(self, table: Floats, support: Floats) -> Floats:
         """Return P(theta_i is the largest)."""
         return beta_best_mean(table[:, 0], table[:, 1])
+
+    def atoms(self, parameters: Floats) -> tuple[Floats, Floats]:
+        """Return values with the same first 63 moments as Beta(alpha, beta)."""
+        return beta_atoms(float(parameters[0]), float(parameters[1]), 32)
 
     def draws(
         self, table: Floats, shape: tuple[int, ...], rng: np.random.Generator

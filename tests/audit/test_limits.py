@@ -25,13 +25,15 @@ def log_of(k, n_rounds, *, played=None, full=False, skipped=0):
 def test_memory_beyond_what_is_free_is_refused_before_it_is_asked_for(monkeypatch):
     """The draws of the true rewards alone are draws x arms numbers of 8 bytes."""
     k, draws = 3000, 20_000
-    log = log_of(k, 100)
+    arm = np.arange(2 * k, dtype=np.int32) % k  # each is chosen: those never chosen share theirs
+    log = bf.History(arm, np.ones(2 * k), arms=[f"a{i}" for i in range(k)])
     monkeypatch.setattr(limits, "available_memory", lambda: 0.9 * 8 * k * draws)
     with pytest.raises(DataError, match=r"3000 arms.*objective=False") as refused:
         bf.audit(log, seed=1, draws=draws)
     assert refused.value.kind == "too_much_memory"
     assert refused.value.value > 8 * k * draws
-    assert bf.audit(log, objective=False).summary.n_rounds == 100
+    assert bf.audit(log, objective=False).summary.n_rounds == 2 * k
+    assert bf.audit(log.rounds(0, 9), seed=1, draws=draws).summary.n_rounds == 9
 
 
 def test_work_beyond_a_day_is_refused_with_its_length(monkeypatch):

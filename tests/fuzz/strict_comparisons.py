@@ -55,16 +55,11 @@ def long_rankings(rows: list[Row]) -> Counter[Any]:
     """Return the number of every ordering: places of tied items, best first."""
     ballots: dict[str, dict[str, float]] = {}
     for row in rows:
-        who, item, rank = label_as_written(row["ranking"]), label(row["item"]), number(row["rank"])
+        who, item, rank = label(row["ranking"]), label(row["item"]), number(row["rank"])
         need(who != "" and item != "" and math.isfinite(rank), "something is missing")
         need(item not in ballots.setdefault(who, {}), "an item twice")
         ballots[who][item] = rank
     return Counter(_places(ranks) for ranks in ballots.values() if len(ranks) > 1)
-
-
-def label_as_written(text: Any) -> str:
-    """Return the number of a ranking: a key, not an item, and compared as it stands."""
-    return "" if text is None else text
 
 
 def _places(ranks: dict[str, float]) -> tuple[frozenset[str], ...]:

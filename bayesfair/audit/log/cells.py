@@ -7,6 +7,7 @@ every pair of probabilities, and the shortfall function of every arm (kernels.pr
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -140,7 +141,7 @@ class ChosenCell:
     @classmethod
     def of(cls, arm: NDArray[np.int32], p: NDArray[np.float64], n_arms: int) -> ChosenCell:
         """Summarise chosen arms and their probabilities, (T,) each."""
-        if len(arm) <= EXACT_ROUNDS:
+        if len(arm) <= max(EXACT_ROUNDS, n_arms * _LOG_BINS):  # then they are less than the sums
             return cls(len(arm), n_arms, arm, p, None)
         return cls(len(arm), n_arms, None, None, _log_sums(arm, p, n_arms))
 
@@ -148,7 +149,7 @@ class ChosenCell:
         """Return the summary of both parts together."""
         n = self.n_rounds + other.n_rounds
         if (
-            n <= EXACT_ROUNDS
+            n <= max(EXACT_ROUNDS, self.n_arms * _LOG_BINS)
             and self.arm is not None and other.arm is not None
             and self.p is not None and other.p is not None
         ):  # fmt: skip
@@ -175,16 +176,18 @@ class ChosenCell:
         return replace(self, arm=self.arm[order], p=self.p[order])
 
     def moments(
-        self, p_best: NDArray[np.float64]
+        self, p_best: NDArray[np.float64], column: NDArray[np.int64] | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-        """Return sum and sum of squares of the terms against ``p_best`` (draw, k), error bound."""
+        """Return sum and sum of squares of the terms against ``p_best``, and an error bound.
+
+        ``p_best``: (draw, k), or (draw, s) with ``column`` (k,), which of them is whose.
+        """
         first = np.zeros(p_best.shape[:-1])
         second = np.zeros(p_best.shape[:-1])
         error = 0.0
-        for i in range(self.n_arms):
-            c = p_best[..., i]
-            if self.arm is not None and self.p is not None:
-                p = np.sort(self.p[self.arm == i])
+        for i, p in self._by_arm():
+            c = p_best[..., i if column is None else column[i]]
+            if p is not None:
                 tails = [_tail(p**-r) for r in (0, 1, 2)]
                 n, s1, s2 = (t[np.searchsorted(p, c, side="right")] for t in tails)
             else:
@@ -198,6 +201,16 @@ class ChosenCell:
             first += n - c * s1
             second += n - 2 * c * s1 + c * c * s2
         return first, second, error
+
+    def _by_arm(self) -> Iterator[tuple[int, NDArray[np.float64] | None]]:
+        """Yield the arms with rounds here, and their probabilities in order while they are kept."""
+        if self.sums is not None:
+            yield from ((int(i), None) for i in np.flatnonzero(self.sums[0].any(axis=1)))
+        elif self.arm is not None and self.p is not None:
+            order = np.lexsort((self.p, self.arm))
+            arms, starts = np.unique(self.arm[order], return_index=True)
+            for i, p in zip(arms, np.split(self.p[order], starts[1:]), strict=True):
+                yield int(i), p
 
 
 def _tail(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bayesfair.audit.log.alike import MOST_APART
 from bayesfair.audit.log.violations import MOST_COMPARISONS, exact_rounds
 from bayesfair.base.checks import counted
 from bayesfair.base.notices import Notice
@@ -103,14 +104,15 @@ def work_of(data: Any, family: str, *, draws: int, keep_rounds: bool = False) ->
     n = int(data.n_rounds or 0)
     full = data.selection == "full"
     laws = _different_beliefs(data, family, k, n)
-    pairs = k * (k - 1) / 2
+    pairs, drawn_arms = k * (k - 1) / 2, k
     of = FAMILIES.get(family, FAMILIES["bernoulli"])
     if not of.binary:
         per_round = laws * of.cost_of_law + full * (2 * laws) ** 2 * of.cost_of_pair
         per_draw = k * (of.cost_of_law + _DRAWN_ARM) + full * pairs * 12 * of.cost_of_pair
     else:
         per_round = laws * TIE_NODES * _NODE if k > MOST_ARMS else 10.0 * k
-        per_draw = k * _DRAWN_ARM + 2 * k * min(TIE_NODES, (k + 1) // 2) * _DRAW
+        drawn_arms = k if full else _drawn_arms(data, k)
+        per_draw = drawn_arms * (_DRAWN_ARM + 2 * min(TIE_NODES, (k + 1) // 2) * _DRAW)
     per_round += _ROUND + full * (k * _RULE + pairs * _PAIR_OF_ROUNDS)
     looked = n * pairs * draws  # at a pair in a round under a draw
     seen = min(n, exact_rounds(k)) * min(1.0, MOST_COMPARISONS / looked) if looked else 0.0
@@ -119,7 +121,7 @@ def work_of(data: Any, family: str, *, draws: int, keep_rounds: bool = False) ->
     # a round's few numbers; sums, slots and plays over time of every arm; pairs of arms
     memory = 8.0 * (12 * min(n, 1 << 22) + k * 300 + (5 * k * k if full else 0))
     memory += 8.0 * n * k if keep_rounds else 0.0
-    drawn = 8.0 * draws * k * 4
+    drawn = 8.0 * draws * drawn_arms * 4
     return Work(sum(seconds), memory + drawn, *seconds, drawn)
 
 
@@ -142,6 +144,14 @@ def work_of_many(logs: Mapping[str, Any], family: str, *, draws: int) -> Work:
     beliefs = one.beliefs + n * _LOG_OF_MANY
     drawn = 1e-9 * draws * k * (truths * _DRAWN_ARM + n * (k - 1) / 2 * _PAIR_OF_MANY)
     return Work(beliefs + drawn, one.memory + 8.0 * n * 200, beliefs, drawn, 0.0)
+
+
+def _drawn_arms(data: Any, k: int) -> int:
+    """Return how many arms have draws of their own: those never chosen share theirs."""
+    if not isinstance(data, History):
+        return k
+    idle = k - len(np.unique(data.arm))
+    return k - idle if idle > MOST_APART else k
 
 
 def _different_beliefs(data: Any, family: str, k: int, n: int) -> int:

@@ -256,7 +256,7 @@ OBJECTIVE = Record(Objective, {
     "regret": Maybe(f8("left_over")),
     "regret_sampling_sd": f8("truth"),
     "lower_bound": Maybe(f8("truth")),
-    "p_best": f8("left_over", "arm"),
+    "p_best": Maybe(f8("left_over", "arm")),
     "error": NUMBER,
     "violations": Maybe(Record(Violations, {
         "n": f8("counted_truth"),
@@ -264,6 +264,7 @@ OBJECTIVE = Record(Objective, {
         "last": i8("counted_truth"),
     })),
     "counted": TRUTH,
+    "best_mean": Maybe(f8("arm")),
 })  # fmt: skip
 """The draws that fill chains stand in ``posterior``."""
 

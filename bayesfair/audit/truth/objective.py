@@ -19,7 +19,15 @@ from bayesfair.base.estimates import interval
 from bayesfair.kernels.log.propensities import smallest_allowance
 from bayesfair.rewards import Bernoulli, Rewards
 
-__all__ = ["Objective", "Part", "evaluate", "interval", "parts_from_cells", "with_draw_axis"]
+__all__ = [
+    "Objective",
+    "Part",
+    "evaluate",
+    "interval",
+    "parts_from_cells",
+    "sampling_sd",
+    "with_draw_axis",
+]
 
 
 _OF_MEANS = ("total_variation", "wasserstein")
@@ -67,8 +75,9 @@ class Objective:
         Sampling error of `regret`, 0 where the whole rule is logged.
     lower_bound : (draw,) array or None
         For ``"none"`` logs: TV between P* and the shares of choices.
-    p_best : (draw, k) array
-        P* of the truth, mean over rounds (an arm counts only where it is on offer).
+    p_best : (draw, k) array or None
+        P* of the truth, mean over rounds (an arm counts only where it is on offer); None where
+        arms were drawn together.
     error : float
         Bound on the error of the regret per round from binning.
     violations : Violations or None
@@ -76,16 +85,27 @@ class Objective:
         fairness cannot be audited.
     counted : bool
         Whether they were counted; False: estimated from a share of the rounds.
+    best_mean : (k,) array or None
+        Mean of P* over the draws where `p_best` is not kept.
     """
 
     smallest_eps2: NDArray[np.float64] | None
     regret: NDArray[np.float64] | None
     regret_sampling_sd: NDArray[np.float64]
     lower_bound: NDArray[np.float64] | None
-    p_best: NDArray[np.float64]
+    p_best: NDArray[np.float64] | None
     error: float
     violations: Violations | None = None
     counted: bool = True
+    best_mean: NDArray[np.float64] | None = None
+
+    @property
+    def p_best_mean(self) -> NDArray[np.float64]:
+        """P* of every arm, mean over rounds and draws, ``(k,)``."""
+        if self.best_mean is not None:
+            return self.best_mean
+        assert self.p_best is not None
+        return np.asarray(self.p_best.mean(axis=0))
 
     def regret_estimate(self, rng: np.random.Generator, *, exact: bool) -> Estimate | None:
         """Return the mean with the equal-tailed 95 % interval of truth and sampling together."""
@@ -142,11 +162,18 @@ def evaluate(
     logged = any(p.cell is not None for p in parts)
     n = max(n_rounds, 1)
     mean = first / n
-    sd = np.zeros(n_draws)
-    if sampled and n > 1:
-        sd = np.sqrt(np.maximum(second / n - mean**2, 0) / (n - 1))
+    sd = sampling_sd(mean, second, n) if sampled else np.zeros(n_draws)
     found = Objective(smallest, mean if logged else None, sd, lower, p_best_sum / n, error / n)
     return _with_violations(found, judged, criterion)
+
+
+def sampling_sd(
+    mean: NDArray[np.float64], second: NDArray[np.float64], n: int
+) -> NDArray[np.float64]:
+    """Return the sampling error of means over ``n`` rounds, from the sums of squares."""
+    if n < 2:
+        return np.zeros(len(mean))
+    return np.asarray(np.sqrt(np.maximum(second / n - mean**2, 0) / (n - 1)))
 
 
 def _with_violations(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.laws.tie_integral import tie_nodes, tie_reach
 
-__all__ = ["bernoulli_best_arm"]
+__all__ = ["bernoulli_best_arm", "bernoulli_best_of_copies"]
 
 
 @compiled(fastmath={"contract", "nsz", "reassoc"})
@@ -82,4 +82,58 @@ def bernoulli_best_arm(
         weights,
         out.reshape(-1, k),
     )
+    return out
+
+
+@compiled()
+def _copied_rows(m, copies, first, nodes, weights, out):  # type: ignore[no-untyped-def]
+    n_rows, n = m.shape
+    n_nodes = nodes.shape[0]
+    product, x = np.empty(n_nodes), np.empty(n_nodes)
+    for t in range(n_rows):
+        total, k = 0.0, 0.0
+        for i in range(n):
+            many = 1.0 if i < first else copies[t, i - first]
+            total += many * m[t, i]
+            k += many
+        reach = tie_reach(k, total)
+        for u in range(n_nodes):
+            x[u] = 1.0 - reach * (1.0 - nodes[u])
+            product[u] = reach * weights[u]
+        none = 1.0 / k
+        for i in range(n):
+            q = 1.0 - m[t, i]
+            if i < first:
+                none *= q
+                for u in range(n_nodes):
+                    product[u] *= q + m[t, i] * x[u]
+            elif copies[t, i - first] > 0:
+                none *= q ** copies[t, i - first]
+                for u in range(n_nodes):
+                    product[u] *= (q + m[t, i] * x[u]) ** copies[t, i - first]
+        for i in range(n):
+            out[t, i] = m[t, i] * _share(m[t, i], 1.0 - m[t, i], product, x) + none
+
+
+def bernoulli_best_of_copies(
+    m: NDArray[np.float64], copies: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return P* of one arm of each slot, where the last slots hold many arms with equal means.
+
+    Parameters
+    ----------
+    m : (n, s) array
+        P(r = 1) of the arms of every slot; the first of them hold one arm each.
+    copies : (n, c) array
+        Arms in the last ``c`` slots, 0 or more.
+
+    Returns
+    -------
+    (n, s) array
+        P*; times the number of arms in each slot it sums to 1.
+    """
+    out = np.empty(m.shape)
+    first = m.shape[1] - copies.shape[1]
+    k = first + int(copies[0].sum()) if len(copies) else first
+    _copied_rows(m, copies, first, *tie_nodes(k), out)
     return out
