@@ -7,6 +7,7 @@ better, and says what was `written`.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -143,6 +144,13 @@ def written(names: Collection[str]) -> Iterator[None]:
         _WRITTEN.reset(token)
 
 
+@functools.cache
+def _defaults(function: Callable[..., Any]) -> list[tuple[str, Any]]:
+    """Return the options of a function with their defaults: to look them up takes long."""
+    options = inspect.signature(function).parameters.values()
+    return [(one.name, one.default) for one in options if one.default is not one.empty]
+
+
 def given(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that differ from the defaults of `function`, or were `written`.
 
@@ -153,10 +161,10 @@ def given(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, 
     {'weight': 'w'}
     """
     found = {}
-    for name, parameter in inspect.signature(function).parameters.items():
-        if name not in values or parameter.default is parameter.empty:
+    for name, default in _defaults(function):
+        if name not in values:
             continue
-        value, default = values[name], parameter.default
+        value = values[name]
         plain = isinstance(value, (str, int, float, bool, type(None)))
         same = value is default or (plain and value == default)
         if not same or name in _WRITTEN.get():

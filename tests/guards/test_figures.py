@@ -46,7 +46,6 @@ PUBLIC = {
 """Functions for users, who name their options one by one."""
 
 STILL_LONG = {
-    "bayesfair.kernels.log.log_pass._row_blocks",
     "bayesfair.kernels.log.stream_narrow._beliefs",
     "bayesfair.kernels.simulation.classic._run",
     "bayesfair.kernels.simulation.counts_and_means._run_mixture",

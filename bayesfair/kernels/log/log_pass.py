@@ -8,7 +8,7 @@ Blocks are the same whatever the number of threads, and added up in their order:
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,18 +175,43 @@ def _rule_blocks(blocks, size, n_rounds, arm, pi, stride, k, reach, limit, out, 
         out[b, 4], out[b, 5], out[b, 6], out[b, 7] = same_variance, n_pairs, 0.5 * moved, n_steps
 
 
+class _Windows(NamedTuple):
+    """Where the blocks keep the windows with a fingerprint of at most ``limit``.
+
+    ``filled`` (block, 2) counts those, and those up to twice as large.
+    """
+
+    width: int
+    root: np.uint64
+    limit: np.uint64
+    place: Ints
+    prints: Prints
+    filled: Ints
+
+    @classmethod
+    def room(cls, n: int, n_blocks: int, halved: int) -> _Windows:
+        """Return room for ``n`` windows, all fingerprints ``halved`` so many times."""
+        return cls(
+            WINDOW, PRINT_BASE, np.uint64(ALL_PRINTS >> halved), np.empty(n, np.int64),
+            np.empty(n, np.uint64), np.zeros((n_blocks, 2), np.int64),
+        )  # fmt: skip
+
+
 @compiled()
-def _row_blocks(  # type: ignore[no-untyped-def]
-    blocks, size, n_rounds, arm, reward, p, width, root, limit, moments, tallies, totals,
-    place, prints, filled,
-):  # fmt: skip
+def _row_blocks(blocks, size, n_rounds, arm, reward, p, moments, tallies, totals, windows):  # type: ignore[no-untyped-def]
     """Write moments, counts and the kept windows of each block."""
     has_p = p.shape[0] > 0
+    width, root, limit = windows.width, windows.root, windows.limit
+    place, prints = windows.place, windows.prints
+    nearly = limit + limit + np.uint64(1) if limit < ALL_PRINTS else limit
     known, chance = np.empty(_CHUNK), np.zeros(_CHUNK)
     known_bits, chance_bits = known.view(np.uint64), chance.view(np.uint64)
     recent, lead = np.zeros(width, np.uint64), np.uint64(1)
     for _ in range(width):
         lead *= root
+    of_arm = np.empty(moments.shape[2], np.uint64)
+    for a in range(len(of_arm)):
+        of_arm[a] = mixed(np.uint64(a) + root)
     for b in blocks:
         block_start, block_stop = b * size, min(b * size + size, n_rounds)
         out = moments[b]
@@ -230,7 +255,7 @@ def _row_blocks(  # type: ignore[no-untyped-def]
         totals[b, out.shape[1] + 1] = lowest if has_p else np.inf
         # windows that end in this block reach back into the one before
         first, fill, running = max(block_start - width + 1, 0), block_start, np.uint64(0)
-        at = width - 1
+        at, n_near = width - 1, 0
         for start in range(first, block_stop, _CHUNK):
             n = min(_CHUNK, block_stop - start)
             for c in range(n):  # one zero, one NaN
@@ -241,8 +266,7 @@ def _row_blocks(  # type: ignore[no-untyped-def]
                     chance[c] = np.nan if np.isnan(x) else x + 0.0
             for c in range(n):
                 t = start + c
-                row = mixed(np.uint64(arm[t]) + root)
-                row = mixed(row + known_bits[c])
+                row = mixed(of_arm[arm[t]] + known_bits[c])
                 row = mixed(row + chance_bits[c] * root)
                 running = running * root + row
                 at = at + 1 if at + 1 < width else 0
@@ -251,10 +275,10 @@ def _row_blocks(  # type: ignore[no-untyped-def]
                 recent[at] = row
                 if t >= width - 1 and t >= block_start:
                     window = mixed(running)
-                    if window <= limit:
-                        place[fill], prints[fill] = t, window
-                        fill += 1
-        filled[b] = fill - block_start
+                    place[fill], prints[fill] = t, window  # stays if the next is written behind it
+                    fill += window <= limit
+                    n_near += window <= nearly
+        windows.filled[b, 0], windows.filled[b, 1] = fill - block_start, n_near
 
 
 @compiled()
@@ -327,10 +351,9 @@ def log_pass(
     rule, moments, tallies = np.zeros((n, 8)), np.zeros((n, 11, k)), np.zeros((n, 2, k), np.int64)
     moments[:, [7, 9]], moments[:, [8, 10]] = np.inf, -np.inf
     totals = np.zeros((n, k + 2))
-    place, prints = np.empty(n_rounds, np.int64), np.empty(n_rounds, np.uint64)
-    filled = np.zeros(n, np.int64)
-    # windows are thinned by halves: begin where about one to two times too many are left
-    halved = max((5 * n_rounds // (6 * most)).bit_length() - 1, 0)
+    # windows are thinned by halves: begin where about as many as may stay are left
+    halved = int(n_rounds / (1.05 * most)).bit_length()
+    windows = _Windows.room(n_rounds, n, halved)
     rows = fixed(arm), fixed(np.ascontiguousarray(reward, dtype=np.float64))
 
     def run(which: Ints) -> None:
@@ -352,24 +375,28 @@ def log_pass(
                     may,
                 )
             _row_blocks(
-                some, size, n_rounds, *rows, fixed(chances), WINDOW, PRINT_BASE,
-                np.uint64(ALL_PRINTS >> halved), moments, tallies, totals, place, prints, filled,
-            )  # fmt: skip
+                some, size, n_rounds, *rows, fixed(chances), moments, tallies, totals, windows
+            )
 
     with Team(max(1, min(threads, n))) as team:
         team.share(run, n)
     starts = np.arange(n) * size
-    inside = [slice(a, a + m) for a, m in zip(starts.tolist(), filled.tolist(), strict=True)]
-    kept_place = np.concatenate([place[s] for s in inside]) if n else place
-    kept_prints = np.concatenate([prints[s] for s in inside]) if n else prints
-    if halved and len(kept_place) <= most:  # many rows are alike
-        everything = _all_windows(rows, chances, n_rounds)
-        kept, limit = anchors(everything, most)
-        kept_place, kept_prints = kept + WINDOW - 1, everything[kept]
-    else:
-        kept, limit = anchors(kept_prints, most, ALL_PRINTS >> halved)
-        if len(kept) < len(kept_place):
-            kept_place, kept_prints = kept_place[kept], kept_prints[kept]
+    stay, near = windows.filled.sum(axis=0).tolist()
+    if halved and near <= most:  # many rows are alike
+        windows = _Windows.room(n_rounds, 1, 0)
+        _row_blocks(
+            np.zeros(1, np.int64), n_rounds, n_rounds, *rows, fixed(chances),
+            np.zeros((1, 11, k)), np.zeros((1, 2, k), np.int64), np.zeros((1, k + 2)), windows,
+        )  # fmt: skip
+        starts, halved, stay = starts[:1], 0, int(windows.filled[0, 0])
+    ends = starts + windows.filled[:, 0]
+    inside = [slice(a, z) for a, z in zip(starts.tolist(), ends.tolist(), strict=True)]
+    kept_place = np.concatenate([windows.place[s] for s in inside]) if n else windows.place
+    kept_prints = np.concatenate([windows.prints[s] for s in inside]) if n else windows.prints
+    limit = ALL_PRINTS >> halved
+    if stay > most:
+        kept, limit = anchors(kept_prints, most, limit)
+        kept_place, kept_prints = kept_place[kept], kept_prints[kept]
     joined = np.zeros((11, k))
     joined[[7, 9]], joined[[8, 10]] = np.inf, -np.inf
     _joined_blocks(moments, joined)
@@ -391,19 +418,6 @@ def log_pass(
         kept_prints,
         limit,
     )  # fmt: skip
-
-
-def _all_windows(rows: tuple[Any, Any], chances: Floats, n_rounds: int) -> Prints:
-    """Return the fingerprint of every window of a part."""
-    place, prints = np.empty(n_rounds, np.int64), np.empty(n_rounds, np.uint64)
-    k = int(rows[0].max(initial=0)) + 1
-    one = np.zeros(1, np.int64)
-    _row_blocks(
-        one, n_rounds, n_rounds, *rows, fixed(chances), WINDOW, PRINT_BASE, np.uint64(ALL_PRINTS),
-        np.zeros((1, 11, k)), np.zeros((1, 2, k), np.int64), np.zeros((1, k + 2)), place, prints,
-        filled := np.zeros(1, np.int64),
-    )  # fmt: skip
-    return prints[: filled[0]]
 
 
 def _line(pi: Floats | None) -> tuple[Floats, tuple[int, int]]:

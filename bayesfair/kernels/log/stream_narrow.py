@@ -29,6 +29,14 @@ def _total(line, n):  # type: ignore[no-untyped-def]
 
 
 @compiled(error_model="numpy", fastmath=SUMS)
+def _largest(line, n):  # type: ignore[no-untyped-def]
+    top = -np.inf
+    for c in range(n):
+        top = line[c] if line[c] > top else top
+    return top
+
+
+@compiled(error_model="numpy", fastmath=SUMS)
 def _total_variance(line, n):  # type: ignore[no-untyped-def]
     total = 0.0
     for c in range(n):
@@ -121,9 +129,10 @@ def _largest_excess(pi, m, n, eps1, excess):  # type: ignore[no-untyped-def]
 def _raise_frontier(pi, m, n, spread, excess, asked, grid, left, value, frontier):  # type: ignore[no-untyped-def]
     """Raise ``frontier`` by a chunk of rounds; see the function of this name for wide logs.
 
-    ``left`` holds each round's excess at the last eps1 for which it is known.
+    ``left`` holds each round's excess at the last eps1 for which it is known. Returns the largest
+    excess of the chunk at the asked eps1.
     """
-    at_left = 0.0
+    at_left, at_asked, top_left = 0.0, _largest(excess, n), _largest(spread, n)
     for c in range(n):
         left[c] = spread[c]
     for e in range(grid.shape[0]):
@@ -131,13 +140,13 @@ def _raise_frontier(pi, m, n, spread, excess, asked, grid, left, value, frontier
         if e == asked:
             for c in range(n):
                 left[c] = excess[c]
-                top = excess[c] if excess[c] > top else top
-            at_left = eps1
+            at_left, top_left, top = eps1, at_asked, max(top, at_asked)
         elif eps1 == 0.0:
-            for c in range(n):
-                top = spread[c] if spread[c] > top else top
+            top = max(top, top_left)
         else:
             share = (eps1 - at_left) / (grid[asked] - at_left) if e < asked else 0.0
+            if top_left + share * (at_asked - top_left) <= top:  # no round of the chunk can
+                continue
             above = 0
             for c in range(n):
                 above += left[c] + share * (excess[c] - left[c]) > top
@@ -146,9 +155,10 @@ def _raise_frontier(pi, m, n, spread, excess, asked, grid, left, value, frontier
             _largest_excess(pi, m, n, eps1, value)
             for c in range(n):
                 left[c] = value[c]
-                top = value[c] if value[c] > top else top
-            at_left = eps1
+            top_left = _largest(value, n)
+            at_left, top = eps1, max(top, top_left)
         frontier[e] = top
+    return at_asked
 
 
 @compiled(error_model="numpy", fastmath=FASTMATH)
@@ -232,13 +242,13 @@ def run_narrow(blocks, log, out):  # type: ignore[no-untyped-def]
             if k == 1:
                 continue
             _largest_excess(rule, m, n, grid[asked], excess)
-            _raise_frontier(rule, m, n, high, excess, asked, grid, left, value, frontier[b])
+            top = _raise_frontier(rule, m, n, high, excess, asked, grid, left, value, frontier[b])
             for level in range(limits.shape[0]):
+                if top <= limits[level]:
+                    break
                 above = 0
                 for c in range(n):
                     above += excess[c] > limits[level]
-                if above == 0:
-                    break
                 marks[b, 3 + level] += above
                 # the first and the last such round stand behind the counts
                 first, last = 3 + limits.shape[0] + level, 3 + 2 * limits.shape[0] + level
@@ -251,7 +261,7 @@ def run_narrow(blocks, log, out):  # type: ignore[no-untyped-def]
                 while not excess[c] > limits[level]:
                     c -= 1
                 marks[b, last] = start + c
-            for c in range(n):
+            for c in range(n if top > worst + 1e-12 else 0):
                 if excess[c] > worst + 1e-12:
                     worst, marks[b, 2] = excess[c], start + c
                     for i in range(k):
