@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bayesfair.base.arguments import AXES, PLAIN, takes
 from bayesfair.base.checks import as_numbers, check_choice
 from bayesfair.base.shown import shortened
 from bayesfair.errors import OptionError
 from bayesfair.ranking import rank_table
+from bayesfair.typing import Numbered
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -127,7 +130,10 @@ def plot_ranks(
 
 @takes(ax=AXES, label=PLAIN)
 def plot_cumulative_regret(
-    regret: Any, *, ax: Axes | None = None, label: str | None = None
+    regret: ArrayLike | xr.Dataset | Numbered | Mapping[str, Any],
+    *,
+    ax: Axes | None = None,
+    label: str | None = None,
 ) -> Axes:
     r"""Draw the fairness regret summed up to each round.
 
@@ -150,25 +156,26 @@ def plot_cumulative_regret(
     OptionError
         If regret is not known for every round.
     """
-    if hasattr(regret, "series") and hasattr(regret, "to_dict"):
-        regret = regret.series()
-    known = {"round", "regret"} if isinstance(regret, dict) else {"fairness_regret"}
-    if isinstance(regret, dict) or hasattr(regret, "data_vars"):
-        lacks = sorted(known - set(regret))
+    given: Any = regret
+    if hasattr(given, "series") and hasattr(given, "to_dict"):
+        given = given.series()
+    known = {"round", "regret"} if isinstance(given, dict) else {"fairness_regret"}
+    if isinstance(given, dict) or hasattr(given, "data_vars"):
+        lacks = sorted(known - set(given))
     else:
-        lacks = ["numbers"] if hasattr(regret, "children") or hasattr(regret, "to_dict") else []
+        lacks = ["numbers"] if hasattr(given, "children") or hasattr(given, "to_dict") else []
     if lacks:
         raise OptionError(
             f"plot_cumulative_regret needs the regret of every round: an audit of one log of "
-            f"decisions, or what its rounds() or series() return; got {type(regret).__name__} "
+            f"decisions, or what its rounds() or series() return; got {type(given).__name__} "
             f"without {lacks[0]!r}.",
             kind="wrong_kind",
             column="regret",
         )
-    if isinstance(regret, dict):
-        n, total = np.asarray(regret["round"]), np.asarray(regret["regret"], dtype=np.float64)
+    if isinstance(given, dict):
+        n, total = np.asarray(given["round"]), np.asarray(given["regret"], dtype=np.float64)
         return _draw_cumulative(np.append(0, n), np.append(0.0, total), ax, label)
-    values = regret["fairness_regret"].values if hasattr(regret, "data_vars") else regret
+    values = given["fairness_regret"].values if hasattr(given, "data_vars") else given
     values = as_numbers(values, "regret")
     if values.ndim != 1 or not np.isfinite(values).all():
         raise OptionError(
@@ -192,7 +199,7 @@ def _draw_cumulative(n: Any, total: Any, ax: Axes | None, label: str | None) -> 
 
 
 @takes(ax=AXES)
-def plot_frontier(audit: Any, *, ax: Axes | None = None) -> Axes:
+def plot_frontier(audit: Numbered | Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
     """Draw the smallest eps2 against eps1: what smooth fairness the log does satisfy.
 
     Parameters
@@ -280,7 +287,7 @@ def _finite(value: Any) -> float:
 
 
 @takes(ax=AXES)
-def plot_selection(audit: Any, *, ax: Axes | None = None) -> Axes:
+def plot_selection(audit: Numbered | Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
     """Draw how often each arm was to be chosen beside its probability of being best.
 
     Up to 30 arms get a line each, labelled; more are drawn as points against the diagonal, all of

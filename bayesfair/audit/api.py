@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Concatenate, Protocol, cast, overload
+
+from numpy.typing import ArrayLike
 
 from bayesfair.audit.criterion import Criterion, check_judge, eps2_options
 from bayesfair.audit.group import GroupRecord
@@ -22,13 +24,38 @@ from bayesfair.base.checks import no_seed
 from bayesfair.base.options import given
 from bayesfair.errors import OptionError
 from bayesfair.families.finite import check_support
+from bayesfair.history import History
 from bayesfair.history.logs import logs_in
 from bayesfair.inference.contract import family_of_models
+from bayesfair.readers import HistoryScan
 from bayesfair.rewards import Rewards
+from bayesfair.typing import FilePath, Model, Progress, Seed
 
 __all__ = ["audit", "load_audit", "merge"]
 
 
+class _OfLogs[**P](Protocol):
+    """`audit` as a type: one log gives an audit, several give a group of them."""
+
+    @overload
+    def __call__(
+        self, data: History | HistoryScan, *args: P.args, **options: P.kwargs
+    ) -> Audit: ...
+    @overload
+    def __call__(
+        self,
+        data: Mapping[str, History] | Mapping[str, HistoryScan],
+        *args: P.args,
+        **options: P.kwargs,
+    ) -> AuditGroup: ...
+
+
+def _by_data[**P](function: Callable[Concatenate[Any, P], object]) -> _OfLogs[P]:
+    """Let the type of what a function returns follow from that of its data."""
+    return cast("_OfLogs[P]", function)
+
+
+@_by_data
 @takes(
     **each(PLAIN, "eps1", "family", "divergence", "reward_divergence", "objective", "judge"),
     progress=CALL,
@@ -43,18 +70,18 @@ def audit(
     reward_divergence: str | None = None,
     family: str = "auto",
     prior: Any = None,
-    support: Any = None,
-    model: Any = None,
-    beliefs_model: Any = None,
+    support: ArrayLike | None = None,
+    model: Model | None = None,
+    beliefs_model: Model | None = None,
     truth: Rewards | None = None,
     objective: bool = True,
     tolerance: float | None = None,
     draws: int = 4000,
-    seed: Any = None,
+    seed: Seed | None = None,
     from_round: int = 0,
     judge: str = "both",
     arm_groups: Mapping[str, str] | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
     partial: Any = None,
     model_options: Mapping[str, Any] | None = None,
     sampler: Mapping[str, Any] | None = None,
@@ -220,7 +247,7 @@ def _eps2_arms(data: Any, prior: Any) -> int:
 
 
 @takes()
-def merge[T: (Audit, AuditGroup)](first: T, second: T, *, seed: Any = None) -> T:
+def merge[T: (Audit, AuditGroup)](first: T, second: T, *, seed: Seed | None = None) -> T:
     """Return the audit of two consecutive parts of one log, or of several logs.
 
     Parameters
@@ -256,7 +283,7 @@ def merge[T: (Audit, AuditGroup)](first: T, second: T, *, seed: Any = None) -> T
 
 
 @takes()
-def load_audit(path: Any) -> Audit | AuditGroup:
+def load_audit(path: FilePath) -> Audit | AuditGroup:
     """Read an audit that `Audit.save` or `AuditGroup.save` wrote.
 
     What it gives prints, merges and goes on as the audit that was saved: ``prior=`` of tomorrow's

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -17,11 +17,12 @@ from bayesfair.audit.saved.checkpoint import Checkpoint, checkpoint_for
 from bayesfair.base.checks import no_seed
 from bayesfair.base.options import AUDIT_OPTIONS, refuse_without_effect, written
 from bayesfair.errors import DataError, OptionError
+from bayesfair.typing import Progress, Seed
 
 __all__ = ["join", "merge_records", "resume", "resume_parts"]
 
 
-def merge_records[T: (Record, GroupRecord)](first: T, second: T, *, seed: Any = None) -> T:
+def merge_records[T: (Record, GroupRecord)](first: T, second: T, *, seed: Seed | None = None) -> T:
     """Return the record of two consecutive parts; see `bayesfair.merge`."""
     one, other = _first(first).criterion.judge, _first(second).criterion.judge
     if one != other:
@@ -57,7 +58,7 @@ def join[T: (Record, GroupRecord)](
     *,
     objective: bool | None = None,
     draws: int | None = None,
-    seed: Any = None,
+    seed: Seed | None = None,
 ) -> T:
     """Return `merge` with options of the objective part, default those of `second`."""
     if isinstance(first, GroupRecord) and isinstance(second, GroupRecord):
@@ -158,8 +159,8 @@ def next_part[T: (Record, GroupRecord)](
     *,
     objective: bool | None = None,
     draws: int | None = None,
-    seed: Any = None,
-    progress: Callable[[int], None] | None = None,
+    seed: Seed | None = None,
+    progress: Progress | None = None,
     partial: Any = None,
 ) -> T:
     """Return the audit of the rounds that follow alone, asked what the earlier one was asked.
@@ -211,8 +212,8 @@ def resume_parts[T: (Record, GroupRecord)](
     *,
     objective: bool | None = None,
     draws: int | None = None,
-    seed: Any = None,
-    progress: Callable[[int], None] | None = None,
+    seed: Seed | None = None,
+    progress: Progress | None = None,
     partial: Any = None,
 ) -> tuple[T, T]:
     """Return the audit of the next part alone, and that of the whole log.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from bayesfair.audit.criterion import Criterion
 from bayesfair.base.checks import check_in_range
 from bayesfair.errors import OptionError
 from bayesfair.rewards import Rewards
+from bayesfair.typing import Progress, Seed
 
 __all__ = ["Question"]
 
@@ -30,9 +31,9 @@ class Question:
     truth: Rewards | None = None
     objective: bool = True
     draws: int = 4000
-    seed: Any = None
+    seed: Seed | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    progress: Callable[[int], None] | None = None
+    progress: Progress | None = None
     support: NDArray[np.float64] | None = None
     checkpoint: Any = None
     """The `saved.checkpoint.Checkpoint` that keeps the audit on its way, if any."""

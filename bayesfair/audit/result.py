@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, overload
 
@@ -19,6 +19,7 @@ from bayesfair.audit.text import render
 from bayesfair.audit.together import Audits
 from bayesfair.audit.truth.sensitivity import PriorSensitivity, audit_prior_sensitivity
 from bayesfair.base.arguments import constructed
+from bayesfair.typing import FilePath, Model, Progress, Seed
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -63,7 +64,7 @@ class Audit(Record):
         """The audit as an `xarray.DataTree` that ArviZ opens; built on access."""
         return to_tree(self)
 
-    def prior_sensitivity(self, *, model: Any = None) -> PriorSensitivity:
+    def prior_sensitivity(self, *, model: Model | None = None) -> PriorSensitivity:
         """Return whether the objective verdict hangs on the prior, by power scaling.
 
         Parameters
@@ -84,9 +85,9 @@ class Audit(Record):
         *,
         objective: bool | None = None,
         draws: int | None = None,
-        seed: Any = None,
-        progress: Callable[[int], None] | None = None,
-        partial: Any = None,
+        seed: Seed | None = None,
+        progress: Progress | None = None,
+        partial: FilePath | None = None,
     ) -> Audit:
         """Return the audit of this log together with its next part.
 
@@ -125,7 +126,7 @@ class Audit(Record):
         )  # fmt: skip
         return as_audit(found)
 
-    def save(self, path: Any, *, rounds: bool = False) -> None:
+    def save(self, path: FilePath, *, rounds: bool = False) -> None:
         """Write the audit to a NetCDF file; `bayesfair.load_audit` reads it back whole.
 
         Parameters
@@ -177,9 +178,9 @@ class AuditGroup(GroupRecord):
         *,
         objective: bool | None = None,
         draws: int | None = None,
-        seed: Any = None,
-        progress: Callable[[int], None] | None = None,
-        partial: Any = None,
+        seed: Seed | None = None,
+        progress: Progress | None = None,
+        partial: FilePath | None = None,
     ) -> AuditGroup:
         """Return the audits of these logs together with their next parts; see `Audit.resume`.
 
@@ -196,7 +197,7 @@ class AuditGroup(GroupRecord):
         """One node per group, as `Audit.tree`; the group's label is its attribute ``label``."""
         return to_tree(self.made())
 
-    def save(self, path: Any, *, rounds: bool = False) -> None:
+    def save(self, path: FilePath, *, rounds: bool = False) -> None:
         """Write all audits to one NetCDF file; see `Audit.save`."""
         save_audit(self.made(), path, rounds=rounds)
 

@@ -75,7 +75,7 @@ def fit_command(  # noqa: D103 - the help is FIT_HELP
         {"--json": output.json_file, "--plot": output.plot, "--save": output.save}, read=file
     )
     check_suffix(output.plot, "--plot", (".png", ".svg", ".pdf"))
-    source = file if example is None else _bundled(example, columns)
+    source: Any = file if example is None else _bundled(example, columns)
     if math.isinf(question.prior_sd) and not is_written(context, "seed"):
         question.seed = None  # maximum likelihood draws nothing
     options = {n: v for n, v in vars(question).items() if v is not None or n == "model"}

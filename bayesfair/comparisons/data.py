@@ -26,6 +26,7 @@ from bayesfair.comparisons.rankings import (
 )
 from bayesfair.comparisons.sources import Origin, checked_weight, origin_of
 from bayesfair.errors import DataError, OptionError
+from bayesfair.typing import Column
 
 __all__ = ["OUTCOMES", "Comparisons", "DuelCounts"]
 
@@ -85,15 +86,15 @@ class Comparisons(ComparisonCopies):
     @takes()
     def from_duels(
         cls,
-        left: Any,
-        right: Any,
-        winner: Any = None,
+        left: Column,
+        right: Column,
+        winner: Column | None = None,
         *,
         outcomes: Mapping[object, str] | None = None,
         winner_is: str | None = None,
-        first: Any = None,
+        first: Column | None = None,
         weight: ArrayLike | None = None,
-        ranking: Any = None,
+        ranking: Column | None = None,
         items: Sequence[object] | None = None,
         both_bad: str = "tie",
         unknown: str = "error",
@@ -168,13 +169,13 @@ class Comparisons(ComparisonCopies):
     @takes()
     def from_counts(
         cls,
-        left: Any,
-        right: Any,
+        left: Column,
+        right: Column,
         wins_left: ArrayLike,
         wins_right: ArrayLike,
         ties: ArrayLike | None = None,
         *,
-        first: Any = None,
+        first: Column | None = None,
         weight: ArrayLike | None = None,
         items: Sequence[object] | None = None,
         missing: str = "error",
@@ -257,7 +258,7 @@ class Comparisons(ComparisonCopies):
     @takes()
     def from_choices(
         cls,
-        chosen: Any,
+        chosen: Column,
         offered: Sequence[Sequence[object]],
         *,
         weight: ArrayLike | None = None,
@@ -288,7 +289,7 @@ class Comparisons(ComparisonCopies):
     @classmethod
     def from_rankings(
         cls,
-        orderings: Any = None,
+        orderings: Sequence[Sequence[object]] | None = None,
         *,
         ranks: ArrayLike | None = None,
         items: Sequence[object] | None = None,
@@ -370,8 +371,8 @@ class Comparisons(ComparisonCopies):
     @takes()
     def from_ranked_rows(
         cls,
-        ranking: Any,
-        item: Any,
+        ranking: Column,
+        item: Column,
         rank: ArrayLike,
         *,
         items: Sequence[object] | None = None,

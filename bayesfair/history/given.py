@@ -5,8 +5,8 @@ Nothing is guessed: what could be read in two ways, or would be cut off by a con
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,9 +17,10 @@ from bayesfair.base.labels import by_label, labels_of, text_of
 from bayesfair.base.notices import Notice
 from bayesfair.errors import ArmError, DataError
 from bayesfair.kernels.log.guards import text_prints
-from bayesfair.typing import Where
+from bayesfair.typing import Column, Labels, Where
 
 __all__ = [
+    "GivenFields",
     "by_name",
     "check_whole",
     "column_labels",
@@ -29,6 +30,33 @@ __all__ = [
     "prior_pairs",
     "resolve_arms",
 ]
+
+
+class GivenFields(TypedDict, total=False):
+    """What `History` takes besides arms and rewards, as a caller may hand it over."""
+
+    selection_probability: ArrayLike | Column | None
+    propensity: Column | None
+    arms: Labels | None
+    known_at: Column | None
+    time: Column | None
+    row: Column | None
+    known_until: Column | None
+    offered: ArrayLike | None
+    prior_counts: Any
+    source: str
+    n_skipped: int
+    probability_tolerance: float | None
+    notices: Sequence[str]
+    resolution: Any
+    missing: str
+    repairs: Any
+    reward_column: str
+    unused_columns: Sequence[str]
+    unique: Column | None
+    unique_column: str
+    user: Column | None
+    user_column: str
 
 
 def column_labels(values: Any) -> tuple[str, ...] | None:

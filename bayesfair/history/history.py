@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,7 @@ from bayesfair.base.labels import label_order
 from bayesfair.base.notices import unique
 from bayesfair.errors import DataError
 from bayesfair.history.given import (
+    GivenFields,
     by_name,
     check_whole,
     column_labels,
@@ -34,6 +35,7 @@ from bayesfair.history.probabilities import (
     resolution_of,
 )
 from bayesfair.kernels.log.rows import largest_row_error
+from bayesfair.typing import Column
 
 __all__ = ["History"]
 
@@ -67,16 +69,13 @@ class History:
     time : (T,) array, optional
         Time stamps, carried for reports.
     row : (T,) array of int, optional
-        1-based row of the source (the header is row 1, empty lines are none), so that
-        errors can name it.
+        1-based row of the source (the header is row 1, empty lines are none), for errors.
     known_until : (T,) array of int, optional
-        Shorthand for batches: rewards of rounds before this one are known in this round.
-        Excludes `known_at`.
+        Shorthand for batches: rewards of rounds before it are known. Excludes `known_at`.
     offered : (T, k) array of bool, optional
         Arms on offer, for logs without a whole decision rule.
     prior_counts : (k, 2) array or mapping of label to (successes, failures), optional
-        Outcomes seen before the log begins (a log that starts mid-run). Or an earlier audit, whose
-        outcomes are taken.
+        Outcomes before the log begins (it starts mid-run); or an earlier audit, for its outcomes.
     source : str
         What errors and reports call the data.
     n_skipped : int
@@ -101,8 +100,7 @@ class History:
     unique_column, user_column : str
         Columns of the source that held them.
     unused_columns : tuple of str
-        Columns of the source that nothing was read from: what the rule may have seen, and the audit
-        does not.
+        Columns that nothing was read from: the rule may have seen them, the audit does not.
 
     Raises
     ------
@@ -147,6 +145,10 @@ class History:
     unique_column: str = "unique"
     user: NDArray[Any] | None = None
     user_column: str = "user"
+
+    if TYPE_CHECKING:
+
+        def __init__(self, arm: Column, reward: Column, **more: Unpack[GivenFields]) -> None: ...
 
     def __post_init__(self, known_until: ArrayLike | None) -> None:
         """Validate once; see the class for what may be raised."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bayesfair.base.arguments import PLAIN, TEXT, takes
 from bayesfair.base.checks import no_seed
@@ -18,6 +19,7 @@ from bayesfair.inference.comparisons import fit_comparisons
 from bayesfair.inference.contract import checked_options
 from bayesfair.inference.posterior import bin_starts, rewards_from_posterior
 from bayesfair.inference.sampler import Sampler
+from bayesfair.typing import Model, Seed
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -27,18 +29,18 @@ __all__ = ["bin_starts", "fit", "rewards_from_posterior"]
 
 @takes(prior_sd=PLAIN, family=TEXT)
 def fit(
-    data: Any,
+    data: History | Comparisons | DuelLog,
     *,
-    model: Any = None,
+    model: Model | None = None,
     method: str = "auto",
     family: str = "auto",
     prior: Any = None,
-    support: Any = None,
+    support: ArrayLike | None = None,
     prior_sd: float = 1.0,
     ties: str | None = None,
     reference: str | None = None,
     draws: int = 4000,
-    seed: Any = None,
+    seed: Seed | None = None,
     allow_unconverged: bool = False,
     cores: int | None = None,
     progress: bool = False,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.base.arguments import HISTORY, PLAIN, constructed, takes
 from bayesfair.base.checks import listed, no_seed
@@ -30,6 +30,7 @@ from bayesfair.kernels.log.conjugate import (
     start_table,
 )
 from bayesfair.rewards import Rewards
+from bayesfair.typing import Model, Seed
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -157,9 +158,9 @@ def beliefs(
     *,
     family: str = "auto",
     prior: Any = None,
-    support: Any = None,
-    model: Any = None,
-    seed: Any = None,
+    support: ArrayLike | None = None,
+    model: Model | None = None,
+    seed: Seed | None = None,
     draws: int = 4000,
     min_ess: float = 200.0,
     max_fits: int = 100,

@@ -25,7 +25,7 @@ from bayesfair.inference.reweight import Pool
 from bayesfair.inference.sampler import Sampler
 from bayesfair.inference.tree import seed_label
 from bayesfair.rewards.base import Rewards
-from bayesfair.typing import Floats
+from bayesfair.typing import Floats, Model, Seed
 
 __all__ = ["SequentialBeliefs", "sequential_beliefs"]
 
@@ -97,8 +97,8 @@ class SequentialBeliefs:
 def sequential_beliefs(
     history: History,
     *,
-    model: Any,
-    seed: Any,
+    model: Model,
+    seed: Seed,
     draws: int = 4000,
     min_ess: float = 200.0,
     max_fits: int = 100,

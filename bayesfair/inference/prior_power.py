@@ -17,7 +17,7 @@ from bayesfair.inference.elpd import cells_of_fit, log_likelihood_of_cells
 from bayesfair.inference.posterior import rewards_from_posterior
 from bayesfair.inference.read_fits import reads_fits
 from bayesfair.inference.reweight import psis_weights
-from bayesfair.typing import Floats
+from bayesfair.typing import Floats, Model
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +32,7 @@ def prior_sensitivity(
     tree: xr.DataTree,
     history: History | None = None,
     *,
-    model: Any = None,
+    model: Model | None = None,
     quantities: Mapping[str, Any] | None = None,
     threshold: float = 0.05,
 ) -> pd.DataFrame:

@@ -112,6 +112,7 @@ def report(
     rows: list[dict[str, Any]] = []
     for label, log in logs.items():
         found = utility(log, truth)
+        assert found.fairness_regret is not None  # a run logs the whole rule
         rows.append(
             {
                 "run": label,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from bayesfair.audit import Audit, AuditGroup
 from bayesfair.audit.group_text import collected_notices, group_columns, worst_first
 from bayesfair.audit.log.check_words import check_rows
 from bayesfair.audit.log.verdict_words import lead, regret_words, remarks
@@ -23,6 +24,7 @@ from bayesfair.errors import OptionError
 from bayesfair.report import words
 from bayesfair.report.figures import audit_figures, group_figures
 from bayesfair.report.labels import LONGEST, Labels, clean, labels_of_page
+from bayesfair.typing import FilePath
 
 __all__ = ["write_report"]
 
@@ -34,7 +36,7 @@ _MOST_QUANTITIES = 40
 
 
 @takes(command=PLAIN)
-def write_report(audit: Any, path: Any, *, command: str | None = None) -> None:
+def write_report(audit: Audit | AuditGroup, path: FilePath, *, command: str | None = None) -> None:
     """Write an audit as one self-contained HTML page, for reading, printing and handing on.
 
     The page needs no network, follows the reader's light or dark mode, and carries the numbers of

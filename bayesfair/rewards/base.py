@@ -14,7 +14,7 @@ from bayesfair.base.checks import as_generator, check_choice, listed
 from bayesfair.base.labels import labels_of
 from bayesfair.errors import ArmError, DataError, OptionError
 from bayesfair.kernels.laws.divergences import DIVERGENCES
-from bayesfair.typing import Floats
+from bayesfair.typing import Floats, Seed
 
 __all__ = ["Rewards"]
 
@@ -162,7 +162,7 @@ class Rewards(ABC):
     def _divergence(self, name: str) -> Floats:
         """Return the pairwise divergence; `name` has been checked."""
 
-    def sample(self, n_draws: int | None = None, *, seed: Any) -> Floats:
+    def sample(self, n_draws: int | None = None, *, seed: Seed) -> Floats:
         """Return realised rewards: ``(..., arm)``, or ``(n_draws, ..., arm)``.
 
         Parameters

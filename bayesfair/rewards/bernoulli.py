@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ from bayesfair.base.arguments import constructed
 from bayesfair.kernels.laws.best_arm import bernoulli_best_arm
 from bayesfair.kernels.laws.divergences import bernoulli_divergence, finite_divergence
 from bayesfair.rewards.base import Rewards, as_float
-from bayesfair.typing import Floats
+from bayesfair.typing import Floats, Labels
 
 __all__ = ["Bernoulli"]
 
@@ -59,6 +59,12 @@ class Bernoulli(Rewards):
     complement: Floats | None = None
 
     _parameters: ClassVar[tuple[str, ...]] = ("mean", "complement")
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, mean: ArrayLike, complement: ArrayLike | None = None, *, arms: Labels = ()
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         """Validate once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,7 @@ from bayesfair.errors import DataError
 from bayesfair.kernels.laws.divergences import finite_divergence
 from bayesfair.kernels.laws.finite_arms import finite_best_arm
 from bayesfair.rewards.base import Rewards, as_float
-from bayesfair.typing import Floats
+from bayesfair.typing import Floats, Labels
 
 __all__ = ["Empirical"]
 
@@ -61,6 +61,10 @@ class Empirical(Rewards):
     joint: bool = False
 
     _parameters: ClassVar[tuple[str, ...]] = ("draws",)
+
+    if TYPE_CHECKING:
+
+        def __init__(self, draws: ArrayLike, joint: bool = False, *, arms: Labels = ()) -> None: ...
 
     def __post_init__(self) -> None:
         """Validate once."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,7 @@ from bayesfair.errors import DataError
 from bayesfair.kernels.laws.divergences import finite_divergence
 from bayesfair.kernels.laws.finite_arms import finite_best_arm
 from bayesfair.rewards.base import Rewards, as_float
-from bayesfair.typing import Floats
+from bayesfair.typing import Floats, Labels
 
 __all__ = ["Finite"]
 
@@ -62,6 +62,10 @@ class Finite(Rewards):
 
     _parameters: ClassVar[tuple[str, ...]] = ("pmf",)
     _arm_axis: ClassVar[int] = -2
+
+    if TYPE_CHECKING:
+
+        def __init__(self, support: ArrayLike, pmf: ArrayLike, *, arms: Labels = ()) -> None: ...
 
     def __post_init__(self) -> None:
         """Validate once."""

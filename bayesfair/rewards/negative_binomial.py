@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from bayesfair.kernels.laws.count_laws import count_best_arm, levels_needed
 from bayesfair.kernels.laws.divergences_counts import count_divergence
 from bayesfair.rewards.base import Rewards, as_float
 from bayesfair.rewards.poisson import MOST_LEVELS, TOO_MANY
-from bayesfair.typing import Floats
+from bayesfair.typing import Floats, Labels
 
 __all__ = ["NegativeBinomial"]
 
@@ -58,6 +58,10 @@ class NegativeBinomial(Rewards):
     p: Floats
 
     _parameters: ClassVar[tuple[str, ...]] = ("n", "p")
+
+    if TYPE_CHECKING:
+
+        def __init__(self, n: ArrayLike, p: ArrayLike, *, arms: Labels = ()) -> None: ...
 
     def __post_init__(self) -> None:
         """Validate once."""

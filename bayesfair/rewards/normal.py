@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ from bayesfair.base.arguments import constructed
 from bayesfair.kernels.laws.continuous_arms import location_scale_best_arm
 from bayesfair.kernels.laws.divergences_continuous import normal_divergence
 from bayesfair.rewards.base import Rewards, as_float
-from bayesfair.typing import Floats
+from bayesfair.typing import Floats, Labels
 
 __all__ = ["Normal"]
 
@@ -58,6 +58,10 @@ class Normal(Rewards):
     sd: Floats
 
     _parameters: ClassVar[tuple[str, ...]] = ("mean", "sd")
+
+    if TYPE_CHECKING:
+
+        def __init__(self, mean: ArrayLike, sd: ArrayLike, *, arms: Labels = ()) -> None: ...
 
     def __post_init__(self) -> None:
         """Validate once."""

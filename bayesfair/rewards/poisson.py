@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from bayesfair.base.arguments import constructed
 from bayesfair.kernels.laws.count_laws import count_best_arm, levels_needed
 from bayesfair.kernels.laws.divergences_counts import poisson_divergence
 from bayesfair.rewards.base import Rewards, as_float
-from bayesfair.typing import Floats
+from bayesfair.typing import Floats, Labels
 
 __all__ = ["Poisson"]
 
@@ -60,6 +60,10 @@ class Poisson(Rewards):
     rate: Floats
 
     _parameters: ClassVar[tuple[str, ...]] = ("rate",)
+
+    if TYPE_CHECKING:
+
+        def __init__(self, rate: ArrayLike, *, arms: Labels = ()) -> None: ...
 
     def __post_init__(self) -> None:
         """Validate once."""

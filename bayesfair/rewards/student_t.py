@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from bayesfair.base.arguments import constructed
 from bayesfair.kernels.laws.continuous_arms import LOWEST_DF, location_scale_best_arm
 from bayesfair.kernels.laws.divergences_continuous import student_divergence
 from bayesfair.rewards.base import Rewards, as_float
-from bayesfair.typing import Floats
+from bayesfair.typing import Floats, Labels
 
 __all__ = ["StudentT"]
 
@@ -67,6 +67,12 @@ class StudentT(Rewards):
     scale: Floats
 
     _parameters: ClassVar[tuple[str, ...]] = ("df", "loc", "scale")
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, df: ArrayLike, loc: ArrayLike, scale: ArrayLike, *, arms: Labels = ()
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         """Validate once."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,7 +30,7 @@ from bayesfair.policies.classic import (
     Uniform,
 )
 from bayesfair.rewards import Bernoulli, Rewards
-from bayesfair.typing import Floats
+from bayesfair.typing import Floats, Seed
 
 __all__ = ["drifting_rewards", "simulate"]
 
@@ -38,13 +38,44 @@ Delay = int | ArrayLike | Callable[[np.random.Generator, int], ArrayLike] | None
 _CHUNK = 65_536  # rounds whose rewards are drawn at once
 
 
+class RunOptions(TypedDict, total=False):
+    """Options of `simulate` that do not say how many runs there are."""
+
+    batch: int
+    delay: Delay
+    offered: ArrayLike | Mapping[str, tuple[int, int]] | None
+    drift: float | None
+    prior: Any
+    family: str | None
+
+
+@overload
+def simulate(
+    policy: Policy | str,
+    rewards: Rewards | ArrayLike | Mapping[str, float],
+    n_rounds: int,
+    *,
+    seed: Seed,
+    n_runs: None = None,
+    **options: Unpack[RunOptions],
+) -> History: ...
+@overload
+def simulate(
+    policy: Policy | str,
+    rewards: Rewards | ArrayLike | Mapping[str, float],
+    n_rounds: int,
+    *,
+    seed: Seed,
+    n_runs: int,
+    **options: Unpack[RunOptions],
+) -> dict[str, History]: ...
 @takes()
 def simulate(
     policy: Policy | str,
     rewards: Rewards | ArrayLike | Mapping[str, float],
     n_rounds: int,
     *,
-    seed: Any,
+    seed: Seed,
     n_runs: int | None = None,
     batch: int = 1,
     delay: Delay = None,
@@ -52,7 +83,7 @@ def simulate(
     drift: float | None = None,
     prior: Any = None,
     family: str | None = None,
-) -> Any:
+) -> History | dict[str, History]:
     r"""Run a decision rule and return what it logged, with all its selection probabilities.
 
     Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,20 +17,38 @@ from bayesfair.errors import OptionError
 from bayesfair.kernels.simulation.counts_and_means import choose
 from bayesfair.policies.duels import FairSDDTS
 from bayesfair.simulation.arms import check_whole
-from bayesfair.typing import Floats
+from bayesfair.typing import Floats, Seed
 
 __all__ = ["simulate_duels"]
 
 
+@overload
+def simulate_duels(
+    policy: FairSDDTS,
+    worth: ArrayLike | Mapping[str, float],
+    n_rounds: int,
+    *,
+    seed: Seed,
+    n_runs: None = None,
+) -> DuelLog: ...
+@overload
+def simulate_duels(
+    policy: FairSDDTS,
+    worth: ArrayLike | Mapping[str, float],
+    n_rounds: int,
+    *,
+    seed: Seed,
+    n_runs: int,
+) -> dict[str, DuelLog]: ...
 @takes(worth=NUMBERS)
 def simulate_duels(
     policy: FairSDDTS,
     worth: ArrayLike | Mapping[str, float],
     n_rounds: int,
     *,
-    seed: Any,
+    seed: Seed,
     n_runs: int | None = None,
-) -> Any:
+) -> DuelLog | dict[str, DuelLog]:
     r"""Run a duelling rule on items with known worths and return all pair probabilities.
 
     The left item wins with probability :math:`\nu_l / (\nu_l + \nu_r)`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -58,8 +58,18 @@ class Utility:
         return dataclasses.asdict(self)
 
 
+type Truth = Rewards | ArrayLike | Mapping[str, float]
+"""The true rewards: a family, means of Bernoulli rewards, or means by label."""
+
+
+@overload
+def utility(history: History, rewards: Truth) -> Utility: ...
+@overload
+def utility(history: Mapping[str, History], rewards: Truth) -> dict[str, Utility]: ...
 @takes()
-def utility(history: History | Mapping[str, History], rewards: Any) -> Any:
+def utility(
+    history: History | Mapping[str, History], rewards: Truth
+) -> Utility | dict[str, Utility]:
     """Return reward, standard regret and fairness regret of a run under known true rewards.
 
     Parameters
@@ -155,7 +165,7 @@ def fairness_regret_per_round(history: History, rewards: Any) -> Floats:
 
 @takes(weights=NUMBERS, divergences=NAMES)
 def tradeoff(
-    rewards: Any,
+    rewards: Truth,
     *,
     towards: str = "uniform",
     weights: ArrayLike | None = None,

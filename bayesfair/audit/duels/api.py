@@ -24,6 +24,7 @@ from bayesfair.base.checks import as_generator
 from bayesfair.base.notices import Notice, unique
 from bayesfair.comparisons import Comparisons, DuelLog, one_law
 from bayesfair.errors import DataError, OptionError
+from bayesfair.typing import Seed
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -52,7 +53,7 @@ def audit_comparisons(
     model: str | None = None,
     prior_sd: float | None = None,
     draws: int | None = None,
-    seed: Any = None,
+    seed: Seed | None = None,
     sampler: Mapping[str, Any] | None = None,
 ) -> DuelAudit:
     r"""Audit who is compared with whom.

@@ -28,6 +28,7 @@ from bayesfair.readers.duels.comparison_rows import (
 )
 from bayesfair.readers.duels.preflib import SUFFIXES, read_preflib, refuse_other_data
 from bayesfair.readers.files.paths import single_file
+from bayesfair.typing import Source
 
 __all__ = ["read_comparisons"]
 
@@ -40,7 +41,7 @@ _OF_TEXT = {"delimiter": COMPARISON_OPTIONS["delimiter"]}
     **each(NAMES, "wins", "orderings", "ranks"),
 )  # fmt: skip
 def read_comparisons(
-    source: Any,
+    source: Source,
     *,
     format: str = "auto",
     left: str | None = None,

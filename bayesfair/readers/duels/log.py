@@ -31,6 +31,7 @@ from bayesfair.readers.duels.comparison_rows import (
 from bayesfair.readers.duels.preflib import SUFFIXES, refuse_other_data
 from bayesfair.readers.files.headers import missing_column
 from bayesfair.readers.files.paths import single_file
+from bayesfair.typing import Source
 
 __all__ = ["read_duels"]
 
@@ -44,7 +45,7 @@ _USUAL = "p_{item}"
     **each(TEXT_OR_FALSE, "propensity", "probabilities"),
 )
 def read_duels(
-    source: Any,
+    source: Source,
     *,
     format: str = "auto",
     left: str | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Unpack, overload
 
 import numpy as np
 
@@ -15,19 +15,28 @@ from bayesfair.history import History
 from bayesfair.history.logs import Logs
 from bayesfair.readers.files.tables import no_rows
 from bayesfair.readers.log.counts_of_missing import Tally, empty_columns
-from bayesfair.readers.log.options import KINDS, LogOptions, with_log_options
+from bayesfair.readers.log.options import KINDS, LogOptions, OneLogOptions, with_log_options
 from bayesfair.readers.log.reading import Reading, group_priors, reading_of
 from bayesfair.readers.log.rounds import Converter, Rounds, concatenated
 from bayesfair.readers.log.rounds_to_history import grouped_by_arm, history_of, in_order
 from bayesfair.readers.log.several import at_once
 from bayesfair.readers.values.stamps import Trend, check_trends
+from bayesfair.typing import Source
 
 __all__ = ["discovery_notice", "read_history"]
 
 
+@overload
+def read_history(
+    source: Source, *, by: None = None, **options: Unpack[OneLogOptions]
+) -> History: ...
+@overload
+def read_history(
+    source: Source, *, by: str, **options: Unpack[OneLogOptions]
+) -> Mapping[str, History]: ...
 @takes(**KINDS)
 @with_log_options
-def read_history(source: Any, **options: Unpack[LogOptions]) -> History | Mapping[str, History]:
+def read_history(source: Source, **options: Unpack[LogOptions]) -> History | Mapping[str, History]:
     r"""Read which arm was chosen in each round, what it paid, and how it was drawn.
 
     One rule for columns: an option names a column that must exist; None stands for the default

@@ -9,10 +9,10 @@ from typing import Any, TypedDict
 from bayesfair.base.arguments import MAPPING, PLAIN, TEXT, TEXT_OR_FALSE, each
 from bayesfair.readers.log.columns import Option
 
-__all__ = ["DEFAULTS", "KINDS", "LogOptions", "with_log_options"]
+__all__ = ["DEFAULTS", "KINDS", "LogOptions", "OneLogOptions", "with_log_options"]
 
 
-class LogOptions(TypedDict, total=False):
+class OneLogOptions(TypedDict, total=False):
     """Options of `read_history` and `scan_history`; `read_history` says what they mean."""
 
     arm: str
@@ -20,7 +20,6 @@ class LogOptions(TypedDict, total=False):
     propensity: Option
     probabilities: Option
     order: Option
-    by: str | None
     arms: Sequence[Any] | str | None
     offered: str | None
     offered_delimiter: str
@@ -38,6 +37,12 @@ class LogOptions(TypedDict, total=False):
     delimiter: str | None
     decimal: str
     probability_tolerance: float | None
+
+
+class LogOptions(OneLogOptions, total=False):
+    """With the option that makes several logs of one source."""
+
+    by: str | None
 
 
 DEFAULTS: dict[str, Any] = {

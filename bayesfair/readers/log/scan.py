@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Unpack
+from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,13 @@ from bayesfair.readers.files.tables import no_rows
 from bayesfair.readers.log.counts_of_missing import Tally, empty_columns
 from bayesfair.readers.log.first_pass import ROWS, Found, collected, rewards_seen, tables_of
 from bayesfair.readers.log.history import discovery_notice
-from bayesfair.readers.log.options import KINDS, LogOptions, with_log_options
+from bayesfair.readers.log.options import KINDS, LogOptions, OneLogOptions, with_log_options
 from bayesfair.readers.log.reading import Reading, group_priors, reading_of
 from bayesfair.readers.log.rounds import Converter, Rounds
 from bayesfair.readers.log.rounds_to_history import check_known, history_of, settled, tied
 from bayesfair.readers.values.stamps import Trend, check_trends
 from bayesfair.readers.values.times import NUMBER
+from bayesfair.typing import Source
 
 __all__ = ["HistoryScan", "iter_rewards", "scan_history"]
 
@@ -258,10 +259,22 @@ class _Progress:
         return found
 
 
+@overload
+def scan_history(
+    source: Source,
+    *,
+    chunk_rounds: int | None = None,
+    by: None = None,
+    **options: Unpack[OneLogOptions],
+) -> HistoryScan: ...
+@overload
+def scan_history(
+    source: Source, *, chunk_rounds: int | None = None, by: str, **options: Unpack[OneLogOptions]
+) -> dict[str, HistoryScan]: ...
 @takes(**KINDS)
 @with_log_options
 def scan_history(
-    source: Any, *, chunk_rounds: int | None = None, **options: Unpack[LogOptions]
+    source: Source, *, chunk_rounds: int | None = None, **options: Unpack[LogOptions]
 ) -> HistoryScan | dict[str, HistoryScan]:
     """Prepare to read a history in parts, in constant memory whatever its length.
 
