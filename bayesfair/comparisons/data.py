@@ -356,9 +356,10 @@ class Comparisons(ComparisonCopies):
         }
         _refuse(cls.from_rankings, asked, *kinds)
         rules = RankRules(partial, last_tie, lowest_is_best, tie_tolerance, unranked)
+        places: Any = orderings if ranks is None else ranks
         collapse = collapse_orderings if ranks is None else collapse_ranks
         fields = collapse(
-            orderings if ranks is None else ranks,
+            places,
             items=items,
             rules=rules,
             weight=weight,

@@ -73,7 +73,7 @@ def fit_history(
     seed: Any,
     allow_unconverged: bool = False,
     cores: int | None = None,
-    sampler: Sampler,
+    sampler: Sampler | None = None,
     **options: Any,
 ) -> xr.DataTree:
     """Return the posterior of the arms' parameters; see `bayesfair.fit`."""
@@ -81,6 +81,7 @@ def fit_history(
         raise OptionError(f"{history.source} has no arms, so there is nothing to fit.")
     check_choice(method, "method", ("auto", "conjugate", "nuts"))
     rng = as_generator(seed)
+    sampler = sampler or Sampler()
     n_draws = total_draws(draws, sampler.chains)
     model, known, notices = resolve_model(history, model, family)
     closed = closed_form(model)
