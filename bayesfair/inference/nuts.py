@@ -14,6 +14,7 @@ import numpy as np
 
 from bayesfair.base.notices import Notice
 from bayesfair.errors import ConvergenceError, OptionError
+from bayesfair.inference.compiled import machine_code
 from bayesfair.inference.sampler import Sampler
 from bayesfair.inference.tree import N_CHAINS
 from bayesfair.kernels.orders.convergence import convergence
@@ -21,7 +22,7 @@ from bayesfair.kernels.orders.convergence import convergence
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["ESS_LIMIT", "R_HAT_LIMIT", "CompiledModel", "data_of", "diagnose", "refusal"]
+__all__ = ["ESS_LIMIT", "R_HAT_LIMIT", "CompiledModel", "diagnose", "refusal"]
 
 #: Largest R-hat and smallest effective sample size (bulk and tail) of a fit that is accepted.
 R_HAT_LIMIT = 1.01
@@ -34,11 +35,6 @@ _SETTINGS: tuple[dict[str, Any], ...] = (
     {"tune": 1000, "target_accept": 0.95},
     {"tune": 2000, "target_accept": 0.995},
 )
-
-
-def data_of(model: Any) -> dict[str, Any]:
-    """Return the current values of the model's data containers."""
-    return {v.name: np.asarray(v.get_value()) for v in model.data_vars}
 
 
 class CompiledModel:
@@ -69,9 +65,7 @@ class CompiledModel:
                 value=backend,
             )
         if not discrete and backend != "pymc":
-            import nutpie
-
-            self._compiled = nutpie.compile_pymc_model(model)
+            self._compiled = machine_code(model)
 
     def sample(
         self,

@@ -15,12 +15,13 @@ from bayesfair.families.learned import LearnedPrior
 from bayesfair.families.logs import prior_of
 from bayesfair.history import History
 from bayesfair.history.cells import time_bins
+from bayesfair.inference.compiled import data_of, same_graph
 from bayesfair.inference.contract import Contract, check_reads
-from bayesfair.inference.nuts import CompiledModel, data_of, refusal
+from bayesfair.inference.nuts import CompiledModel, refusal
 from bayesfair.inference.sampler import Sampler
 from bayesfair.typing import Floats
 
-__all__ = ["Draws", "Refitter", "known_before", "same_graph"]
+__all__ = ["Draws", "Refitter", "known_before"]
 
 
 def known_before(history: History, order: NDArray[np.int64], m: int, t: int) -> History:
@@ -32,36 +33,6 @@ def known_before(history: History, order: NDArray[np.int64], m: int, t: int) -> 
     reward.flags.writeable = False
     object.__setattr__(part, "reward", reward)
     return part
-
-
-def same_graph(first: Any, second: Any) -> bool:
-    """Return whether two PyMC models differ in the values of their data containers only."""
-    from pytensor.graph.basic import equal_computations
-
-    def parts(model: Any) -> tuple[list[Any], list[Any]]:
-        computed = model.replace_rvs_by_values(list(model.deterministics))
-        lengths = [v for _, v in sorted(model.dim_lengths.items()) if hasattr(v, "get_value")]
-        return [model.logp(), *computed], [*model.value_vars, *model.data_vars, *lengths]
-
-    outputs_1, inputs_1 = parts(first)
-    outputs_2, inputs_2 = parts(second)
-    if [v.name for v in inputs_1] != [v.name for v in inputs_2]:
-        return False
-    if len(outputs_1) != len(outputs_2) or _coords(first) != _coords(second):
-        return False
-    shapes = [
-        [v.get_value(borrow=True).shape for v in model.data_vars] for model in (first, second)
-    ]
-    if shapes[0] != shapes[1]:
-        return False
-    return bool(equal_computations(outputs_1, outputs_2, inputs_1, inputs_2))
-
-
-def _coords(model: Any) -> dict[str, list[Any]]:
-    return {
-        name: [] if values is None else [str(v) for v in values]
-        for name, values in model.coords.items()
-    }
 
 
 @dataclass(frozen=True)

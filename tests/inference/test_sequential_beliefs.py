@@ -11,28 +11,10 @@ from bayesfair.families import FAMILIES as LAWS
 from bayesfair.families.logs import posterior_of, prior_of
 from bayesfair.history import History
 from bayesfair.inference.beliefs_by_fits import sequential_beliefs
-from bayesfair.inference.nuts import CompiledModel
-from bayesfair.inference.refit import known_before, same_graph
+from bayesfair.inference.refit import known_before
 from bayesfair.rewards import Bernoulli, StudentT
 
 pytestmark = pytest.mark.statistical
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _each_graph_is_compiled_once():
-    """Share the machine code of models that differ in their data only; all fits remain."""
-    stored = []
-
-    def compiled(model, sampler):
-        for known in stored:
-            if same_graph(known.model, model):
-                return known
-        stored.append(CompiledModel(model, sampler))
-        return stored[-1]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bayesfair.inference.refit.CompiledModel", compiled)
-        yield
 
 
 def bernoulli_log(k, n_rounds, seed):

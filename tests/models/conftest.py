@@ -9,8 +9,8 @@ import pytest
 @pytest.fixture(scope="session")
 def compiled():
     """Return ``(compiled model, data)`` of a shipped model on a history."""
-    from bayesfair.inference.nuts import CompiledModel, data_of
-    from bayesfair.inference.refit import same_graph
+    from bayesfair.inference.compiled import data_of, same_graph
+    from bayesfair.inference.nuts import CompiledModel
 
     stored = {}
     checked = Counter()

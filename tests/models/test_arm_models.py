@@ -39,14 +39,14 @@ def test_contract(name):
 
 @pytest.mark.parametrize("name", ARM_MODELS)
 def test_data_containers_are_all_that_changes(name):
-    from bayesfair.inference.refit import same_graph
+    from bayesfair.inference.compiled import same_graph
 
     other = History(["c", "c", "b", "a"], [1, 1, 0, 1], arms=("a", "b", "c"))
     assert same_graph(module(name).build(HISTORY), module(name).build(other))
 
 
 def test_same_graph_sees_other_differences():
-    from bayesfair.inference.refit import same_graph
+    from bayesfair.inference.compiled import same_graph
 
     build = module("bernoulli_hierarchical").build
     assert not same_graph(build(HISTORY), build(HISTORY, spread=2.0))
@@ -173,3 +173,26 @@ def test_prior_predictive_counts():
     spread = predictive("normal_independent", "spread", prior=(0, 1, 1, 1))[:, 0]
     # spread / variance is chi2(11), variance inverse-gamma(1, 1): spread / 11 is F(11, 2)
     assert stats.kstest(spread / 11, stats.f(11, 2).cdf).pvalue > 0.001
+
+
+@pytest.mark.statistical
+def test_a_graph_is_compiled_once_in_a_process_and_each_log_has_its_own_posterior(monkeypatch):
+    import nutpie
+
+    from bayesfair.inference import compiled, fit
+
+    made = []
+    honest = nutpie.compile_pymc_model
+    monkeypatch.setattr(compiled, "_kept", [])
+    monkeypatch.setattr(
+        nutpie, "compile_pymc_model", lambda model: made.append(model) or honest(model)
+    )
+    for won in (2, 30):  # Beta(1/2, 1/2) and 40 rounds: posterior means (won + 1/2) / 41
+        log = History([0] * 40, [1] * won + [0] * (40 - won), arms=("a",))
+        theta = fit(log, method="nuts", seed=1)["posterior"]["theta"]
+        mean, sd = (won + 0.5) / 41, np.sqrt((won + 0.5) * (40.5 - won) / 41**2 / 42)
+        assert abs(float(theta.mean()) - mean) < 5 * sd / np.sqrt(400)
+    assert len(made) == 1
+    other = History([0] * 40, [1] * 7 + [0] * 33, arms=("b",))  # another label: not shared
+    assert list(fit(other, method="nuts", seed=1)["posterior"]["arm"].values) == ["b"]
+    assert len(made) == 2

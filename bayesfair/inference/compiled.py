@@ -1,0 +1,75 @@
+"""Machine code of PyMC models: one graph is compiled once in a process, its data are swapped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["data_of", "machine_code", "same_graph"]
+
+_KEPT = 8
+"""Graphs whose machine code is kept, those used last."""
+
+_LARGEST = 1_000_000
+"""Numbers in the data containers of a model that is kept: memory is not held for larger ones."""
+
+_kept: list[tuple[Any, Any, Any]] = []
+
+
+def data_of(model: Any) -> dict[str, Any]:
+    """Return the current values of the model's data containers."""
+    return {v.name: v.get_value() for v in model.data_vars}
+
+
+def machine_code(model: Any) -> Any:
+    """Return the model as nutpie samples it, compiled only if no model with its graph was before.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        Continuous variables only.
+    """
+    import nutpie
+
+    shapes = _known(model)
+    for place, (known, had, code) in enumerate(_kept):
+        if had == shapes and same_graph(known, model):
+            _kept.append(_kept.pop(place))
+            used = {variable.name for variable in code.shared_var_keys}
+            data = {name: value for name, value in data_of(model).items() if name in used}
+            return code.with_data(**data)
+    code = nutpie.compile_pymc_model(model)
+    if sum(value.size for value in data_of(model).values()) <= _LARGEST:
+        _kept.append((model, shapes, code))
+        del _kept[:-_KEPT]
+    return code
+
+
+def same_graph(first: Any, second: Any) -> bool:
+    """Return whether two PyMC models differ in the values of their data containers only."""
+    from pytensor.graph.basic import equal_computations
+
+    inputs_1, inputs_2 = _inputs(first), _inputs(second)
+    if [v.name for v in inputs_1] != [v.name for v in inputs_2] or _known(first) != _known(second):
+        return False
+    outputs_1, outputs_2 = _outputs(first), _outputs(second)
+    return len(outputs_1) == len(outputs_2) and bool(
+        equal_computations(outputs_1, outputs_2, inputs_1, inputs_2)
+    )
+
+
+def _inputs(model: Any) -> list[Any]:
+    lengths = [v for _, v in sorted(model.dim_lengths.items()) if hasattr(v, "get_value")]
+    return [*model.value_vars, *model.data_vars, *lengths]
+
+
+def _outputs(model: Any) -> list[Any]:
+    return [model.logp(), *model.replace_rvs_by_values(list(model.deterministics))]
+
+
+def _known(model: Any) -> tuple[list[tuple[int, ...]], dict[str, list[str]]]:
+    """Return the shapes of the data and the labels, which are compiled in."""
+    labels = {
+        name: [] if values is None else [str(v) for v in values]
+        for name, values in model.coords.items()
+    }
+    return [v.get_value(borrow=True).shape for v in model.data_vars], labels
