@@ -115,6 +115,7 @@ def _audits() -> None:
         draws=50, seed=1,
     )  # fmt: skip
     audit(first, truth=_bernoulli([0.2, 0.5, 0.6]))
+    audit(_history([0, 1], [1.0, 0.0], arms=[str(i) for i in range(1200)]), draws=50, seed=1)
     for kind in _DIVERGENCES:
         audit(first, divergence=kind, draws=50, seed=1)
     sites = read_history(

@@ -105,8 +105,6 @@ def _together(
     found = pass_over(logs, question, audits)
     if found is None:
         return None
-    if question.progress is not None:
-        question.progress(logs.together.rounds.n_rounds)
     return GroupRecord(audits, together=found)
 
 

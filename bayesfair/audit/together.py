@@ -185,8 +185,13 @@ def pass_over(logs: Logs, question: Question, audits: Mapping[str, Record]) -> P
     counts, which = whole.counts()
     posterior = start.beliefs.parameters + counts
     probability = np.full(n_logs, np.nan)
+    close = whole.told | ~np.isfinite(found.sums[:, 1]).all(axis=1) | _unusual(whole, found, start)
+    close |= (n >= _TIES[0]) & (regret >= _TIES[1]) | (n > exact_rounds(logs.n_arms))
+    done = _Done(np.where(close, 0, n), question.progress)
     if question.objective:
-        _fair(found, posterior, which, question, start.arms, allowed, probability)
+        _fair(found, posterior, which, question, start.arms, allowed, probability, done)
+    else:
+        done.add(slice(None))
     kinds = {
         "rescaled": _rescaled(whole),
         "context": found.moved > 0,
@@ -197,8 +202,6 @@ def pass_over(logs: Logs, question: Question, audits: Mapping[str, Record]) -> P
         "cannot_fail": found.frontier[:, criterion.grid.index(0.0)] <= allowed,
         "prior_conflict": _conflicts(start, posterior, logs)[which],
     }  # fmt: skip
-    close = whole.told | ~np.isfinite(found.sums[:, 1]).all(axis=1) | _unusual(whole, found, start)
-    close |= (n >= _TIES[0]) & (regret >= _TIES[1]) | (n > exact_rounds(logs.n_arms))
     labels = tuple(logs)
     consistent = np.ones(n_logs, bool)
     smallest = found.frontier[:, criterion.grid_index].copy()
@@ -213,6 +216,7 @@ def pass_over(logs: Logs, question: Question, audits: Mapping[str, Record]) -> P
         here = {Notice.of(finding).kind for finding in audit.findings}
         for kind in {*here, *kinds}:
             kinds.setdefault(kind, np.zeros(n_logs, bool))[g] = kind in here
+        done.add(g, int(n[g]))
     plain = np.flatnonzero(~close)
     if plain.size:  # what one of the others says beside, all of them say
         alike = {Notice.of(note).kind for note in audits[labels[plain[0]]].findings}
@@ -241,9 +245,22 @@ def _can(logs: Logs, question: Question) -> bool:
     )
 
 
+class _Done:
+    """Rounds of logs whose audit is complete, told as they become more."""
+
+    def __init__(self, n_rounds: Ints, progress: Callable[[int], None] | None) -> None:
+        self._n_rounds, self._progress, self._done = n_rounds, progress, 0
+
+    def add(self, which: Any, n: int | None = None) -> None:
+        """Count some logs, or one with ``n`` rounds."""
+        self._done += int(self._n_rounds[which].sum()) if n is None else n
+        if self._progress is not None and self._done:
+            self._progress(self._done)
+
+
 def _fair(
     found: ManyResults, posterior: Floats, which: Ints, question: Question,
-    arms: tuple[str, ...], allowed: Floats, shares: Floats,
+    arms: tuple[str, ...], allowed: Floats, shares: Floats, done: _Done,
 ) -> None:  # fmt: skip
     """Write the probability that each log is fair, under the very draws of its own audit."""
     order = np.argsort(which, kind="stable")
@@ -252,6 +269,7 @@ def _fair(
         rng = as_generator(question.seed)
         means = FAMILIES["bernoulli"].draw(table, (question.draws,), rng, arms)["theta"]
         fair_shares(logs, found.maxima, means, question.criterion.eps1, allowed, shares)
+        done.add(logs)
 
 
 def _rescaled(whole: Together) -> Flags:

@@ -105,7 +105,7 @@ def say_work(data: Any, family: str, draws: int, *, model: bool, rounds: bool) -
 
     logs = logs_in(data)
     for log in logs:
-        if doubt := like_rows(int(log.n_arms), log.n_rounds):
+        if doubt := like_rows(log):
             complain(f"{log.source}: {doubt.strip().replace('arm=', '--arm')}")
     several = isinstance(data, Mapping)
     work = work_of_many(data, family, draws=draws) if several else (

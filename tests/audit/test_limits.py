@@ -55,6 +55,11 @@ def test_a_column_that_tells_rows_apart_is_no_column_of_arms():
     assert not any(getattr(f, "kind", None) == "labels_like_rows" for f in arms)
 
 
+def test_arms_that_were_never_chosen_are_no_labels_of_rows():
+    log = log_of(100_000, 100_000, played=200)
+    assert not any(f.kind == "labels_like_rows" for f in bf.audit(log, objective=False).findings)
+
+
 @pytest.mark.parametrize("objective", [False, True])
 def test_a_hundred_thousand_labels_one_a_row_are_refused_with_the_remedy(objective):
     n = 100_000

@@ -306,3 +306,12 @@ def test_a_passed_group_is_saved_merged_and_goes_on_as_one_audited_log_by_log(tm
         alone = _alone(joined.drop(columns="part"), label, seed=1, draws=60, eps2=0.05)
         regret = whole["groups"][label]["calibration"]["subjective"]["regret_per_round"]
         assert regret == pytest.approx(alone.regret.value, abs=1e-12)
+
+
+def test_progress_of_one_pass_goes_up_in_steps_to_the_last_round():
+    table = _table(2, 40, sizes=(1, 6))
+    logs = bf.read_history(table, by="group", arms=list(ARMS))
+    seen = []
+    bf.audit(logs, seed=1, draws=50, progress=seen.append)
+    assert seen == sorted(seen) and seen[-1] == len(table)
+    assert len(set(seen)) > 10

@@ -2,7 +2,7 @@
 
 The counts are those of the kernels in use. The nanoseconds per operation were measured with one
 thread on a machine of 2025 (``python benchmarks/audit_estimate.py`` holds both against each other:
-.5 to 2.6 times what was measured there). Not estimated: files of every round, and fits of models.
+.5 to 2.8 times what was measured there). Not estimated: files of every round, and fits of models.
 """
 
 from __future__ import annotations
@@ -47,10 +47,11 @@ _LOG, _DRAWN_LOG, _LOG_OF_MANY = 3e-3, 3e-3, 4e-5
 
 # nanoseconds
 _PAIR_OF_MANY = 1.0  # a pair under a draw in that pass
-_ROUND = 300.0  # a round, whatever was logged of it
+_ROUND = 120.0  # a round, whatever was logged of it
+_ARM = 5000.0  # an arm, whatever becomes of it
 _NODE = 0.25  # a factor of the tie integral in a stream
-_RULE = 25.0  # one probability of the rule in a round
-_PAIR_OF_ROUNDS = 0.3  # a pair in a round, for the largest differences
+_RULE = 10.0  # one probability of the rule in a round
+_PAIR_OF_ROUNDS = 0.03  # a pair in a round, for the largest differences
 _DRAWN_ARM = 100.0  # the mean of an arm, drawn from its posterior
 _DRAW = 1.2  # a factor of the tie integral for a draw of the truth
 _SPREAD = 600.0  # a draw, for means and intervals of what is asked
@@ -110,14 +111,14 @@ def work_of(data: Any, family: str, *, draws: int, keep_rounds: bool = False) ->
         per_round = laws * of.cost_of_law + full * (2 * laws) ** 2 * of.cost_of_pair
         per_draw = k * (of.cost_of_law + _DRAWN_ARM) + full * pairs * 12 * of.cost_of_pair
     else:
-        per_round = laws * TIE_NODES * _NODE if k > MOST_ARMS else 10.0 * k
+        per_round = laws * TIE_NODES * _NODE if k > MOST_ARMS else 5.0 * k
         drawn_arms = k if full else _drawn_arms(data, k)
         per_draw = drawn_arms * (_DRAWN_ARM + 2 * min(TIE_NODES, (k + 1) // 2) * _DRAW)
     per_round += _ROUND + full * (k * _RULE + pairs * _PAIR_OF_ROUNDS)
     looked = n * pairs * draws  # at a pair in a round under a draw
     seen = min(n, exact_rounds(k)) * min(1.0, MOST_COMPARISONS / looked) if looked else 0.0
     per_draw += full * (_SPREAD + pairs * _PAIR_OF_DRAWS + seen * (_ROUND_OF_DRAWS + pairs * _LOOK))
-    seconds = 1e-9 * n * per_round, 1e-9 * draws * per_draw
+    seconds = 1e-9 * (n * per_round + k * _ARM), 1e-9 * draws * per_draw
     # a round's few numbers; sums, slots and plays over time of every arm; pairs of arms
     memory = 8.0 * (12 * min(n, 1 << 22) + k * 300 + (5 * k * k if full else 0))
     memory += 8.0 * n * k if keep_rounds else 0.0
@@ -148,10 +149,13 @@ def work_of_many(logs: Mapping[str, Any], family: str, *, draws: int) -> Work:
 
 def _drawn_arms(data: Any, k: int) -> int:
     """Return how many arms have draws of their own: those never chosen share theirs."""
-    if not isinstance(data, History):
-        return k
-    idle = k - len(np.unique(data.arm))
-    return k - idle if idle > MOST_APART else k
+    chosen = _chosen(data, k)
+    return chosen if k - chosen > MOST_APART else k
+
+
+def _chosen(data: Any, k: int) -> int:
+    """Return how many arms were chosen; all, where the log would have to be read for it."""
+    return len(np.unique(data.arm)) if isinstance(data, History) else k
 
 
 def _different_beliefs(data: Any, family: str, k: int, n: int) -> int:
@@ -208,7 +212,7 @@ def check_size(data: Any, family: str, *, draws: int) -> list[Notice]:
     """
     work = work_of(data, family, draws=draws)
     k, n = int(data.n_arms), data.n_rounds
-    label = like_rows(k, n)
+    label = like_rows(data)
     free = available_memory() if work.memory > _MATTERS else np.inf
     size = f"{data.source} has {counted(k, 'arm')}" + (f" in {n} rounds" if n else "")
     if work.memory > 0.9 * free:
@@ -234,9 +238,10 @@ def check_size(data: Any, family: str, *, draws: int) -> list[Notice]:
     return []
 
 
-def like_rows(k: int, n: int | None) -> str:
-    """Say that a column of labels tells rows apart, not arms; nothing where it does not."""
-    if not n or k < _MANY or k < _LIKE_ROWS * n:
+def like_rows(data: Any) -> str:
+    """Say that a log's column of arms tells rows apart; nothing where it does not."""
+    k, n = int(data.n_arms), data.n_rounds
+    if not n or k < _MANY or (k := _chosen(data, k)) < max(_MANY, _LIKE_ROWS * n):
         return ""
     as_many = "as many labels as rows" if k >= n else "nearly as many labels as rows"
     return f"The column of the arms (arm=) has {as_many}: is it the number of a row or a user? "
