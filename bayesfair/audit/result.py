@@ -72,6 +72,11 @@ class Audit(Record):
         model : callable, optional
             Your own build function, if the audit used one.
 
+        Returns
+        -------
+        PriorSensitivity
+            ``print`` it; `to_dict` for the numbers.
+
         Raises
         ------
         OptionError
