@@ -23,7 +23,6 @@ from bayesfair.kernels.laws.divergences import decision_divergence_maxima
 from bayesfair.kernels.team import Team
 
 __all__ = [
-    "N_BINS",
     "Histogram",
     "divergence_maxima",
     "exact_shortfall",
@@ -32,10 +31,11 @@ __all__ = [
     "smallest_allowance",
 ]
 
-N_BINS = 8192
 _LONG = 100_000  # rows from which threads pay
-_PARTS = 8
+_PARTS = 4
 _ROWS = 8192
+_TILE = 8  # arms: their probabilities in a round share a line of the cache
+_MOST_CELLS = 1 << 22  # arms times bins: 64 MB
 _FAST = {"reassoc", "contract", "nsz"}  # never nnan: NaN means "not on offer"
 
 
@@ -72,16 +72,18 @@ def pair_maxima_into(pi, block, out):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def _fill_histogram(pi, count, total):  # type: ignore[no-untyped-def]
-    n_rounds, k = pi.shape
-    n_bins = count.shape[1]
-    for t in range(n_rounds):
-        for i in range(k):
-            p = pi[t, i]
-            if not np.isnan(p):
-                b = min(int(p * n_bins), n_bins - 1)
-                count[i, b] += 1.0
-                total[i, b] += p
+def _fill_histogram(items, pi, count, total):  # type: ignore[no-untyped-def]
+    """Bin the values of some arms in some rounds; an item is a part of the rounds of a tile."""
+    n_parts, k, n_bins = count.shape
+    for item in items:
+        first, part = item // n_parts * _TILE, item % n_parts
+        for t in range(len(pi) * part // n_parts, len(pi) * (part + 1) // n_parts):
+            for i in range(first, min(first + _TILE, k)):
+                p = pi[t, i]
+                if not np.isnan(p):
+                    b = min(int(p * n_bins), n_bins - 1)
+                    count[part, i, b] += 1.0
+                    total[part, i, b] += p
 
 
 def pair_maxima(pi: NDArray[np.float64], threads: int = 1) -> NDArray[np.float64]:
@@ -158,8 +160,13 @@ def exact_shortfall(
     return total.reshape(p.shape[:-1])
 
 
+def n_bins(k: int) -> int:
+    """Return how many bins a probability of ``k`` arms has: what binning hides falls as 1/n^2."""
+    return min(max(1 << (_MOST_CELLS // k).bit_length() - 1, 1 << 13), 1 << 15)
+
+
 class Histogram(NamedTuple):
-    """Count and sum of the values in each of ``N_BINS`` equal bins of [0, 1], per arm."""
+    """Count and sum of the values in each of `n_bins` equal bins of [0, 1], per arm."""
 
     counts: NDArray[np.float64]
     total: NDArray[np.float64]
@@ -167,29 +174,22 @@ class Histogram(NamedTuple):
     @classmethod
     def of(cls, pi: NDArray[np.float64], threads: int = 1) -> Histogram:
         """Bin the columns of ``pi`` (T, k); NaN entries are left out."""
-        if len(pi) > _LONG:
-            # as many parts whatever the threads: sums are then added in the same order
-            parts = np.array_split(pi, _PARTS)
-            found: dict[int, Histogram] = {}
-
-            def run(which: NDArray[np.int64]) -> None:
-                found.update((b, cls._filled(parts[b])) for b in which.tolist())
-
-            with Team(max(1, threads)) as team:
-                team.share(run, _PARTS)
-            return functools.reduce(cls.merged, [found[b] for b in range(_PARTS)])
-        return cls._filled(pi)
-
-    @classmethod
-    def _filled(cls, pi: NDArray[np.float64]) -> Histogram:
-        k = pi.shape[1]
-        count, total = np.zeros((k, N_BINS)), np.zeros((k, N_BINS))
-        _fill_histogram(np.ascontiguousarray(pi), count, total)
-        return cls(count, total)
+        k, rows = pi.shape[1], np.ascontiguousarray(pi)
+        n_tiles = -(-k // _TILE)
+        # as many parts whatever the threads: sums are then added in the same order
+        n_parts = max(1, _PARTS // n_tiles) if len(pi) > _LONG else 1
+        sums = np.zeros((2, n_parts, k, n_bins(k)))
+        with Team(max(1, min(threads, n_tiles * n_parts))) as team:
+            team.share(lambda which: _fill_histogram(which, rows, *sums), n_tiles * n_parts)
+        return cls(*sums.sum(axis=1)) if n_parts > 1 else cls(*sums[:, 0])
 
     def merged(self, other: Histogram) -> Histogram:
-        """Return the histogram of both parts."""
-        return Histogram(self.counts + other.counts, self.total + other.total)
+        """Return the histogram of both parts; of two resolutions, in the coarser one."""
+        n = min(self.counts.shape[1], other.counts.shape[1])
+        return Histogram(*(
+            a.reshape(len(a), n, -1).sum(axis=2) + b.reshape(len(b), n, -1).sum(axis=2)
+            for a, b in zip(self, other, strict=True)
+        ))  # fmt: skip
 
     def shortfall(self, p: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
         """Return sum over arms of g_i(p_i) for ``p`` (..., k), and a bound on its error.
