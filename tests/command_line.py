@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any, NamedTuple
 
 import pytest
+import typer.main
 
 from bayesfair.cli.program import main
 from bayesfair.errors import BayesfairError
+
+# A shell builds the commands once for each that it runs; they keep nothing, so one build does.
+typer.main.get_command = functools.cache(typer.main.get_command)
 
 
 class _Seen(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -30,6 +30,7 @@ __all__ = [
     "PLAIN",
     "TEXT",
     "TEXT_OR_FALSE",
+    "Abstract",
     "Kind",
     "constructed",
     "each",
@@ -225,6 +226,43 @@ def constructed[C: type](cls: C) -> C:
 
     type.__setattr__(cls, "__init__", run)
     return cls
+
+
+class Abstract:
+    """A class that others derive from: a call of it, or of one that lacks a method, is ours too.
+
+    Raises
+    ------
+    OptionError
+        When the class is called: naming what it lacks, and the classes below it.
+
+    Examples
+    --------
+    >>> from abc import ABC, abstractmethod
+    >>> class Shape(Abstract, ABC):
+    ...     @abstractmethod
+    ...     def area(self): ...
+    >>> class Square(Shape):
+    ...     def area(self): return 1
+    >>> Shape()
+    Traceback (most recent call last):
+    bayesfair.errors.OptionError: Shape is what others derive from, without 'area' of its own. Use
+    one of 'Square', or derive a class that has it.
+    """
+
+    def __new__(cls, *_args: Any, **_options: Any) -> Self:
+        """Return a new object, unless the class is abstract."""
+        lacking = sorted(getattr(cls, "__abstractmethods__", ()))
+        if lacking:
+            below = [c.__name__ for c in cls.__subclasses__()]
+            instead = f"Use one of {listed(below)}, or derive" if below else "Derive"
+            raise OptionError(
+                f"{cls.__name__} is what others derive from, without {listed(lacking)} of its own. "
+                f"{instead} a class that has {'it' if len(lacking) == 1 else 'them'}.",
+                kind="abstract",
+                column=cls.__name__,
+            )
+        return super().__new__(cls)
 
 
 def _wrong(function: str, name: str, kind: Kind, value: Any) -> OptionError:

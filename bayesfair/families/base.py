@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesfair.base.arguments import Abstract
 from bayesfair.base.checks import listed
 from bayesfair.base.labels import label_order
 from bayesfair.errors import DataError, OptionError
@@ -54,7 +55,7 @@ class Tail(NamedTuple):
     """Was observed."""
 
 
-class Family(ABC):
+class Family(Abstract, ABC):
     """A reward family with conjugate beliefs; to add one, see `bayesfair.families`.
 
     A table of parameters has shape ``(..., k, p)``: one row per arm, in the order of `parameters`;

@@ -319,7 +319,8 @@ def resolve_arms(
         positions = not named
         if positions:
             arms = tuple(str(i) for i in range(highest if width is None else width))
-            notices = _never_chosen(raw, arms) if width is None else _from_one(raw, width)
+            notices = _never_chosen(raw, arms) if width is None else []
+            _check_first(raw, width or 0, where)
     else:
         positions = False
     if positions and arms is not None:
@@ -327,6 +328,8 @@ def resolve_arms(
         if outside.size:
             t = int(outside[0])
             hint = " If labels are meant, give them as text." if str(raw[t]) in arms else ""
+            if raw.min() == 1 and raw.max() == len(arms):
+                hint += " If they count from 1, take 1 away."
             raise ArmError(
                 f"{where(t)}: arm {raw[t]} is not a position 0..{len(arms) - 1} in arms "
                 f"{listed(arms)}.{hint}"
@@ -371,20 +374,21 @@ def _missing_arm(at: int, n: int, where: Where) -> ArmError:
     )
 
 
-def _from_one(raw: NDArray[Any], width: int) -> list[Notice]:
-    """Say that whole numbers were counted from 0 where none is 0: they may count from 1."""
-    if raw.dtype == np.int32 or not raw.size or raw.min() == 0:
-        return []
-    return [
-        Notice(
-            f"the arms are positions from 0 in {width} columns, and no round chose 0 (the lowest "
-            f"is {raw.min()}). If they count from 1, name the columns with arms= and give labels "
-            "as text; if not, numpy.int32 or arms= says so.",
-            kind="positions_from_one",
-            column="arm",
-            value=int(raw.min()),
-        )
-    ]
+def _check_first(raw: NDArray[Any], width: int, where: Where) -> None:
+    """Refuse whole numbers, none of them 0, for columns without names: they may count from 1."""
+    if raw.dtype == np.int32 or not raw.size or raw.min() < 1 or raw.max() >= width:
+        return
+    t = int(raw.argmin())
+    low = int(raw[t])
+    raise ArmError(
+        f"{where(t)}: arm {low} is in column {low + 1} of {width} if arms count from 0, in column "
+        f"{low} if they count from 1, and no round chose 0. If they count from 0, say so with "
+        f"integers of type numpy.int32, or arms=[str(i) for i in range({width})]; if from 1, take "
+        "1 away.",
+        kind="positions_from_one",
+        column="arm",
+        value=low,
+    )
 
 
 def _check_one_meaning(raw: NDArray[Any], arms: tuple[str, ...], where: Where) -> None:

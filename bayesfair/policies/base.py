@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.base.arguments import constructed
+from bayesfair.base.arguments import Abstract, constructed
 from bayesfair.base.labels import labels_of
 from bayesfair.errors import DataError, OptionError
 from bayesfair.families import FAMILIES, Known, family_named
@@ -99,7 +99,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Policy(ABC):
+class Policy(Abstract, ABC):
     """A decision rule: parameters only; what it has learned lives in a `State`.
 
     A rule is three pure functions: `start`, `selection_probability` (exact given the known

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesfair.base.arguments import Abstract
 from bayesfair.base.checks import as_generator, check_choice, listed
 from bayesfair.base.labels import labels_of
 from bayesfair.errors import ArmError, DataError, OptionError
@@ -20,7 +21,7 @@ __all__ = ["Rewards"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rewards(ABC):
+class Rewards(Abstract, ABC):
     """Reward distributions of k independent arms, for one or many rounds (or draws) at once.
 
     Parameters of a family have shape ``(..., arm)``: the last axis is the arm, leading axes are

@@ -25,7 +25,7 @@ DUELS = "left,right,winner,o,who,t,f,p_a,p_b,p_c,propensity,q,r_a,r_b,r_c\n" + "
     f"{'.6' if left == 'a' else '.2'},{'.5' if left == 'a' else '.25'},.5,.25,.25\n"
     for t, (left, right, won) in enumerate(
         [("a", "b", "left"), ("a", "c", "left"), ("b", "a", "right"), ("c", "b", "right"),
-         ("a", "c", "right"), ("a", "b", "left"), ("c", "a", "left")] * 3
+         ("a", "c", "right"), ("a", "b", "left"), ("c", "a", "left")] * 2
     )
 )  # fmt: skip
 BALLOTS = "p1,p2,p3,w\na,b,c,1\nc,a,b,2\nb,c,a,1\na,c,b,3\n"

@@ -14,7 +14,7 @@ import pytest
 from matplotlib import pyplot
 
 import bayesfair as bf
-from bayesfair import inference, ranking
+from bayesfair import families, inference, ranking
 
 mpl.use("Agg")
 
@@ -247,6 +247,16 @@ def test_a_call_without_what_is_required_is_refused_by_its_name(name):
         call()
     assert error.value.kind == "missing_argument"
     assert error.value.column == required[0] and f"{required[0]}=" in str(error.value)
+
+
+@pytest.mark.parametrize("base", [bf.rewards.Rewards, bf.policies.Policy, families.Family])
+def test_a_class_that_others_derive_from_is_refused_and_so_is_one_that_lacks_a_method(base):
+    with pytest.raises(bf.OptionError, match=f"{base.__name__} is .*Use one of") as error:
+        base()
+    assert (error.value.kind, error.value.column) == ("abstract", base.__name__)
+    lacking = type("Lacking", (base,), {})
+    with pytest.raises(bf.OptionError, match=r"Lacking is .*Derive a class"):
+        lacking(1, of="x")
 
 
 @pytest.mark.parametrize("wide", [1e9, 1e100, 1e200])

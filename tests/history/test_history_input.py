@@ -116,11 +116,22 @@ def test_positions_stay_positions_and_one_that_no_round_chose_is_said():
         (notice,) = log.notices
         assert (notice.kind, notice.n) == ("arms_never_chosen", 1)
         assert f"no round chose {never}" in notice
-    # columns are what positions count in
-    wide = History([1, 2], [1, 0], selection_probability=[[0.2, 0.3, 0.5]] * 2)
-    assert (wide.arms, wide.arm.tolist()) == (("0", "1", "2"), [1, 2])
-    (notice,) = wide.notices
-    assert (notice.kind, notice.value) == ("positions_from_one", 1)
+
+
+def test_positions_in_columns_without_names_that_may_count_from_1_are_asked_about():
+    pi = [[0.2, 0.3, 0.5]] * 2
+    with pytest.raises(ArmError, match=r"column 2 of 3 .* column 1 .*int32.*arms=") as info:
+        History([2, 1], [1, 0], selection_probability=pi)
+    assert (info.value.kind, info.value.column, info.value.value) == (
+        "positions_from_one",
+        "arm",
+        1,
+    )
+    for arm, arms in ((np.array([2, 1], np.int32), None), ([2, 1], "012"), ([2, 0], None)):
+        log = History(arm, [1, 0], selection_probability=pi, arms=arms)
+        assert (log.arms, log.arm.tolist(), log.notices) == (("0", "1", "2"), list(arm), ())
+    with pytest.raises(ArmError, match="count from 1"):
+        History([1, 3], [1, 0], selection_probability=pi)
 
 
 def test_a_history_can_be_made_anew_from_its_own_columns():
@@ -188,7 +199,7 @@ def test_offers_in_a_frame_go_by_their_names():
 )
 def test_a_row_may_miss_1_by_what_rounding_can_cause(row, fits):
     """Half a unit of the last decimal for each arm, and no more."""
-    pi, arm = np.array([row]), [len(row) - 1]
+    pi, arm = np.array([row]), [0]
     if fits:
         assert History(arm, [1], selection_probability=pi).repairs.n_rescaled == 1
         return

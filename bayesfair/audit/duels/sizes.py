@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,7 @@ _MOST_DUELS = 1e9
 _MOST_WINDOWS = 1000  # of a size that was asked for; more of them hardly decide anything
 _LOGS = 25  # logs that are drawn per size
 _DRAWS = 200  # draws of the worths that stand for the posterior
+_AT_ONCE = 1_000_000  # limits of gaps that are held at once
 _NODES = 65  # counts at which the limits are computed; between them they are interpolated
 _STREAM = 20_171  # of the drawn logs: the estimate does not depend on the seed of the audit
 
@@ -121,12 +123,16 @@ class Sizes:
             lower[:, at], upper[:, at] = (np.interp(count[:, at], nodes, y) for y in limits)
         return self.scale * lower, self.scale * upper, starts
 
-    def _gaps(self, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
-        """Return limits of the gaps in one window of every log, ``(logs, P)``."""
+    def _gaps(self, lower: Floats, upper: Floats) -> Iterator[tuple[slice, Floats, Floats]]:
+        """Yield limits of the gaps in some windows of every log, ``(logs, w, P)``."""
         i, j = np.triu_indices(len(self.mean), 1)
-        ahead = np.maximum(lower[:, i] - upper[:, j], lower[:, j] - upper[:, i])
-        reach = np.maximum(upper[:, i] - lower[:, j], upper[:, j] - lower[:, i])
-        return np.maximum(ahead, 0.0), np.maximum(reach, 0.0)
+        step = max(1, _AT_ONCE // (_LOGS * len(i)))
+        for first in range(0, lower.shape[1], step):
+            w = slice(first, first + step)
+            low, high = lower[:, w], upper[:, w]
+            ahead = np.maximum(low[..., i] - high[..., j], low[..., j] - high[..., i])
+            reach = np.maximum(high[..., i] - low[..., j], high[..., j] - low[..., i])
+            yield w, np.maximum(ahead, 0.0), np.maximum(reach, 0.0)
 
     def _believed(self, n: int, criterion: Criterion) -> float:
         """Return the share of logs of n duels that are decided under the beliefs."""
@@ -135,36 +141,35 @@ class Sizes:
         later = race_total_variation(self.truths[:, i] - self.truths[:, j])
         unfair, unsure = np.zeros(_LOGS, bool), np.zeros(_LOGS, bool)
         begins, ends = np.append(starts, 0), np.append(np.append(starts[1:], n), n)
-        for w, (a, b) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True)):
-            least, most = self._gaps(lower[:, w], upper[:, w])
-            beyond = (b - max(a, self.rounds)) * later if b > self.rounds else 0.0
+        beyond = np.maximum(ends - np.maximum(begins, self.rounds), 0)
+        for w, least, most in self._gaps(lower, upper):
+            # of rounds after this log the divergences are those of the truth of each log
+            added, size = beyond[w, None] * later[:, None], (ends - begins)[w, None]
             near, far = (
                 criterion.eps1
-                * ((self._until(table, b) - self._until(table, a))[i, j] + beyond)
-                / (b - a)
-                for table in (self.near, self.far)
+                * (self._until(sums, ends[w]) - self._until(sums, begins[w]) + added)
+                / size
+                for sums in (self.near[:, i, j], self.far[:, i, j])
             )
-            unfair |= (least - far > criterion.allowed).any(axis=1)
-            if w < len(starts):
-                unsure |= (most - near > criterion.allowed).any(axis=1)
+            unfair |= (least - far > criterion.allowed).any(axis=(1, 2))
+            whole = len(starts) - w.start  # the last is the whole log
+            unsure |= (most - near > criterion.allowed)[:, :whole].any(axis=(1, 2))
         return float((unfair | ~unsure).mean())
 
-    def _until(self, sums: Floats, t: int) -> Floats:
-        """Return the sum of divergences over the rounds of this log before t."""
-        t = min(t, self.rounds)
-        g = min(int(np.searchsorted(self.reach, t, side="right")) - 1, len(self.reach) - 2)
-        slope = (sums[g + 1] - sums[g]) / (self.reach[g + 1] - self.reach[g])
-        return np.asarray(sums[g] + (t - self.reach[g]) * slope)
+    def _until(self, sums: Floats, t: NDArray[np.int64]) -> Floats:
+        """Return the sums of divergences over the rounds of this log before each t, ``(w, P)``."""
+        t = np.minimum(t, self.rounds)
+        g = np.minimum(np.searchsorted(self.reach, t, side="right") - 1, len(self.reach) - 2)
+        slope = (sums[g + 1] - sums[g]) / (self.reach[g + 1] - self.reach[g])[:, None]
+        return np.asarray(sums[g] + (t - self.reach[g])[:, None] * slope)
 
     def _truly(self, n: int, criterion: Criterion) -> float:
         """Return the share of logs of n duels that are decided under the true worths."""
-        lower, upper, _ = self._limits(n)
+        lower, upper, starts = self._limits(n)
         least, most = np.zeros((2, _LOGS, len(self.mean) * (len(self.mean) - 1) // 2))
-        for w in range(lower.shape[1]):
-            found = self._gaps(lower[:, w], upper[:, w])
-            least = np.maximum(least, found[0])
-            if w < lower.shape[1] - 1:
-                most = np.maximum(most, found[1])
+        for w, low, high in self._gaps(lower, upper):
+            least = np.maximum(least, low.max(axis=1))
+            most = np.maximum(most, high[:, : len(starts) - w.start].max(axis=1, initial=0.0))
         spread = (self.log_worth - self.log_worth.mean(axis=0)) * (self.rounds / n) ** 0.5
         i, j = np.triu_indices(len(self.mean), 1)
         decided = 0
