@@ -199,7 +199,7 @@ def test_offers_in_a_frame_go_by_their_names():
 )
 def test_a_row_may_miss_1_by_what_rounding_can_cause(row, fits):
     """Half a unit of the last decimal for each arm, and no more."""
-    pi, arm = np.array([row]), [0]
+    pi, arm = np.array([row]), np.array([len(row) - 1], np.int32)
     if fits:
         assert History(arm, [1], selection_probability=pi).repairs.n_rescaled == 1
         return
