@@ -122,7 +122,8 @@ def describe_prior(
     >>> describe_prior(prior_table(None, family, arms), family, arms)
     'theta ~ Beta(0.5, 0.5), every arm, independent'
     """
-    rows = [_numbers(row) for row in table]
+    same = len(table) > 0 and bool((table == table[0]).all())
+    rows = [_numbers(row) for row in (table[:1] if same else table)]
     if len(set(rows)) <= 1:
         shown = rows[0] if rows else _numbers(np.array(family.default))
         whence = "" if learned is None else f", {learned.words()}"

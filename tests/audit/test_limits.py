@@ -73,9 +73,10 @@ def test_arms_never_played_cost_next_to_nothing():
     """A hundred thousand arms of which a thousand were played are estimated as a thousand."""
     few = limits.work_of(log_of(1000, 30_000), "bernoulli", draws=0)
     many = limits.work_of(log_of(100_000, 30_000, played=1000), "bernoulli", draws=0)
-    assert many.seconds == pytest.approx(few.seconds, rel=0.01)
+    of_labels = 1e5 * 1e-9 * limits._ARM
+    assert many.seconds == pytest.approx(few.seconds + of_labels, rel=0.01)
     all_alike = limits.work_of(log_of(20_000, 60_000), "bernoulli", draws=0)
-    assert all_alike.seconds < few.seconds
+    assert all_alike.seconds < few.seconds + of_labels / 5
 
 
 def test_free_memory_is_what_the_system_says():

@@ -48,7 +48,7 @@ _LOG, _DRAWN_LOG, _LOG_OF_MANY = 3e-3, 3e-3, 4e-5
 # nanoseconds
 _PAIR_OF_MANY = 1.0  # a pair under a draw in that pass
 _ROUND = 120.0  # a round, whatever was logged of it
-_ARM = 5000.0  # an arm, whatever becomes of it
+_ARM = 2500.0  # an arm, whatever becomes of it
 _NODE = 0.25  # a factor of the tie integral in a stream
 _RULE = 10.0  # one probability of the rule in a round
 _PAIR_OF_ROUNDS = 0.03  # a pair in a round, for the largest differences
