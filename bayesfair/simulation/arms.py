@@ -18,6 +18,7 @@ from bayesfair.history import History
 from bayesfair.kernels.simulation.classic import run_counts
 from bayesfair.kernels.simulation.counts_and_means import choose, run_fixed, run_mixture
 from bayesfair.kernels.simulation.thompson import MOST_ARMS, run_thompson
+from bayesfair.kernels.simulation.world import BernoulliWorld, Run
 from bayesfair.policies import FairSDDTS, Policy, State, policy_from_name
 from bayesfair.policies.calibrated import SDTS, CalibratedOracle, FairSDTS, SDTSMixture
 from bayesfair.policies.classic import (
@@ -335,30 +336,28 @@ class _World:
         return self.known_at.size
 
 
-_Run = tuple[NDArray[np.int32], Floats, Floats]
-
-
-def _run(rule: Policy, state: State, world: _World) -> _Run:
+def _run(rule: Policy, state: State, world: _World) -> Run:
     truth = world.truth
     if not (isinstance(truth, Bernoulli) and FAMILIES[state.family].binary):
         return replay(rule, state, world, _drawn(world))
-    theta = np.atleast_2d(truth.mean)
-    uniforms = world.decide, world.paying.random(world.n_rounds)
+    theta, k = np.ascontiguousarray(np.atleast_2d(truth.mean)), state.n_arms
+    mask = np.empty((0, k), np.bool_) if world.mask is None else world.mask
+    pay = world.paying.random(world.n_rounds)
+    seen = BernoulliWorld(theta, world.decide, pay, world.known_at, world.order, mask)
     if type(rule) is CalibratedOracle and world.mask is None:
-        return run_fixed(rule.selection_probability(state), theta, uniforms)
-    known = world.known_at, world.order
+        return run_fixed(rule.selection_probability(state), seen)
     # the grid of the compiled rule resolves densities without branch points, and products of not
     # too many distribution functions
-    smooth = np.all(2 * state.prior == np.rint(2 * state.prior)) and state.n_arms <= MOST_ARMS
+    smooth = np.all(2 * state.prior == np.rint(2 * state.prior)) and k <= MOST_ARMS
     if type(rule) is Thompson and world.mask is None and smooth:
-        return run_thompson(state.prior, theta, uniforms, known)[:3]
+        return run_thompson(state.prior, seen)
     counts = _counts_rule(rule)
     if counts is not None:
-        return run_counts(counts, state.prior, theta, uniforms, known, world.mask)
+        return run_counts(counts, state.prior, seen)
     weight = _mixture_weight(rule)
     if weight is None:
-        return replay(rule, state, world, _bernoulli(theta, uniforms[1]))
-    return run_mixture(weight, state.exploration, state.prior, theta, uniforms, known, world.mask)
+        return replay(rule, state, world, _bernoulli(theta, pay))
+    return run_mixture(weight, state.exploration, state.prior, seen)
 
 
 def _mixture_weight(rule: Policy) -> float | None:
@@ -412,7 +411,7 @@ def _drawn(world: _World) -> Callable[[int, int], float]:
     return reward
 
 
-def replay(rule: Policy, state: State, world: _World, pay: Callable[[int, int], float]) -> _Run:
+def replay(rule: Policy, state: State, world: _World, pay: Callable[[int, int], float]) -> Run:
     """Run any rule through its own pure functions; the compiled paths must agree with this."""
     n_rounds, k = world.n_rounds, state.n_arms
     mask, known_at, order = world.mask, world.known_at, world.order
@@ -432,4 +431,4 @@ def replay(rule: Policy, state: State, world: _World, pay: Callable[[int, int], 
         pi[t] = current
         arm[t] = choose(current, world.decide[t])
         reward[t] = pay(t, int(arm[t]))
-    return arm, reward, pi
+    return Run(arm, reward, pi)

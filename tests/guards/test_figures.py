@@ -47,9 +47,6 @@ PUBLIC = {
 
 STILL_LONG = {
     "bayesfair.kernels.log.stream_narrow._beliefs",
-    "bayesfair.kernels.simulation.classic._run",
-    "bayesfair.kernels.simulation.counts_and_means._run_mixture",
-    "bayesfair.readers.log.columns.resolve_layout",
 }
 """Functions of ours that take more than 12 parameters; this set only ever shrinks."""
 

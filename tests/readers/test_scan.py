@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from bayesfair.errors import ArmError, DataError, OptionError
 from bayesfair.readers import read_history, scan_history
 from bayesfair.readers.files.read_ahead import ahead
-from bayesfair.readers.log.columns import resolve_layout
+from bayesfair.readers.log.columns import Roles, resolve_layout
 
 SHARED = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
 
@@ -321,10 +321,10 @@ def test_open_bandit_scan_is_the_whole():
 
 def test_the_rule_for_columns_in_one_place():
     header = ("timestamp", "arm", "reward", "propensity", "p_a")
-    plain = resolve_layout(header, "x", arm="arm", reward="reward")
+    plain = resolve_layout(header, "x", Roles("arm", "reward"))
     assert (plain.order, plain.propensity, plain.probabilities) == ("timestamp", None, {"a": "p_a"})
     off = resolve_layout(
-        header, "x", arm="arm", reward="reward", order=False, propensity=False, probabilities=False
+        header, "x", Roles("arm", "reward", order=False, propensity=False, probabilities=False)
     )
     assert (off.order, off.propensity, off.probabilities) == (None, None, {})
     assert off.columns == ["arm", "reward"]

@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.simulation.counts_and_means import choose
+from bayesfair.kernels.simulation.world import BernoulliWorld, Run, new_run
+from bayesfair.typing import Floats
 
 __all__ = ["COUNT_RULES", "run_counts"]
 
@@ -96,9 +97,8 @@ def _urn(start, added, pulls, total, here, row):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def _run(  # type: ignore[no-untyped-def]
-    kind, first, second, alpha, beta, theta, decide, pay, known_at, order, offered, arm, reward, pi
-):
+def _run(kind, first, second, prior, world, run):  # type: ignore[no-untyped-def]
+    (theta, decide, pay, known_at, order, offered), (arm, reward, pi) = world, run
     n_rounds, k = pi.shape
     drifting = theta.shape[0] > 1
     masked = offered.shape[0] > 0
@@ -120,7 +120,7 @@ def _run(  # type: ignore[no-untyped-def]
                 here[i] = offered[t, i]
         if changed or masked:
             for i in range(k):
-                won, lost = alpha[i] + total[i], beta[i] + pulls[i] - total[i]
+                won, lost = prior[i, 0] + total[i], prior[i, 1] + pulls[i] - total[i]
                 mean[i] = won / (won + lost)
             if kind == _GREEDY:
                 _among_best(mean, here, row)
@@ -149,41 +149,17 @@ def _run(  # type: ignore[no-untyped-def]
         reward[t] = 1.0 if pay[t] < theta[t if drifting else 0, a] else 0.0
 
 
-def run_counts(
-    rule: tuple[str, float, float],
-    prior: NDArray[np.float64],
-    theta: NDArray[np.float64],
-    uniforms: tuple[NDArray[np.float64], NDArray[np.float64]],
-    known: tuple[NDArray[np.int64], NDArray[np.int64]],
-    offered: NDArray[np.bool_] | None = None,
-) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
-    """Run a classic rule; the other parameters are those of `kernels.simulate.run_mixture`.
+def run_counts(rule: tuple[str, float, float], prior: Floats, world: BernoulliWorld) -> Run:
+    """Run a classic rule; `prior` as in `kernels.simulation.counts_and_means.run_mixture`.
 
     Parameters
     ----------
     rule : (str, float, float)
         A name of `COUNT_RULES` and its two parameters.
-
-    Returns
-    -------
-    arm, reward, selection_probability : (T,), (T,) and (T, k) arrays
+    prior : (k, 2) array
+    world : BernoulliWorld
     """
-    n_rounds, k = known[0].shape[0], prior.shape[0]
-    arm, reward = np.empty(n_rounds, np.int32), np.empty(n_rounds)
-    pi = np.empty((n_rounds, k))
     name, first, second = rule
-    _run(
-        list(COUNT_RULES).index(name),
-        float(first),
-        float(second),
-        prior[:, 0].copy(),
-        prior[:, 1].copy(),
-        np.ascontiguousarray(theta),
-        *uniforms,
-        *known,
-        np.empty((0, k), np.bool_) if offered is None else offered,
-        arm,
-        reward,
-        pi,
-    )
-    return arm, reward, pi
+    run = new_run(world)
+    _run(list(COUNT_RULES).index(name), float(first), float(second), prior, world, run)
+    return run

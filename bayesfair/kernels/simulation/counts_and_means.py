@@ -14,10 +14,11 @@ All randomness comes in as uniform numbers, so that a slow replay sees the same 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.laws.quadrature import n_tie_nodes, unit_nodes
+from bayesfair.kernels.simulation.world import BernoulliWorld, Run, new_run
+from bayesfair.typing import Floats
 
 __all__ = ["choose", "run_fixed", "run_mixture"]
 
@@ -64,28 +65,14 @@ def _best_arm_on_offer(m, q, offered, nodes, weights, out):  # type: ignore[no-u
 
 
 @compiled()
-def _run_mixture(  # type: ignore[no-untyped-def]
-    weight,
-    exploration,
-    alpha,
-    beta,
-    theta,
-    decide,
-    pay,
-    known_at,
-    order,
-    offered,
-    nodes,
-    weights,
-    arm,
-    reward,
-    pi,
-):
+def _run_mixture(weight, exploration, prior, world, rule, run):  # type: ignore[no-untyped-def]
+    theta, decide, pay, known_at, order, offered = world
+    (nodes, weights), (arm, reward, pi) = rule, run
     n_rounds, k = pi.shape
     n_nodes = nodes.shape[0]
     drifting = theta.shape[0] > 1
     masked = offered.shape[0] > 0
-    s, f = alpha.copy(), beta.copy()
+    s, f = prior[:, 0].copy(), prior[:, 1].copy()
     pulls = np.zeros(k)
     m, q = s / (s + f), f / (s + f)
     factor = np.empty((k, n_nodes))
@@ -157,15 +144,7 @@ def _run_mixture(  # type: ignore[no-untyped-def]
         reward[t] = 1.0 if pay[t] < theta[t if drifting else 0, a] else 0.0
 
 
-def run_mixture(
-    weight: float,
-    exploration: float,
-    prior: NDArray[np.float64],
-    theta: NDArray[np.float64],
-    uniforms: tuple[NDArray[np.float64], NDArray[np.float64]],
-    known: tuple[NDArray[np.int64], NDArray[np.int64]],
-    offered: NDArray[np.bool_] | None = None,
-) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
+def run_mixture(weight: float, exploration: float, prior: Floats, world: BernoulliWorld) -> Run:
     """Run a weighted SD_TS rule on Bernoulli arms.
 
     Parameters
@@ -176,56 +155,25 @@ def run_mixture(
         Uniform while an arm on offer has at most this many known rewards; negative = never.
     prior : (k, 2) array
         Beta parameters per arm.
-    theta : (1, k) or (T, k) array
-        True means.
-    uniforms : two (T,) arrays
-        Uniform numbers that draw the arms and the rewards.
-    known : two (T,) arrays of int
-        First round that may use the reward of each round; the rounds sorted by it, stably.
-    offered : (T, k) array of bool, optional
-        Arms on offer.
-
-    Returns
-    -------
-    arm, reward, selection_probability : (T,), (T,) and (T, k) arrays
+    world : BernoulliWorld
     """
-    n_rounds, k = known[0].shape[0], prior.shape[0]
-    nodes, weights = unit_nodes(n_tie_nodes(k))
-    arm, reward = np.empty(n_rounds, np.int32), np.empty(n_rounds)
-    pi = np.empty((n_rounds, k))
-    _run_mixture(
-        float(weight),
-        float(exploration),
-        prior[:, 0].copy(),
-        prior[:, 1].copy(),
-        np.ascontiguousarray(theta),
-        *uniforms,
-        *known,
-        np.empty((0, k), np.bool_) if offered is None else offered,
-        nodes,
-        weights,
-        arm,
-        reward,
-        pi,
-    )
-    return arm, reward, pi
+    run, rule = new_run(world), unit_nodes(n_tie_nodes(len(prior)))
+    _run_mixture(float(weight), float(exploration), prior, world, rule, run)
+    return run
 
 
 @compiled()
-def _run_fixed(pi, theta, decide, pay, arm, reward):  # type: ignore[no-untyped-def]
-    drifting = theta.shape[0] > 1
-    for t in range(decide.shape[0]):
-        arm[t] = choose(pi, decide[t])
-        reward[t] = 1.0 if pay[t] < theta[t if drifting else 0, arm[t]] else 0.0
+def _run_fixed(fixed, world, run):  # type: ignore[no-untyped-def]
+    drifting = world.theta.shape[0] > 1
+    for t in range(world.decide.shape[0]):
+        a = choose(fixed, world.decide[t])
+        run.arm[t] = a
+        run.reward[t] = 1.0 if world.pay[t] < world.theta[t if drifting else 0, a] else 0.0
+        run.pi[t] = fixed
 
 
-def run_fixed(
-    pi: NDArray[np.float64],
-    theta: NDArray[np.float64],
-    uniforms: tuple[NDArray[np.float64], NDArray[np.float64]],
-) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
-    """Run a rule that never learns, ``pi`` of shape (k,); see `run_mixture`."""
-    n_rounds = uniforms[0].shape[0]
-    arm, reward = np.empty(n_rounds, np.int32), np.empty(n_rounds)
-    _run_fixed(pi, np.ascontiguousarray(theta), *uniforms, arm, reward)
-    return arm, reward, np.tile(pi, (n_rounds, 1))
+def run_fixed(fixed: Floats, world: BernoulliWorld) -> Run:
+    """Run a rule that never learns, whose probabilities are `fixed`, ``(k,)``."""
+    run = new_run(world)
+    _run_fixed(fixed, world, run)
+    return run

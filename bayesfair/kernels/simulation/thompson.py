@@ -28,6 +28,8 @@ from bayesfair.errors import ConvergenceError
 from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.laws.quadrature import SUM_TOLERANCE, unit_nodes
 from bayesfair.kernels.simulation.counts_and_means import choose
+from bayesfair.kernels.simulation.world import BernoulliWorld, Run, new_run
+from bayesfair.typing import Floats
 
 __all__ = ["MOST_ARMS", "beta_best_mean_on_grid", "run_thompson"]
 
@@ -201,10 +203,11 @@ def _integrate(cdf, ratio, product, m, row):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def _run(alpha, beta, theta, decide, pay, known_at, order, rule, arm, reward, pi):  # type: ignore[no-untyped-def]
+def _run(prior, world, rule, run):  # type: ignore[no-untyped-def]
+    (theta, decide, pay, known_at, order, _), (arm, reward, pi) = world, run
     n_rounds, k = pi.shape
     drifting = theta.shape[0] > 1
-    a, b = alpha.copy(), beta.copy()
+    a, b = prior[:, 0].copy(), prior[:, 1].copy()
     # panels: at most 2 * 11.4 / 2.6 per arm, as many as its neighbours leave
     most = 10 * k + 10
     edges = np.empty(most + 1)
@@ -260,44 +263,23 @@ def _run(alpha, beta, theta, decide, pay, known_at, order, rule, arm, reward, pi
     return worst
 
 
-def run_thompson(
-    prior: NDArray[np.float64],
-    theta: NDArray[np.float64],
-    uniforms: tuple[NDArray[np.float64], NDArray[np.float64]],
-    known: tuple[NDArray[np.int64], NDArray[np.int64]],
-) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64], float]:
-    """Run Thompson sampling; parameters as in `kernels.simulate.run_mixture`.
+def run_thompson(prior: Floats, world: BernoulliWorld) -> Run:
+    """Run Thompson sampling, with every arm on offer.
 
     Parameters
     ----------
     prior : (k, 2) array
         Beta parameters per arm: whole multiples of 1/2, at least 1/2; k up to `MOST_ARMS`.
-
-    Returns
-    -------
-    arm, reward, selection_probability : (T,), (T,) and (T, k) arrays
-    worst : float
-        Largest distance of a row's sum from 1 before it was rescaled.
+    world : BernoulliWorld
 
     Raises
     ------
     ConvergenceError
-        If it is above 1e-9.
+        If a row's sum was off 1 by more than 1e-9 before it was rescaled.
     """
-    n_rounds, k = known[0].shape[0], prior.shape[0]
-    arm, reward = np.empty(n_rounds, np.int32), np.empty(n_rounds)
-    pi = np.empty((n_rounds, k))
-    worst = _run(
-        prior[:, 0].copy(),
-        prior[:, 1].copy(),
-        np.ascontiguousarray(theta),
-        *uniforms,
-        *known,
-        _rule(),
-        arm,
-        reward,
-        pi,
-    )
+    run = new_run(world)
+    n_rounds, k = run.pi.shape
+    worst = _run(prior, world, _rule(), run)
     if not worst <= SUM_TOLERANCE:
         raise ConvergenceError(
             "the quadrature did not resolve which Beta mean is the largest: in one of "
@@ -306,7 +288,7 @@ def run_thompson(
             kind="quadrature",
             value=float(worst),
         )
-    return arm, reward, pi, float(worst)
+    return run
 
 
 @compiled()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from bayesfair.base.checks import listed
 from bayesfair.base.labels import clean_label, text_of
@@ -18,16 +19,28 @@ from bayesfair.errors import ArmError, DataError, OptionError
 from bayesfair.readers.files.headers import missing_column
 from bayesfair.readers.values.stamps import Look
 
-__all__ = ["ROLES", "Layout", "Option", "resolve_layout"]
+__all__ = ["Layout", "Option", "Roles", "resolve_layout"]
 
 PROBABILITIES, PROPENSITY, ORDER = "p_{arm}", "propensity", "timestamp"
 KNOWN_AT = "known_at"
-#: Options that name columns, and the arms.
-ROLES = (
-    "arm", "reward", "propensity", "probabilities", "order", "by", "offered", "known_at",
-    "known_until", "unique", "user", "arms",
-)  # fmt: skip
 Option = str | bool | None
+
+
+class Roles(NamedTuple):
+    """What a caller says of the parts of columns, and the arms; see `read_history`."""
+
+    arm: str
+    reward: str
+    propensity: Option = None
+    probabilities: Option = None
+    order: Option = None
+    by: str | None = None
+    offered: str | None = None
+    known_at: Option = None
+    known_until: str | None = None
+    unique: str | None = None
+    user: str | None = None
+    arms: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -104,23 +117,7 @@ class Layout:
         return tuple(self.probabilities or self.offered) or None
 
 
-def resolve_layout(
-    header: Sequence[str],
-    source: str,
-    *,
-    arm: str,
-    reward: str,
-    propensity: Option = None,
-    probabilities: Option = None,
-    order: Option = None,
-    by: str | None = None,
-    offered: str | None = None,
-    known_at: Option = None,
-    known_until: str | None = None,
-    unique: str | None = None,
-    user: str | None = None,
-    arms: Sequence[str] | None = None,
-) -> Layout:
+def resolve_layout(header: Sequence[str], source: str, roles: Roles) -> Layout:
     """Match options against a header; see the module for the rule.
 
     Raises
@@ -130,6 +127,8 @@ def resolve_layout(
     ArmError
         If one of `arms` has no column although the others have.
     """
+    arm, reward, propensity, probabilities, order, by, offered, known_at, known_until, *_ = roles
+    arms = roles.arms
 
     def find(column: str, option: str) -> str:
         name = (text_of(column) or "").strip()
@@ -204,8 +203,8 @@ def resolve_layout(
         by=optional(by, "by"),
         known_at=optional(known_at, "known_at", None if known_until else KNOWN_AT),
         known_until=optional(known_until, "known_until"),
-        unique=optional(unique, "unique"),
-        user=optional(user, "user"),
+        unique=optional(roles.unique, "unique"),
+        user=optional(roles.user, "user"),
         probabilities=full,
         offered=marks,
         offered_list=listing,

@@ -17,7 +17,7 @@ from bayesfair.base.json_text import BadJson
 from bayesfair.base.label_encoder import LabelEncoder
 from bayesfair.errors import DataError, OptionError
 from bayesfair.readers.files.tables import Source
-from bayesfair.readers.log.columns import ROLES, Layout, Option, resolve_layout
+from bayesfair.readers.log.columns import Layout, Option, Roles, resolve_layout
 from bayesfair.readers.log.found_probabilities import (
     FoundProbabilities,
     find_probabilities,
@@ -52,10 +52,10 @@ def layout_of(source: Source, asked: Mapping[str, Any]) -> Layout:
     """
     probabilities: Option = asked["probabilities"]
     record = _record(source, probabilities)
-    roles = {name: asked[name] for name in ROLES}
+    roles = {name: asked[name] for name in Roles._fields}
     if record is not None:
         roles["probabilities"] = False
-    layout = resolve_layout(source.header, source.name, **roles)
+    layout = resolve_layout(source.header, source.name, Roles(**roles))
     columns = list(dict.fromkeys([*layout.columns, *layout.unused]))
     head = source.sample(columns, _ROWS)
     if record is not None:

@@ -14,7 +14,7 @@ from bayesfair.base.notices import Notice
 from bayesfair.base.options import LOG_OPTIONS, given, refuse_without_effect
 from bayesfair.errors import OptionError
 from bayesfair.readers.files.tables import Source, open_source
-from bayesfair.readers.log.columns import ROLES, Layout
+from bayesfair.readers.log.columns import Layout, Roles
 from bayesfair.readers.log.first_rows import layout_of
 from bayesfair.readers.log.long_form import one_row_per_round
 from bayesfair.readers.log.options import DEFAULTS
@@ -132,7 +132,7 @@ def reading_of(function: Callable[..., Any], source: Any, options: Mapping[str, 
 
 def open_log(source: Any, asked: Mapping[str, Any]) -> Source:
     """Open the source of a log; `asked` are all options of its reader."""
-    named = [str(asked[role]) for role in (*ROLES[:-1], "chosen", "round") if asked[role]]
+    named = [str(asked[role]) for role in (*Roles._fields[:-1], "chosen", "round") if asked[role]]
     fields = [name.removesuffix(".{arm}") for name in named if "{arm}" not in name[:-6]]
     return open_source(
         source, delimiter=asked["delimiter"], wanted=[asked["arm"], asked["reward"]],
