@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from bayesfair.audit.criterion import Criterion, check_judge, eps2_options
 from bayesfair.audit.group import GroupRecord
+from bayesfair.audit.log.context_tables import CONTEXT_MODELS
 from bayesfair.audit.log.start import most_offered
 from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.unused import refuse_unused
@@ -20,7 +21,7 @@ from bayesfair.audit.saved.checkpoint import checkpoint_for
 from bayesfair.audit.saved.storage import read_audit
 from bayesfair.audit.truth.model import fitting_options
 from bayesfair.base.arguments import CALL, PLAIN, each, takes
-from bayesfair.base.checks import no_seed
+from bayesfair.base.checks import check_choice, no_seed
 from bayesfair.base.options import given
 from bayesfair.errors import OptionError
 from bayesfair.families.finite import check_support
@@ -57,7 +58,16 @@ def _by_data[**P](function: Callable[Concatenate[Any, P], object]) -> _OfLogs[P]
 
 @_by_data
 @takes(
-    **each(PLAIN, "eps1", "family", "divergence", "reward_divergence", "objective", "judge"),
+    **each(
+        PLAIN,
+        "eps1",
+        "family",
+        "divergence",
+        "reward_divergence",
+        "objective",
+        "judge",
+        "context_model",
+    ),
     progress=CALL,
 )
 def audit(
@@ -73,6 +83,7 @@ def audit(
     support: ArrayLike | None = None,
     model: Model | None = None,
     beliefs_model: Model | None = None,
+    context_model: str | None = None,
     truth: Rewards | None = None,
     objective: bool = True,
     tolerance: float | None = None,
@@ -122,6 +133,11 @@ def audit(
         `bayesfair.models` or a function ``build(history)``.
     beliefs_model : str or callable, optional
         Model of the beliefs before each round; default conjugate.
+    context_model : str, optional
+        How beliefs are given the context of each round (``History.context``). ``"cells"``:
+        conjugate beliefs for each context and arm, independent of all others; the log needs the
+        largest eps2 of all contexts, its regret is the sum of theirs, and the probability that it
+        is fair the product. Default: beliefs that know no context.
     truth : Rewards, optional
         Known true rewards: the objective part is exact. One set of arms, or one for each round
         (batch shape ``(n_rounds,)``). Excludes `model`.
@@ -194,6 +210,9 @@ def audit(
             column=name,
             value=options,
         )
+    _check_context_model(
+        context_model, model=model, beliefs_model=beliefs_model, arm_groups=arm_groups
+    )
     if truth is not None and not isinstance(truth, Rewards):
         raise OptionError(
             f"truth={truth!r} must be the true reward laws, such as "
@@ -225,6 +244,7 @@ def audit(
         support=None if support is None else check_support(support),
         model=model,
         beliefs_model=beliefs_model,
+        context_model=context_model,
         truth=truth,
         objective=objective,
         draws=draws,
@@ -234,6 +254,24 @@ def audit(
         checkpoint=checkpoint_for(partial, data, prior, beliefs_model),
     )
     return as_audit(run(data, question, arm_groups, partial))
+
+
+def _check_context_model(context_model: str | None, **others: Any) -> None:
+    """Refuse a model of the context that is not known, or what does not go with one."""
+    if context_model is None:
+        return
+    check_choice(context_model, "context_model", CONTEXT_MODELS)
+    for name, value in others.items():
+        if value is not None:
+            raise OptionError(
+                f"{name}= and context_model= exclude each other: "
+                + {
+                    "model": "the true rewards are drawn given the context.",
+                    "beliefs_model": "each says what the beliefs are.",
+                    "arm_groups": "pairs of groups of arms are not made given a context yet.",
+                }[name],
+                kind="excluded", column=name, value=value,
+            )  # fmt: skip
 
 
 def _eps2_arms(data: Any, prior: Any) -> int:

@@ -8,6 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from bayesfair.audit.log.context_findings import (
+    context_findings,
+    context_model_of,
+    context_prior_findings,
+    context_prior_words,
+)
 from bayesfair.audit.log.findings import log_findings
 from bayesfair.audit.log.prior_findings import prior_findings
 from bayesfair.audit.log.state import parts_of
@@ -16,6 +22,7 @@ from bayesfair.audit.log.verdict_findings import verdict_findings
 from bayesfair.audit.log.violations import JudgedRounds, exact_rounds
 from bayesfair.audit.question import Question
 from bayesfair.audit.record import Fitted, Record, Settings
+from bayesfair.audit.truth.by_context import objective_by_context, rewards_by_context
 from bayesfair.audit.truth.by_round import objective_by_round
 from bayesfair.audit.truth.conjugate import posterior_of_log, posterior_rewards
 from bayesfair.audit.truth.model import model_options, parts_under_model
@@ -73,6 +80,7 @@ def conclude(summary: Summary, question: Question, notes: list[str], data: Any) 
             kind="no_objective", column="objective", value=False,
         ))  # fmt: skip
     notices += verdict_findings(summary, criterion, objective)
+    notices += context_findings(summary)
     notices += _prior_findings(summary, question, data)
     if objective is not None and objective.error > 1e-12:
         notices.append(Notice(
@@ -100,6 +108,7 @@ def conclude(summary: Summary, question: Question, notes: list[str], data: Any) 
         seed=int(question.seed) if isinstance(question.seed, (int, np.integer)) else None,
         draws=question.draws,
         beliefs_model=None if question.beliefs_model is None else label_of(question.beliefs_model),
+        context_model=context_model_of(summary),
     )
     return Record(
         criterion=criterion,
@@ -115,6 +124,8 @@ def conclude(summary: Summary, question: Question, notes: list[str], data: Any) 
 
 def _prior_findings(summary: Summary, question: Question, data: Any) -> list[Notice]:
     """Return the notices on the conjugate prior, where beliefs or true rewards rest on it."""
+    if summary.start.given_context:
+        return context_prior_findings(summary)
     if question.beliefs_model is None:
         return prior_findings(summary, question.criterion)
     if not question.objective or question.truth is not None or question.model is not None:
@@ -139,6 +150,8 @@ def _prior_words(summary: Summary, question: Question, data: Any) -> str:
     start, learned = summary.start, None
     if question.beliefs_model is None:
         prior, _, learned = summary.end.prior_and_posterior()
+        if summary.start.given_context:
+            return context_prior_words(summary)
     else:  # that of the conjugate posterior
         n_levels = start.prior.shape[1]
         prior, learned = prior_of(data, FAMILIES[start.family], question.prior, n_levels)
@@ -162,6 +175,9 @@ def _objective(
         notices.append(Notice(f"The objective part {exact}", kind="known_truth"))
         if question.truth.batch_shape:
             return objective_by_round(data, question.truth, question.criterion), notices
+        if summary.contexts:
+            each = dict.fromkeys(summary.end.by_context, rewards)
+            return objective_by_context(summary, each, question.criterion, rng, exact=True), notices
         parts = _parts(summary, rewards)
         return evaluate(parts, question.criterion, _known(data, summary, rewards)), notices
     elif question.beliefs_model is not None:
@@ -171,6 +187,9 @@ def _objective(
             "the model of the beliefs; model= chooses another.",
             kind="posterior", column="model",
         ))  # fmt: skip
+    elif summary.end.given_context:
+        each = rewards_by_context(summary, question.draws, rng)
+        return objective_by_context(summary, each, question.criterion, rng), notices
     elif together := objective_together(summary, question.draws, rng):
         return together[0], [together[1]]
     else:

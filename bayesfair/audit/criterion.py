@@ -141,6 +141,12 @@ class Criterion:
         """Return the objective verdict at a posterior probability of being fair."""
         return verdict_of(probability, self.delta)
 
+    def believed(self, needed: float | None) -> str:
+        """Return the verdict of an exact smallest eps2; ``not_auditable`` where there is none."""
+        if needed is None:
+            return "not_auditable"
+        return "fair" if needed <= self.allowed else "unfair"
+
     @property
     def counting_eps2(self) -> float:
         """The eps2 above which rounds are counted, less the first tolerance of the ladder.

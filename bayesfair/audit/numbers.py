@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.audit.criterion import QUESTIONS, finite_or_text
-from bayesfair.audit.log.intervals import Estimate, share_distance
+from bayesfair.audit.log.context_findings import thin_share
+from bayesfair.audit.log.intervals import Estimate, regret_of
 from bayesfair.audit.log.prior_findings import learned_numbers
 from bayesfair.base.estimates import interval
+from bayesfair.base.labels import in_order
 from bayesfair.base.notices import Notice
 
 if TYPE_CHECKING:
@@ -69,16 +71,64 @@ def audit_numbers(audit: Record) -> dict[str, Any]:
     }
     if audit.arm_groups is not None:
         out["arm_groups"] = audit.arm_groups.table(criterion, summary.cells.values())
+    if summary.start.given_context:
+        out |= {"context": _context(audit), "cells": _cells(audit)}
     return out | audit.extra
+
+
+def _context(audit: Record) -> dict[str, Any]:
+    """Return what beliefs are given, and what the log amounts to against beliefs that are not."""
+    summary, criterion = audit.summary, audit.criterion
+    without = None
+    if summary.without is not None:
+        known, n = summary.selection != "none", summary.sums.n_rounds
+        needed = float(summary.without.frontier[criterion.grid_index])
+        without = {
+            "smallest_eps2": finite_or_text(needed) if audit.auditable else None,
+            "subjective_verdict": criterion.believed(needed if audit.auditable else None),
+            "regret_per_round": summary.without.regret.total / n if known and n else None,
+        }
+    return {
+        "columns": list(summary.start.beliefs.columns),
+        "model": summary.start.beliefs.model,
+        "n_cells": len(summary.contexts),
+        "thin_share": thin_share(summary),
+        "without": without,
+    }
+
+
+def _cells(audit: Record) -> list[dict[str, Any]]:
+    """Return the table of contexts."""
+    summary, criterion, full = audit.summary, audit.criterion, audit.auditable
+    true = {} if audit.objective is None else audit.objective.cells
+    found = []
+    for label in in_order(summary.contexts):
+        seen = summary.contexts[label]
+        needed = float(seen.pairs.frontier[criterion.grid_index]) if full else None
+        under = true.get(label)
+        regret = None if under is None else under.regret
+        estimate = regret_of(summary.selection, seen.sums.n_rounds, seen.regret)
+        found.append({
+            "context": label,
+            "n_rounds": seen.sums.n_rounds,
+            "subjective_verdict": criterion.believed(needed),
+            "smallest_eps2": finite_or_text(needed),
+            "n_violating_rounds": criterion.count_at(seen.pairs.violations.n) if full else None,
+            "regret_per_round": None if estimate is None else estimate.value,
+            "regret_total": None if estimate is None else estimate.value * seen.sums.n_rounds,
+            "probability_fair": None if under is None else finite_or_text(under.probability_fair),
+            "regret_per_round_objective": None if regret is None else regret.value,
+        })  # fmt: skip
+    return found
 
 
 def calibration_numbers(audit: Record) -> dict[str, Any]:
     """Return the fairness regret under both, and the weights where one probability was logged."""
     summary = audit.summary
-    sums, n = summary.sums, summary.sums.n_rounds
+    n = summary.sums.n_rounds
     lower_subjective = lower_objective = None
     if summary.selection == "none" and n:
-        distance, noise = share_distance(sums.p_best / n, sums.plays)
+        distance, noise = summary.share_distance()
         lower_subjective = max(distance - noise, 0.0)
         if audit.objective is not None and audit.objective.lower_bound is not None:
             low = float(np.quantile(audit.objective.lower_bound, 0.025))

@@ -28,6 +28,7 @@ class Question:
     prior: Any = None
     model: Any = None
     beliefs_model: Any = None
+    context_model: str | None = None
     truth: Rewards | None = None
     objective: bool = True
     draws: int = 4000

@@ -13,7 +13,7 @@ from bayesfair import __version__
 from bayesfair.audit.criterion import Criterion, top_verdict
 from bayesfair.audit.log.checks import Check, contradictions, log_checks
 from bayesfair.audit.log.group_pairs import GroupPairs
-from bayesfair.audit.log.intervals import Estimate, mean_interval
+from bayesfair.audit.log.intervals import Estimate, regret_of
 from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.summary import Summary
 from bayesfair.audit.saved.file import Origin
@@ -58,6 +58,8 @@ class Settings:
         Posterior draws.
     beliefs_model : str or None
         Model of the beliefs, None for the conjugate ones.
+    context_model : str or None
+        How beliefs are given the context, None for beliefs that know none.
     version : str
         Of bayesfair, which made it.
     """
@@ -68,6 +70,7 @@ class Settings:
     seed: int | None
     draws: int
     beliefs_model: str | None = None
+    context_model: str | None = None
     version: str = __version__
 
 
@@ -166,15 +169,15 @@ class Record:
     @property
     def subjective_verdict(self) -> str:
         """``fair``, ``unfair`` or ``not_auditable``; exact, delta plays no part."""
-        if self.smallest_eps2 is None:
-            return "not_auditable"
-        return "fair" if self.smallest_eps2 <= self.criterion.allowed else "unfair"
+        return self.criterion.believed(self.smallest_eps2)
 
     @cached_property
     def probability_fair(self) -> float | None:
         """Share of draws of the true rewards under which every round is fair."""
         if self.objective is None or self.objective.smallest_eps2 is None:
             return None
+        if self.objective.cells:
+            return self.objective.probability_fair
         needed = self.objective.smallest_eps2[:, self.criterion.grid_index]
         return float(np.mean(needed <= self.criterion.allowed))
 
@@ -211,13 +214,8 @@ class Record:
     @property
     def regret(self) -> Estimate | None:
         """Subjective fairness regret per round; None where no probabilities were logged."""
-        n, terms = self.summary.sums.n_rounds, self.summary.terms.regret
-        if self.summary.selection == "none" or n == 0:
-            return None
-        if self.summary.selection == "full":
-            value = terms.total / n
-            return Estimate(value, value, value, True)
-        return mean_interval(n, terms.total, terms.squares)
+        summary = self.summary
+        return regret_of(summary.selection, summary.sums.n_rounds, summary.terms.regret)
 
     # -- views ---------------------------------------------------------------------------------
 

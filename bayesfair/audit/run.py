@@ -13,6 +13,7 @@ from bayesfair.audit.criterion import finite_or_text
 from bayesfair.audit.group import GroupRecord
 from bayesfair.audit.log.arm_groups import with_arm_groups
 from bayesfair.audit.log.common_rewards import common_rewards
+from bayesfair.audit.log.context_tables import ContextTables
 from bayesfair.audit.log.limits import check_size, in_parts
 from bayesfair.audit.log.model_beliefs import audit_with_beliefs_model
 from bayesfair.audit.log.rounds import iter_results
@@ -204,6 +205,8 @@ def _start(data: Any, question: Question) -> tuple[AuditState, list[str]]:
         raise DataError(f"{getattr(data, 'source', 'the log')} has no rounds to audit.")
     start, note = start_of(data, question.family, question.prior, first, question.support)
     notes: list[str] = list(check_size(data, start.family, draws=question.n_drawn))
+    if question.context_model is not None:
+        start = _given_context(start, question.context_model, first)
     if question.criterion.eps2_arms is not None:
         start = replace(start, eps2_arms=question.criterion.eps2_arms)
     notes += [note] if note else []
@@ -217,6 +220,38 @@ def _start(data: Any, question: Question) -> tuple[AuditState, list[str]]:
             kind="outcomes_before", n=before,
         ))  # fmt: skip
     return start, notes
+
+
+def _given_context(start: AuditState, model: str, first: History) -> AuditState:
+    """Return the state with beliefs for each context.
+
+    Raises
+    ------
+    OptionError
+        If there is no context, or the state comes from an audit that knew none, or of before it.
+    """
+    if start.given_context:
+        if start.beliefs.model != model:
+            raise OptionError(
+                f"context_model={model!r} cannot go on from an audit with "
+                f"{start.beliefs.model!r}; leave it out.",
+                kind="not_the_same", column="context_model", value=model,
+            )  # fmt: skip
+        return start
+    why = None
+    if first.context is None:
+        why = "needs a context: read the log with context=, the columns of what the rule saw"
+    elif start.n_rounds:
+        why = "cannot go on from an audit that knew no context; audit the whole log"
+    elif first.prior_counts is not None and first.prior_counts.any():
+        why = "cannot use outcomes from before the log, whose context is not known; leave out prior"
+    if why is not None or first.context is None:
+        raise OptionError(
+            f"context_model={model!r} {why}.",
+            kind="unused_option", column="context_model", value=model,
+        )  # fmt: skip
+    tables = ContextTables.start(model, first.context.columns, start.beliefs)
+    return replace(start, beliefs=tables)
 
 
 def _same_log_again(earlier: Summary, part: History) -> list[str]:

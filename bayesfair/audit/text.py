@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from bayesfair.audit.context_text import context_lines
 from bayesfair.audit.criterion import QUESTIONS
 from bayesfair.audit.log.check_words import check_line, contradiction_lines
 from bayesfair.audit.log.intervals import wilson_interval
@@ -68,6 +69,7 @@ def render(audit: dict[str, Any]) -> str:
         "",
         *listing(arm_columns(audit), audit["arms"]),
         "",
+        *context_lines(audit),
         *fitted(foot),
         *notice_lines(audit),
     ]

@@ -231,7 +231,7 @@ class LabelEncoder:
             if rows.size:
                 self._first[label] = f"{where(int(rows[0]))}: "
 
-    def check(self) -> None:
+    def check(self, declared: str | None = None) -> None:
         """Refuse labels that nobody declared and that may be none, or one in two spellings.
 
         Raises
@@ -245,7 +245,7 @@ class LabelEncoder:
         declare = {
             "arm": "name all arms with arms=...", "item": "name all items with items=...",
         }.get(what, "give it another name")  # fmt: skip
-        for label in like_missing(self.codes):
+        for label in like_missing(label for label in self.codes if label != declared):
             raise ArmError(
                 f"{self._first.get(label, '')}{label!r} spells a missing {what}. Where none is "
                 f"known, leave the field empty; if it is the label of {article} {what}, {declare}.",

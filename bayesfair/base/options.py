@@ -115,6 +115,9 @@ LOG_OPTIONS: dict[str, Effect] = {
     "offered_delimiter": Effect(
         frozenset({"offered_text"}), "it separates labels in offered=, a column of text"
     ),
+    "missing_context": Effect(
+        frozenset({"context"}), "it names the level of a missing context (context=)"
+    ),
     "chosen": Effect(frozenset({"long"}), "it marks one row of each round, which round= numbers"),
 }
 

@@ -37,7 +37,7 @@ Example: `bayesfair audit log.csv --arm item_id --reward click --propensity p --
 
 
 def audit_command(  # noqa: D103 - the help is AUDIT_HELP
-    context: typer.Context,
+    shell: typer.Context,
     columns: Annotated[Values, LOG_COLUMNS],
     question: Annotated[Values, AUDIT_QUESTION],
     output: Annotated[Values, AUDIT_OUTPUT],
@@ -65,7 +65,7 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
     }  # fmt: skip
     check_targets(targets, read=log, resumed=output.resume)
     check_suffix(output.rounds, "--rounds", (".parquet", ".pq"))
-    earlier = None if output.resume is None else earlier_audit(output.resume, columns, context)
+    earlier = None if output.resume is None else earlier_audit(output.resume, columns, shell)
     _check_rounds(output.rounds, earlier)
     columns.arms = columns.arms or arms_of(earlier)
     for name, kept in followed_of(earlier).items():
@@ -93,7 +93,7 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
         )  # fmt: skip
         with Progress(data) as progress:
             if earlier is not None:
-                return go_on(earlier, data, context, progress.advance, keeper)
+                return go_on(earlier, data, shell, progress.advance, keeper)
             result = audit(data, **vars(question), progress=progress.advance, partial=keeper)
             return result, result
 
@@ -123,7 +123,7 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
     _write_report(result, output.report)
     text = render_group(numbers) if "groups" in numbers else render(numbers)
     numbers, text = value.beside(numbers, text)
-    write(numbers, text, output.json_file, context)
+    write(numbers, text, output.json_file, shell)
     end_on_verdict(numbers, output.fail_on)
     end_on_regret(numbers, output.max_regret_per_round)
 

@@ -24,7 +24,7 @@ Example: `bayesfair columns log.parquet --arm item_id --reward click`
 
 
 def columns_command(  # noqa: D103 - the help is COLUMNS_HELP
-    context: typer.Context,
+    shell: typer.Context,
     log: Annotated[str, typer.Argument(help="A file, a folder or a glob; - for standard input.")],
     columns: Annotated[Values, LOG_COLUMNS],
     output: Annotated[Values, COLUMNS_OUTPUT],
@@ -40,6 +40,6 @@ def columns_command(  # noqa: D103 - the help is COLUMNS_HELP
         named = [(f"--{name.replace('_', '-')}", v) for name, v in found.options.items()]
         words = ["bayesfair", "audit", log, *(word for pair in named for word in pair)]
         text += f"\n\n{shlex.join(words)}"
-    write(found.to_dict(), text, output.json_file, context)
+    write(found.to_dict(), text, output.json_file, shell)
     if found.problem is not None:
         raise found.problem

@@ -29,7 +29,7 @@ Example: `bayesfair audit-comparisons battles.jsonl --order tstamp --slot mean -
 
 
 def audit_comparisons_command(  # noqa: D103 - the help is above
-    context: typer.Context,
+    shell: typer.Context,
     file: Annotated[str, typer.Argument(help="CSV, Parquet or JSON lines, one row per duel.")],
     columns: Annotated[Values, DUEL_COLUMNS],
     law: Annotated[Values, SLOT_LAW],
@@ -51,7 +51,7 @@ def audit_comparisons_command(  # noqa: D103 - the help is above
         log = read_duels(file, **vars(columns), **named)
     audit = audit_comparisons(log, **vars(question))
     numbers = audit.to_dict()
-    write(numbers, str(audit), output.json_file, context)
+    write(numbers, str(audit), output.json_file, shell)
     end_on_verdict(numbers, output.fail_on, QUESTIONS)
 
 

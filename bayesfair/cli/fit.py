@@ -52,7 +52,7 @@ _WITH_EXAMPLE = {
 
 
 def fit_command(  # noqa: D103 - the help is FIT_HELP
-    context: typer.Context,
+    shell: typer.Context,
     columns: Annotated[Values, COMPARISON_COLUMNS],
     question: Annotated[Values, FIT_QUESTION],
     output: Annotated[Values, FIT_OUTPUT],
@@ -76,7 +76,7 @@ def fit_command(  # noqa: D103 - the help is FIT_HELP
     )
     check_suffix(output.plot, "--plot", (".png", ".svg", ".pdf"))
     source: Any = file if example is None else _bundled(example, columns)
-    if math.isinf(question.prior_sd) and not is_written(context, "seed"):
+    if math.isinf(question.prior_sd) and not is_written(shell, "seed"):
         question.seed = None  # maximum likelihood draws nothing
     options = {n: v for n, v in vars(question).items() if v is not None or n == "model"}
     own = {n: options.pop(n) for n in ("order_effect",) if n in options}
@@ -95,13 +95,13 @@ def fit_command(  # noqa: D103 - the help is FIT_HELP
         tree, comparisons, anchor=output.anchor, tier_probability=output.tier_probability
     )
     if output.check:
-        numbers["notices"] += check_sentences(tree, comparisons, context.params["seed"])
+        numbers["notices"] += check_sentences(tree, comparisons, shell.params["seed"])
     if output.save is not None:
         write_tree(tree, output.save)
     if output.plot is not None:
         _draw(tree, output.plot, output.anchor, output.tier_probability)
     text = render_fit(comparisons, numbers, width=_terminal_width())
-    write(numbers, text, output.json_file, context)
+    write(numbers, text, output.json_file, shell)
 
 
 def _bundled(example: str, columns: Values) -> Any:

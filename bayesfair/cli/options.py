@@ -110,9 +110,9 @@ class Group:
         return Values(**found)
 
 
-def is_written(context: typer.Context, name: str) -> bool:
+def is_written(shell: typer.Context, name: str) -> bool:
     """Whether an option was written on the command line, be it with its default value."""
-    source = context.get_parameter_source(name)
+    source = shell.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 
 
@@ -135,8 +135,8 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
-        context: typer.Context = given["context"]
-        with written({name for name in context.params if is_written(context, name)}):
+        shell: typer.Context = given["shell"]
+        with written({name for name in shell.params if is_written(shell, name)}):
             taken = {n: groups[n].values(given) for n in groups}
             command(**{n: taken.get(n, given.get(n)) for n in signature.parameters})
 
@@ -176,6 +176,11 @@ LOG_COLUMNS = Group(
     table=option("Table of a SQLite file; default the only one."),
     unique=option("Column that should hold no value twice, such as a request's id."),
     user=option("Column of whom each decision was for: do users keep their arm?"),
+    context=option(
+        "Columns of what the rule saw before it chose, comma-separated; see --context-model.",
+        convert=csv_labels,
+    ),
+    missing_context=option("Level that stands for a missing context (default: refused)."),
     rewards=option("Worth of words, as in won=1,lost=0.", convert=word_values),
     missing=option("Missing rewards: error, unobserved, drop, or a number.", str, "error"),
     delimiter=DELIMITER,
@@ -213,6 +218,9 @@ AUDIT_QUESTION = CRITERION.extended(
         "All values that a reward can take (finite), e.g. 1,2,3,4,5.", convert=csv_numbers
     ),
     model=option("PyMC model of the true rewards, bernoulli_hierarchical..."),
+    context_model=option(
+        "Beliefs given the context (--context): cells (each value and arm by itself)."
+    ),
     tolerance=option("Excess that does not count as a violation.", NUMBER),
     objective=option("Also audit against the true rewards.", bool, True),
 )

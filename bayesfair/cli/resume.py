@@ -28,7 +28,7 @@ def _audits(earlier: Audit | AuditGroup) -> list[Audit]:
     return [earlier] if isinstance(earlier, Audit) else list(earlier.audits.values())
 
 
-def earlier_audit(path: Path, columns: Values, context: typer.Context) -> Audit | AuditGroup:
+def earlier_audit(path: Path, columns: Values, shell: typer.Context) -> Audit | AuditGroup:
     """Return the saved audit, if the options on the command line can go on from it.
 
     Raises
@@ -39,7 +39,7 @@ def earlier_audit(path: Path, columns: Values, context: typer.Context) -> Audit 
     from bayesfair.audit import AuditGroup, load_audit
 
     for name in _NOT_ANY_MORE:
-        if is_written(context, name):
+        if is_written(shell, name):
             raise OptionError(
                 f"--{name.replace('_', '-')} cannot be combined with --resume: the audit goes on "
                 "with the beliefs in the file. Audit the whole log to change them.",
@@ -57,23 +57,24 @@ def earlier_audit(path: Path, columns: Values, context: typer.Context) -> Audit 
     asked = {name: getattr(kept, name) for name in _KEPT}
     asked["tolerance"] = kept.tolerance if kept.tolerance_given else None
     asked["family"] = first.settings.family
+    asked["context_model"] = first.settings.context_model
     asked |= followed_of(earlier)
     arms = arms_of(earlier)
     if arms:
         asked["arms"] = arms
     for name, value in asked.items():
-        given = columns.arms if name == "arms" else context.params.get(name)
-        if is_written(context, name) and given not in (value, "auto"):
+        given = getattr(columns, name) if name in ("arms", "context") else shell.params.get(name)
+        if is_written(shell, name) and given not in (value, "auto"):
             flag = f"--{name.replace('_', '-')}"
             was = "the default" if value is None else value
-            if name == "arms":
+            if name in ("arms", "context") and value is not None:
                 was = f"{flag} {csv_line(value)}"
             raise OptionError(
-                f"{flag} {context.params[name]} cannot go on from {path.name}, which was made with "
+                f"{flag} {shell.params[name]} cannot go on from {path.name}, which was made with "
                 f"{was}; leave the option out, or audit the whole log again.",
                 kind="not_the_same",
                 column=name,
-                value=context.params[name],
+                value=shell.params[name],
             )
     return earlier
 
@@ -84,21 +85,28 @@ def arms_of(earlier: Audit | AuditGroup | None) -> list[str] | None:
     return list(found.pop()) if len(found) == 1 else None
 
 
-def followed_of(earlier: Audit | AuditGroup | None) -> dict[str, str | None]:
-    """Return the columns of keys and of users that the earlier audit was made with."""
+def followed_of(earlier: Audit | AuditGroup | None) -> dict[str, Any]:
+    """Return the columns of keys, users and context that the earlier audit was made with."""
     if earlier is None:
         return {}
     guards = _audits(earlier)[0].summary.guards
     return {
         "unique": None if guards.keys is None else guards.keys.column,
         "user": None if guards.users is None else guards.users.column,
+        "context": _context_of(_audits(earlier)[0]),
     }
+
+
+def _context_of(audit: Audit) -> list[str] | None:
+    """Return the columns of the context that the beliefs are given."""
+    state = audit.summary.start
+    return list(state.beliefs.columns) if state.given_context else None
 
 
 def go_on(
     earlier: Audit | AuditGroup,
     data: Any,
-    context: typer.Context,
+    shell: typer.Context,
     progress: Callable[[int], None],
     keeper: Checkpoint | None = None,
 ) -> tuple[Audit | AuditGroup, Audit | AuditGroup]:
@@ -107,12 +115,12 @@ def go_on(
     from bayesfair.audit.result import as_audit
 
     options: dict[str, Any] = {
-        name: context.params[name]
+        name: shell.params[name]
         for name in ("objective", "draws", "seed")
-        if is_written(context, name)
+        if is_written(shell, name)
     }
     if _audits(earlier)[0].settings.seed is None:  # it was made with a Generator
-        options["seed"] = context.params["seed"]
+        options["seed"] = shell.params["seed"]
     which: Any = earlier  # one log, or several: it was checked against --by
     part, whole = resume_parts(which, data, **options, progress=progress, partial=keeper)
     return as_audit(part), as_audit(whole)

@@ -13,7 +13,7 @@ __all__ = ["simulate_command"]
 
 
 def simulate_command(
-    context: typer.Context,
+    shell: typer.Context,
     policy: Annotated[
         str, typer.Argument(help="sd_ts, sd_ts_mixture, fair_sd_ts, thompson, uniform, ...")
     ],
@@ -37,4 +37,4 @@ def simulate_command(
     if out is not None:
         write_runs(logs, out)
         text += f"\n\n{next_step(logs, out)}{formulas(logs, out)}"
-    write(numbers, text, output.json_file, context)
+    write(numbers, text, output.json_file, shell)

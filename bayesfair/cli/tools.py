@@ -186,7 +186,7 @@ def _json_line(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def write(found: dict[str, Any], text: str, json_file: str | None, context: typer.Context) -> None:
+def write(found: dict[str, Any], text: str, json_file: str | None, shell: typer.Context) -> None:
     """Print the report, and write JSON where asked; ``-`` replaces the report on stdout.
 
     The report speaks of options as the command does; JSON says what Python's ``to_dict`` says.
@@ -196,7 +196,7 @@ def write(found: dict[str, Any], text: str, json_file: str | None, context: type
         return
     if json_file is not None:
         write_text(json_file, _json_text(found) + "\n")
-    say(in_shell_words(text, flags_of(context.command)))
+    say(in_shell_words(text, flags_of(shell.command)))
 
 
 @contextmanager

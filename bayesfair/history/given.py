@@ -27,6 +27,7 @@ __all__ = [
     "fingerprints",
     "frozen",
     "marks",
+    "no_number",
     "prior_pairs",
     "resolve_arms",
 ]
@@ -57,6 +58,7 @@ class GivenFields(TypedDict, total=False):
     unique_column: str
     user: Column | None
     user_column: str
+    context: Any
 
 
 def column_labels(values: Any) -> tuple[str, ...] | None:
@@ -135,6 +137,27 @@ def check_whole(name: str, raw: NDArray[Any], where: Where) -> None:
             f"{where(t)}: {name} is {raw[t]}; it must be a whole number in every round (rounds are "
             "counted from 0)."
         )
+
+
+def no_number(
+    name: str, values: Any, error: Exception, n_rounds: int, source: str, where: Where
+) -> str:
+    """Say which value of a column is no number."""
+    text = getattr(getattr(values, "dtype", None), "kind", "O") in "OU"
+    if isinstance(values, (list, tuple, np.ndarray)) and text and len(values) == n_rounds:
+        for t, value in enumerate(values):
+            try:
+                float(value)
+            except (TypeError, ValueError, OverflowError):
+                if value is None and name == "reward":
+                    continue
+                place = f"position {t}" if name == "row" else where(t)
+                return (
+                    f"{name} of {place} is {shown(value)}, which is no number. Give numbers"
+                    f"{' (NaN where none was observed)' if name == 'reward' else ''}; "
+                    "bayesfair.read_history understands words such as 'True'."
+                )
+    return f"{name} of {source} is not numeric: {error}."
 
 
 def marks(values: ArrayLike) -> NDArray[np.bool_]:

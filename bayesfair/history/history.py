@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.base.arguments import constructed
-from bayesfair.base.checks import check_in_range, listed, shown
+from bayesfair.base.checks import check_in_range, listed
 from bayesfair.base.labels import label_order
 from bayesfair.base.notices import unique
 from bayesfair.errors import DataError
+from bayesfair.history.context import Context, context_of
 from bayesfair.history.given import (
     GivenFields,
     by_name,
@@ -24,6 +25,7 @@ from bayesfair.history.given import (
     fingerprints,
     frozen,
     marks,
+    no_number,
     prior_pairs,
     resolve_arms,
 )
@@ -40,6 +42,10 @@ from bayesfair.typing import Column
 __all__ = ["History"]
 
 _LARGEST = 1e150
+_OF_ROUNDS = (
+    "arm", "reward", "selection_probability", "propensity", "time", "row", "offered",
+    "known_at", "unique", "user", "context",
+)  # fmt: skip
 _LONG = 100_000  # probabilities from which a compiled check pays
 
 
@@ -101,6 +107,8 @@ class History:
         Columns of the source that held them.
     unused_columns : tuple of str
         Columns that nothing was read from: the rule may have seen them, the audit does not.
+    context : (T,) array, (T, d) array, mapping of name to column, or data frame, optional
+        What the rule saw before it chose: labels, or numbers taken as such; none missing.
 
     Raises
     ------
@@ -145,6 +153,7 @@ class History:
     unique_column: str = "unique"
     user: NDArray[Any] | None = None
     user_column: str = "user"
+    context: Context | None = None
 
     if TYPE_CHECKING:
 
@@ -225,6 +234,8 @@ class History:
         for name in ("unique", "user"):
             if (values := getattr(self, name)) is not None:
                 put(self, name, frozen(fingerprints(name, values, n_rounds)))
+        if self.context is not None:
+            put(self, "context", context_of(self.context, n_rounds, self.where))
         put(self, "known_at", frozen(self._resolve_known_at(known_until)))
         put(self, "prior_counts", frozen(prior_pairs(self.prior_counts, arms)))
         put(self, "notices", unique((*self.notices, *self.repairs.sentences())))
@@ -266,22 +277,30 @@ class History:
 
     def rounds(self, start: int, stop: int) -> History:
         """Return the rounds start..stop-1 as a history of their own (beliefs start afresh)."""
-        cut = slice(start, stop)
+        new = self._taken(slice(start, stop))
+        if start and new.known_at is not None:
+            object.__setattr__(new, "known_at", frozen(new.known_at - start))
+        return new
 
-        def part(values: NDArray[Any] | None) -> NDArray[Any] | None:
-            return None if values is None else values[cut]
+    def at(self, index: NDArray[np.int64]) -> History:
+        """Return the rounds at ascending positions as a history of their own.
 
+        What the whole log knows only after its end is known as long after the end of this.
+        """
+        new, n = self._taken(index), self.n_rounds
+        if (known := new.known_at) is not None:
+            later = len(index) + known - n
+            known = np.where(known > n, later, np.searchsorted(index, known))
+            object.__setattr__(new, "known_at", frozen(known))
+        return new
+
+    def _taken(self, which: Any) -> History:  # `known_at` still counts the rounds of the whole
         new = object.__new__(History)
         for name in self.__dataclass_fields__:
             if name != "known_until":
-                object.__setattr__(new, name, getattr(self, name))
-        for name in (
-            "arm", "reward", "selection_probability", "propensity", "time", "row", "offered",
-            "known_at", "unique", "user",
-        ):  # fmt: skip
-            object.__setattr__(new, name, part(getattr(self, name)))
-        if start and new.known_at is not None:
-            object.__setattr__(new, "known_at", frozen(new.known_at - start))
+                value = getattr(self, name)
+                value = value[which] if name in _OF_ROUNDS and value is not None else value
+                object.__setattr__(new, name, value)
         return new
 
     def in_label_order(self) -> History:
@@ -380,32 +399,14 @@ class History:
         except (TypeError, ValueError, OverflowError) as error:
             if isinstance(error, DataError):
                 raise
-            raise DataError(self._no_number(name, values, error)) from None
+            said = no_number(name, values, error, len(self.arm), self.source, self.where)
+            raise DataError(said) from None
         if column.shape != (len(self.arm),):
             raise DataError(
                 f"{name} has shape {column.shape}, expected one value for each of the "
                 f"{len(self.arm)} rounds of `arm`."
             )
         return column
-
-    def _no_number(self, name: str, values: Any, error: Exception) -> str:
-        """Say which value of a column is no number."""
-        text = getattr(getattr(values, "dtype", None), "kind", "O") in "OU"
-        listed_one_by_one = isinstance(values, (list, tuple, np.ndarray)) and text
-        if listed_one_by_one and len(values) == len(self.arm):
-            for t, value in enumerate(values):
-                try:
-                    float(value)
-                except (TypeError, ValueError, OverflowError):
-                    if value is None and name == "reward":
-                        continue
-                    place = f"position {t}" if name == "row" else self.where(t)
-                    return (
-                        f"{name} of {place} is {shown(value)}, which is no number. Give numbers"
-                        f"{' (NaN where none was observed)' if name == 'reward' else ''}; "
-                        "bayesfair.read_history understands words such as 'True'."
-                    )
-        return f"{name} of {self.source} is not numeric: {error}."
 
     def _matrix(self, name: str, values: ArrayLike | None) -> NDArray[np.float64] | None:
         if values is None:

@@ -149,12 +149,19 @@ class Pairs(NamedTuple):
 
     @classmethod
     def of(
-        cls, part: History, found: PairSums, rows: LogPass, start: int, criterion: Criterion
-    ) -> Pairs:
-        """Return those of a part, which ``start`` rounds of the log precede."""
+        cls, part: History, found: PairSums, rows: LogPass, start: int, criterion: Criterion,
+        context: NDArray[np.int32] | None = None,
+    ) -> Pairs:  # fmt: skip
+        """Return those of a part, which ``start`` rounds of the log precede.
+
+        ``context`` (T,): the number of each round's context, where beliefs are given one.
+        """
         worst = judged = None
         if part.selection_probability is not None:
-            judged = JudgedRounds.of(part.selection_probability, start, criterion, rows.may)
+            judged = JudgedRounds.of(
+                part.selection_probability, start, criterion, rows.may,
+                np.empty(0, np.int32) if context is None else context,
+            )  # fmt: skip
             (arm, other), t = found.worst_pair, found.worst_round
             row = None if part.row is None or t < 0 else int(part.row[t])
             worst = Worst(found.worst_excess, start + t, row, arm, other, part.source)
@@ -268,6 +275,10 @@ class Facts(NamedTuple):
             unused_columns=part.unused_columns,
             by_time=part.time is not None,
         )
+
+    def noted(self, *notices: str) -> Facts:
+        """Return the facts with more notices, ahead of their own."""
+        return self._replace(notices=(*notices, *self.notices))
 
     @property
     def last_source(self) -> str:

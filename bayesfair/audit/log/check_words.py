@@ -199,13 +199,18 @@ def _repeated_keys(summary: Summary, check: Check) -> str:
 
 
 def _context(summary: Summary, check: Check) -> str:
+    more = (
+        "If a column holds the context, context= with context_model='cells' audits the log given "
+        "it, and by= each of its values apart."
+    )
+    if summary.contexts:
+        more = "The context that was read is not all of it: the test was made within each context."
     return (
         f"The rule knows something that this audit does not see: arm {check.arm!r} pays more in "
         f"the rounds that give it a higher probability ({_number(check)} over {check.n} plays). "
         "That may be a context (who the user is), drift, or another signal. The audit holds a rule "
         "that used it against beliefs that did not: its numbers bound the fairness given the "
-        "context neither from above nor from below. If a column holds the context, by= audits each "
-        "of its values apart."
+        f"context neither from above nor from below. {more}"
     )
 
 

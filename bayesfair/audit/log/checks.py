@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesfair.audit.criterion import finite_or_text
+from bayesfair.audit.log.contexts import within_contexts
 from bayesfair.audit.log.intervals import (
     binomial_probability,
     excess_probability,
@@ -22,6 +23,7 @@ from bayesfair.audit.log.intervals import (
 from bayesfair.audit.log.summary import Summary
 from bayesfair.families import FAMILIES
 from bayesfair.kernels.log.conjugate import BeliefTable
+from bayesfair.kernels.log.guards import RewardMoments
 
 __all__ = [
     "CONTRADICTIONS",
@@ -336,12 +338,19 @@ def _repeated_keys(summary: Summary) -> Check:
 # -- what the audit does not see -----------------------------------------------------------------
 
 
+def reward_moments(summary: Summary) -> RewardMoments:
+    """Return moments of rewards and probabilities; given a context those within each."""
+    if not summary.contexts:
+        return summary.guards.moments
+    return within_contexts([seen.moments for seen in summary.contexts.values()])
+
+
 def context_scores(summary: Summary) -> NDArray[np.float64]:
     """Return z of rewards on logged probabilities by arm; NaN where either never varies.
 
     z_i = sum (r - rbar)(p - pbar) / sqrt(var(r) sum (p - pbar)^2) over the arm's own plays.
     """
-    m = summary.guards.moments
+    m = reward_moments(summary)
     scale = np.sqrt(m.reward_squares / np.maximum(m.n, 1) * m.probability_squares)
     varies = (m.probability_high - m.probability_low > 1e-12) & (m.reward_high > m.reward_low)
     return np.where(varies, m.products / np.where(varies, scale, 1.0), np.nan)
@@ -351,7 +360,7 @@ def _context(summary: Summary) -> Check:
     """Test that no arm is chosen more when it pays more; learning pulls the other way."""
     if summary.selection == "none":
         return _untested(_NO_P)
-    z, m, k = context_scores(summary), summary.guards.moments, len(summary.arms)
+    z, m, k = context_scores(summary), reward_moments(summary), len(summary.arms)
     known = np.flatnonzero(~np.isnan(z))
     if not known.size or k < 2:
         return _untested("There is no arm whose rewards and probabilities both vary.")

@@ -6,7 +6,6 @@ import numpy as np
 
 from bayesfair.audit.log.check_words import check_findings, unused_findings
 from bayesfair.audit.log.checks import is_steady
-from bayesfair.audit.log.intervals import share_distance
 from bayesfair.audit.log.summary import Summary
 from bayesfair.audit.truth.objective import evaluate, parts_from_cells
 from bayesfair.base.checks import counted, listed
@@ -54,8 +53,8 @@ def _gaps(summary: Summary) -> list[Notice]:
 
 def _no_pair(summary: Summary) -> bool:
     """Whether no round had two arms on offer, by the sets of arms on offer."""
-    return bool(summary.cells) and all(
-        key != b"" and np.frombuffer(key, dtype=bool).sum() < 2 for key in summary.cells
+    return bool(summary.offers) and all(
+        key != b"" and np.frombuffer(key, dtype=bool).sum() < 2 for key in summary.offers
     )
 
 
@@ -69,7 +68,7 @@ def _selection_findings(summary: Summary) -> list[Notice]:
             kind="chosen_only",
         )]  # fmt: skip
     if summary.selection == "none":
-        distance, noise = share_distance(sums.p_best / max(sums.n_rounds, 1), sums.plays)
+        distance, noise = summary.share_distance()
         if not sums.n_rounds:
             return []
         return [
@@ -94,11 +93,15 @@ def _belief_findings(summary: Summary) -> list[Notice]:
     sums = summary.sums
     found: list[Notice] = []
     if summary.selection == "full" and sums.n_moved:
+        uses, tested = "a context or", "fairness given the context is not tested"
+        if summary.contexts:
+            uses = "more than the context that was read, or"
+            tested = "fairness given what else it used is not tested"
         found.append(Notice(
             f"In {sums.n_moved} of {sums.n_still} rounds without new information the selection "
-            "probabilities changed all the same: the rule uses a context or the time, learns from "
+            f"probabilities changed all the same: the rule uses {uses} the time, learns from "
             "something else, or computes them with noise. Each round is still held against the "
-            "beliefs from the logged rewards; fairness given the context is not tested.",
+            f"beliefs from the logged rewards; {tested}.",
             kind="context", n=sums.n_moved,
         ))  # fmt: skip
     several = len(summary.arms) > 1 and sums.n_rounds > 1 and not _no_pair(summary)
@@ -122,7 +125,13 @@ def _tie_sentence(summary: Summary) -> Notice | None:
     sums, regret = summary.sums, summary.terms.regret.total / max(summary.sums.n_rounds, 1)
     n, k = sums.n_rounds, len(summary.arms)
     observed = sums.plays - sums.n_unobserved
-    if summary.selection == "none" or n < _ENOUGH_ROUNDS or k < 2 or not observed.any():
+    if (
+        summary.contexts
+        or summary.selection == "none"
+        or n < _ENOUGH_ROUNDS
+        or k < 2
+        or not observed.any()
+    ):
         return None
     if not FAMILIES[summary.start.family].binary or regret < _LARGE_REGRET:
         return None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,9 @@ __all__ = [
     "binomial_probability",
     "excess_probability",
     "freedman_bound",
+    "joint_share_distance",
     "mean_interval",
+    "regret_of",
     "share_distance",
     "wilson_interval",
     "z_threshold",
@@ -52,6 +55,16 @@ def mean_interval(n: int, total: float, squares: float) -> Estimate:
     return Estimate(mean, max(mean - half, 0.0), min(mean + half, 1.0), False)
 
 
+def regret_of(selection: str, n: int, terms: Any) -> Estimate | None:
+    """Return the regret per round of n rounds from its terms (`Moments`); None where not logged."""
+    if selection == "none" or n == 0:
+        return None
+    if selection == "full":
+        value = terms.total / n
+        return Estimate(value, value, value, True)
+    return mean_interval(n, terms.total, terms.squares)
+
+
 def share_distance(
     p_best_mean: NDArray[np.float64], plays: NDArray[np.int64]
 ) -> tuple[float, float]:
@@ -61,13 +74,26 @@ def share_distance(
     mean pi up to noise: its mean size is at most sum sqrt(s(1-s)/n)/2, and each round moves it by
     at most 1/n (Azuma). The bound that is certain is the distance less the noise, at least 0.
     """
-    n = int(plays.sum())
+    return joint_share_distance([(p_best_mean, plays)])
+
+
+def joint_share_distance(
+    cells: Sequence[tuple[NDArray[np.float64], NDArray[np.int64]]],
+) -> tuple[float, float]:
+    """Return `share_distance` of rounds in cells, fixed beforehand: mean P* and plays of each.
+
+    Distances and noise are averaged over rounds; a choice still moves the sum by at most 1/n.
+    """
+    n = int(sum(plays.sum() for _, plays in cells))
     if n == 0:
         return math.nan, math.inf
-    share = plays / n
-    distance = float(np.maximum(p_best_mean - share, 0).sum())
-    noise = 0.5 * float(np.sqrt(share * (1 - share) / n).sum()) + math.sqrt(math.log(20) / (2 * n))
-    return distance, noise
+    distance = noise = 0.0
+    for p_best_mean, plays in cells:
+        own = int(plays.sum())
+        share = plays / max(own, 1)
+        distance += own / n * float(np.maximum(p_best_mean - share, 0).sum())
+        noise += own / n * 0.5 * float(np.sqrt(share * (1 - share) / max(own, 1)).sum())
+    return distance, noise + math.sqrt(math.log(20) / (2 * n))
 
 
 def wilson_interval(successes: float, n: float) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.log.best_sums import BestSums
+from bayesfair.audit.log.contexts import given_context
 from bayesfair.audit.log.pairs import find_pairs
 from bayesfair.audit.log.shared_laws import laws_of
 from bayesfair.audit.log.state import AuditState, judged_part, parts_of, require_fitting
@@ -60,6 +61,12 @@ def results(
     threads: int | None = None,
 ) -> PartResult:
     """Return what a part amounts to, from the beliefs before it."""
+    if state.given_context:
+
+        def find(own: History, before: AuditState) -> PartResult:
+            return results(own, before, criterion, want_rounds=want_rounds, threads=threads)
+
+        return given_context(part, state, find)
     if not FAMILIES[state.family].binary:
         return _by_chunks(part, state, criterion, want_rounds=want_rounds)
     streamed = stream_bernoulli(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.audit.log.context_tables import ContextTables, iter_cells, numbered
 from bayesfair.base.arguments import constructed
 from bayesfair.base.checks import counted, listed
 from bayesfair.errors import DataError, OptionError
@@ -62,9 +63,9 @@ class AuditState:
         units of location and scale, which `prior_and_posterior` resolves.
     n_rounds : int
         Rounds seen.
-    beliefs : BeliefTable
-        Parameters of the beliefs, and rewards that are not known yet; ``()`` for beliefs under a
-        model, of which no state is kept.
+    beliefs : BeliefTable or ContextTables
+        Parameters of the beliefs, and rewards that are not known yet; of beliefs given a context
+        one table for each; ``()`` for beliefs under a model, of which no state is kept.
     eps2_arms : int or None
         The number of arms for which the default eps2 was made where the log begins: later parts
         keep it. None where it was never needed.
@@ -170,9 +171,27 @@ class AuditState:
             state = replace(state, n_rounds=state.n_rounds + part.n_rounds, beliefs=end)
         return state
 
+    def with_beliefs(self, table: BeliefTable) -> AuditState:
+        """Return the same state with other beliefs: those given one context."""
+        return replace(self, beliefs=table)
+
+    @property
+    def given_context(self) -> bool:
+        """Whether there is a table of beliefs for each context."""
+        return isinstance(self.beliefs, ContextTables)
+
+    @property
+    def by_context(self) -> dict[str, AuditState]:
+        """The state of each context, by its label."""
+        tables: ContextTables = self.beliefs
+        pairs = zip(tables.labels, tables.tables, strict=True)
+        return {label: self.with_beliefs(table) for label, table in pairs}
+
     def afresh(self) -> AuditState:
         """Return the state before the first round of another log, under the same prior."""
         self.require_beliefs()
+        if isinstance(self.beliefs, ContextTables):
+            return replace(self, n_rounds=0, beliefs=self.beliefs.afresh())
         nobody = {
             name: getattr(self.beliefs, name)[:0]
             for name in self.beliefs._fields
@@ -211,9 +230,12 @@ class AuditState:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], LearnedPrior | None]:
         """Return prior and posterior, ``(k, p)`` each, and what the prior was learned from, if so.
 
-        Both are those of the whole log so far, rewards not known yet included.
+        Both are those of the whole log so far, rewards not known yet included; of beliefs given a
+        context those without it, see `by_context`.
         """
         self.require_beliefs()
+        if isinstance(self.beliefs, ContextTables):
+            return self.with_beliefs(self.beliefs.without).prior_and_posterior()
         end = run_parameters(
             FAMILIES[self.family].rule, self.beliefs, np.empty(0, np.int32), np.empty(0), None,
             everything=True,
@@ -260,9 +282,15 @@ def require_fitting(
     coded_of(part, family, getattr(state.beliefs, "support", np.empty(0)), remedy=remedy)
 
 
-def _beliefs_after(part: History, state: AuditState) -> BeliefTable:
+def _beliefs_after(part: History, state: AuditState) -> Any:
     """Return the beliefs after a part, and what the first round of the next is compared to."""
     n, table = part.n_rounds, state.beliefs
+    if isinstance(table, ContextTables):
+        codes, labels = numbered(part, table)
+        cells = iter_cells(part, codes, len(labels), table, FAMILIES[state.family].rule)
+        ends = [_beliefs_after(own, state.with_beliefs(before)) for _, own, before in cells]
+        without = _beliefs_after(part, state.with_beliefs(table.without))
+        return table._replace(labels=labels, tables=tuple(ends), without=without)
     assert isinstance(table, BeliefTable)
     if not n:
         return table

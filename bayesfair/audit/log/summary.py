@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,19 @@ from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.log import repeats
 from bayesfair.audit.log.accumulators import Facts, Pairs, Sums, Terms
 from bayesfair.audit.log.cells import ChosenCell, FullCell
+from bayesfair.audit.log.contexts import (
+    Seen,
+    Without,
+    merged_cells,
+    seen_in,
+    without_context,
+)
 from bayesfair.audit.log.guards import Guards
+from bayesfair.audit.log.intervals import joint_share_distance
 from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.violations import JudgedRounds
+from bayesfair.base.checks import listed
+from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.kernels.log.log_pass import log_pass
@@ -46,6 +56,10 @@ class Summary:
         For the checks of the log itself.
     facts : Facts
         From reading the log.
+    contexts : dict of str to Seen
+        What is kept of each context, in the order of `start` and `end`; then `cells` is empty.
+    without : Without or None
+        The log without its context, where beliefs are given it.
     """
 
     criterion: Criterion
@@ -58,6 +72,8 @@ class Summary:
     cells: dict[bytes, FullCell | ChosenCell]
     guards: Guards
     facts: Facts
+    contexts: dict[str, Seen] = field(default_factory=dict)
+    without: Without | None = None
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -73,11 +89,24 @@ class Summary:
     def most_offered(self) -> int:
         """The most arms on offer in one of the judged rounds, by the probabilities logged."""
         k = len(self.arms)
-        return max((k if key == b"" else sum(key) for key in self.cells), default=0)
+        return max((k if key == b"" else sum(key) for key in self.offers), default=0)
+
+    @property
+    def offers(self) -> set[bytes]:
+        """The sets of arms on offer in the judged rounds, as `cells` names them."""
+        return {*self.cells, *(key for seen in self.contexts.values() for key in seen.cells)}
+
+    def share_distance(self) -> tuple[float, float]:
+        """Return how far mean P* lies from the shares of the choices, and what noise may do.
+
+        Given a context that of each context, weighted by its rounds: convexity again.
+        """
+        parts = [seen.sums for seen in self.contexts.values()] or [self.sums]
+        return joint_share_distance([(s.p_best / max(s.n_rounds, 1), s.plays) for s in parts])
 
     def noted(self, *notices: str) -> Summary:
         """Return the summary with more notices, ahead of its own."""
-        return replace(self, facts=self.facts._replace(notices=(*notices, *self.facts.notices)))
+        return replace(self, facts=self.facts.noted(*notices))
 
     def merged(self, later: Summary) -> Summary:
         """Return the summary of this part followed by ``later``.
@@ -111,18 +140,22 @@ class Summary:
                     kind="not_the_same",
                     column=option,
                 )
-        cells = dict(self.cells)
-        for key, cell in later.cells.items():
-            known = cells.get(key)
-            # one kind of cell: both parts logged the same of the rule
-            cells[key] = cell if known is None else known.merged(cell)  # type: ignore[arg-type]
+        contexts = dict(self.contexts)
+        for label, seen in later.contexts.items():
+            before = contexts.get(label)
+            contexts[label] = seen if before is None else before.merged(seen)
+        without = self.without
+        if without is not None and later.without is not None:
+            without = without.merged(later.without)
         return replace(
             self,
             end=later.end,
             sums=self.sums.merged(later.sums),
             pairs=self.pairs.merged(later.pairs),
             terms=self.terms.merged(later.terms),
-            cells=cells,
+            cells=merged_cells(self.cells, later.cells),
+            contexts=contexts,
+            without=without,
             guards=self.guards.merged(later.guards),
             facts=self.facts.merged(later.facts),
         )
@@ -153,6 +186,18 @@ def cells_of(
     return found
 
 
+def _context_unused(part: History, start: AuditState) -> list[Notice]:
+    """Say that a context was read and no belief is given it."""
+    if part.context is None or start.given_context:
+        return []
+    columns = listed(part.context.columns)
+    return [Notice(
+        f"The context {columns} was read and is not used: beliefs are those of all rounds "
+        "together. context_model='cells' gives them the context.",
+        kind="context_unused", column="context", value=list(part.context.columns),
+    )]  # fmt: skip
+
+
 def summarise(
     part: History, start: AuditState, criterion: Criterion, result: PartResult, threads: int = 1
 ) -> Summary:
@@ -176,15 +221,28 @@ def summarise(
         part.arm, part.reward, part.selection_probability, part.propensity, part.n_arms,
         apart=JudgedRounds.apart(criterion), most=repeats.MOST, threads=threads,
     )  # fmt: skip
+    contexts: dict[str, Seen] = {}
+    number = without = None
+    if start.given_context:
+        labels = result.end.labels
+        number = np.empty(part.n_rounds, np.int32)
+        for i, rounds, *_ in result.cells:
+            number[rounds] = i
+        contexts = seen_in(
+            part, result, rows, offset, labels, lambda own: cells_of(own, criterion, threads)
+        )
+        without = without_context(part, result, rows)
     return Summary(
         criterion=criterion,
         selection=part.selection,
         start=start,
         end=replace(start, n_rounds=offset + part.n_rounds, beliefs=result.end),
         sums=Sums.of(part, result.sums, rows),
-        pairs=Pairs.of(part, result.pairs, rows, offset, criterion),
+        pairs=Pairs.of(part, result.pairs, rows, offset, criterion, number),
         terms=Terms.of(part, result.rounds, rows, threads),
-        cells=cells_of(part, criterion, threads),
+        cells={} if start.given_context else cells_of(part, criterion, threads),
         guards=Guards.of(part, offset, rows, result.path),
-        facts=Facts.of(part),
+        facts=Facts.of(part).noted(*_context_unused(part, start)),
+        contexts=contexts,
+        without=without,
     )

@@ -39,6 +39,7 @@ _STEPS = 8  # beyond them, 1/8 as many rounds are kept for every doubling of the
 _AT_ONCE = 4_000_000
 MOST_COMPARISONS = 10_000_000_000  # of a pair in a round under a draw: seconds, where all are open
 _FEWEST_DRAWS = 200
+_NO_CONTEXT = np.empty(0, np.int32)
 _ARE_DIFFERENCES = ("total_variation", "wasserstein")
 """Between two-outcome laws both are |p - q|."""
 
@@ -59,11 +60,12 @@ class Violations(NamedTuple):
     last: NDArray[np.int64]
 
     def merged(self, later: Violations) -> Violations:
-        """Return those of this part and a later one together."""
+        """Return those of both together."""
+        both = np.minimum(self.first, later.first)
         return Violations(
             self.n + later.n,
-            np.where(self.first >= 0, self.first, later.first),
-            np.where(later.last >= 0, later.last, self.last),
+            np.where(both >= 0, both, np.maximum(self.first, later.first)),
+            np.maximum(self.last, later.last),
         )
 
     def shifted(self, rounds: int) -> Violations:
@@ -108,15 +110,18 @@ class JudgedRounds:
         Numbers of the rounds that are kept.
     rows : (n, k) array
         Their selection probabilities; NaN = not on offer.
+    context : (n,) array of int
+        Number of their context; empty without one.
     """
 
-    _fields = ("base", "end", "round", "rows")  # what is saved
+    _fields = ("base", "end", "round", "rows", "context")  # what is saved
 
     def __init__(
-        self, base: int, end: int, round: NDArray[np.int64], rows: NDArray[np.float64]
-    ) -> None:
+        self, base: int, end: int, round: NDArray[np.int64], rows: NDArray[np.float64],
+        context: NDArray[np.int32] = _NO_CONTEXT,
+    ) -> None:  # fmt: skip
         self.base, self.end, self._n_arms = base, end, rows.shape[1]
-        self._kept = round, rows
+        self._kept = round, rows, context
 
     @classmethod
     def of(
@@ -125,17 +130,19 @@ class JudgedRounds:
         base: int,
         criterion: Criterion,
         may: NDArray[np.bool_] | None = None,
+        context: NDArray[np.int32] = _NO_CONTEXT,
     ) -> Self:
         """Keep rows of ``pi`` (T, k), the rounds from ``base`` on; NaN = not on offer.
 
-        ``may`` says which probabilities are further apart than `apart`, where that is known.
+        ``may`` says which probabilities are further apart than `apart`, where that is known;
+        ``context`` (T,) the number of each round's context, where there is one.
         """
         judged = cls.__new__(cls)
         judged.base, judged.end, judged._n_arms = base, base + len(pi), pi.shape[1]
-        judged._logged = pi, base, cls.apart(criterion), may
+        judged._logged = pi, base, cls.apart(criterion), may, context
         return judged
 
-    _logged: tuple[NDArray[np.float64], int, float, NDArray[np.bool_] | None]
+    _logged: tuple[NDArray[np.float64], int, float, NDArray[np.bool_] | None, NDArray[np.int32]]
 
     @staticmethod
     def apart(criterion: Criterion) -> float:
@@ -144,8 +151,18 @@ class JudgedRounds:
         return criterion.counting_eps2 + TOLERANCES[0] if differs else 0.0
 
     @functools.cached_property
-    def _kept(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _kept(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int32]]:
         return _kept_rows(*self._logged)
+
+    @property
+    def context(self) -> NDArray[np.int32]:
+        """Number of their context, (n,); empty without one."""
+        return self._kept[2]
+
+    def of_context(self, number: int) -> JudgedRounds:
+        """Return the rounds with one context."""
+        mine = self.context == number
+        return JudgedRounds(self.base, self.end, self.round[mine], self.rows[mine])
 
     @property
     def round(self) -> NDArray[np.int64]:
@@ -182,7 +199,9 @@ class JudgedRounds:
             later.end,
             np.concatenate([self.round, later.round[keep]]),
             np.concatenate([self.rows, later.rows[keep]]),
-        )
+            np.concatenate([self.context, later.context[keep]])
+            if self.context.size or later.context.size else _NO_CONTEXT,
+        )  # fmt: skip
 
 
 def exact_rounds(k: int) -> int:
@@ -198,9 +217,10 @@ def _stride(distance: NDArray[np.int64], k: int) -> NDArray[np.int64]:
 
 
 def _kept_rows(
-    pi: NDArray[np.float64], base: int, apart: float, may: NDArray[np.bool_] | None
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the numbers of the rounds that are kept, and their rows."""
+    pi: NDArray[np.float64], base: int, apart: float, may: NDArray[np.bool_] | None,
+    context: NDArray[np.int32],
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int32]]:  # fmt: skip
+    """Return the numbers of the rounds that are kept, their rows, and their contexts."""
     rounds = _rounds_kept(base, base + len(pi), pi.shape[1])
     if len(rounds) < len(pi):
         pi, may = pi[rounds - base], None if may is None else may[rounds - base]
@@ -208,7 +228,7 @@ def _kept_rows(
         may = np.fmax.reduce(pi, axis=1) - np.fmin.reduce(pi, axis=1) > apart
     if not may.all():
         rounds, pi = rounds[may], pi[may]
-    return rounds, pi
+    return rounds, pi, context[rounds - base] if context.size else context
 
 
 def _rounds_kept(base: int, end: int, k: int) -> NDArray[np.int64]:

@@ -18,7 +18,7 @@ from bayesfair.audit.saved.kinds import (
 )
 from bayesfair.kernels.log.guards import RewardMoments, RuleSums
 
-__all__ = ["GUARDS"]
+__all__ = ["GUARDS", "REWARD_MOMENTS"]
 
 EDGE = Record(Edge, {
     "arm": WHOLE,
@@ -84,8 +84,10 @@ USERS = Record(Users, {
     }),
 })  # fmt: skip
 
+REWARD_MOMENTS = Record(RewardMoments, dict.fromkeys(RewardMoments._fields, f8("arm")))
+
 GUARDS = Record(Guards, {
-    "moments": Record(RewardMoments, dict.fromkeys(RewardMoments._fields, f8("arm"))),
+    "moments": REWARD_MOMENTS,
     "rule": Record(RuleSums, {
         "slope": NUMBER,
         "slope_variance": NUMBER,

@@ -27,6 +27,8 @@ from bayesfair.audit.log.accumulators import (
     Worst,
 )
 from bayesfair.audit.log.cells import ChosenCell, FullCell
+from bayesfair.audit.log.context_tables import ContextTables
+from bayesfair.audit.log.contexts import Seen, Without
 from bayesfair.audit.log.group_pairs import GroupPairs
 from bayesfair.audit.log.intervals import Estimate
 from bayesfair.audit.log.series import Series
@@ -35,7 +37,7 @@ from bayesfair.audit.log.summary import Summary
 from bayesfair.audit.log.violations import JudgedRounds, Violations
 from bayesfair.audit.record import Record as AuditRecord
 from bayesfair.audit.record import Settings
-from bayesfair.audit.saved.guards_schema import GUARDS
+from bayesfair.audit.saved.guards_schema import GUARDS, REWARD_MOMENTS
 from bayesfair.audit.saved.kinds import (
     NUMBER,
     TEXT,
@@ -56,7 +58,7 @@ from bayesfair.audit.saved.kinds import (
     i8,
 )
 from bayesfair.audit.saved.unfinished import Unfinished
-from bayesfair.audit.truth.objective import Objective
+from bayesfair.audit.truth.objective import CellFound, Objective
 from bayesfair.base.notices import Notice
 from bayesfair.history.probabilities import Repairs, Resolution
 from bayesfair.kernels.log.conjugate import BeliefTable
@@ -77,6 +79,12 @@ IN_POSTERIOR = {
 LABELS = Many(TEXT, "arm")
 JSON = Mapped(Plain(dict), dict, dict)
 NOTICES = Many(Mapped(JSON, lambda found: Notice.of(found).to_dict(), Notice.of))
+
+
+def by_label(kind: Record) -> Mapped:
+    """Return the kind of a dictionary of records, each by its own label."""
+    return Mapped(Many(kind), lambda found: tuple(found.values()),
+                  lambda every: {one.label: one for one in every})  # fmt: skip
 
 
 # -- the record, from the leaves up ---------------------------------------------------------------
@@ -101,11 +109,11 @@ SETTINGS = Record(Settings, {
     "seed": Maybe(WHOLE),
     "draws": WHOLE,
     "beliefs_model": Maybe(TEXT),
+    "context_model": Maybe(TEXT),
     "version": TEXT,
 })  # fmt: skip
 
-BELIEFS = OneOf((
-    Record(BeliefTable, {
+TABLE = Record(BeliefTable, {
         "parameters": f8("arm", "parameter"),
         "pending_at": i8("pending"),
         "pending_arm": i4("pending"),
@@ -118,6 +126,17 @@ BELIEFS = OneOf((
         "early_reward": f8("early"),
         "n_same": i8("arm"),
         "n_learning": WHOLE,
+})  # fmt: skip
+
+BELIEFS = OneOf((
+    TABLE,
+    Record(ContextTables, {
+        "model": TEXT,
+        "columns": Many(TEXT),
+        "labels": Many(TEXT, "context"),
+        "tables": Many(TABLE, "context"),
+        "fresh": TABLE,
+        "without": TABLE,
     }),
 ))  # fmt: skip
 """None for beliefs under a model, of which no state is kept."""
@@ -174,6 +193,7 @@ JUDGED = Record(JudgedRounds, {
     "end": WHOLE,
     "round": i8("kept_round"),
     "rows": f8("kept_round", "arm"),
+    "context": i4("context_round"),
 })  # fmt: skip
 
 SERIES = Record(Series, {
@@ -238,6 +258,20 @@ FACTS = Record(Facts, {
     "by_time": TRUTH,
 })  # fmt: skip
 
+SEEN = Record(Seen, {
+    "label": TEXT,
+    "sums": SUMS,
+    "pairs": PAIRS,
+    "regret": MOMENTS,
+    "moments": REWARD_MOMENTS,
+    "cells": Keyed(CELL),
+})  # fmt: skip
+
+WITHOUT = Record(Without, {
+    "frontier": f8("eps1"),
+    "regret": MOMENTS,
+})  # fmt: skip
+
 SUMMARY = Record(Summary, {
     "criterion": CRITERION,
     "selection": TEXT,
@@ -249,6 +283,15 @@ SUMMARY = Record(Summary, {
     "cells": Keyed(CELL),
     "guards": GUARDS,
     "facts": FACTS,
+    "contexts": by_label(SEEN),
+    "without": Maybe(WITHOUT),
+})  # fmt: skip
+
+ESTIMATE = Record(Estimate, {
+    "value": NUMBER,
+    "lower": NUMBER,
+    "upper": NUMBER,
+    "exact": TRUTH,
 })  # fmt: skip
 
 OBJECTIVE = Record(Objective, {
@@ -265,6 +308,11 @@ OBJECTIVE = Record(Objective, {
     })),
     "counted": TRUTH,
     "best_mean": Maybe(f8("arm")),
+    "cells": by_label(Record(CellFound, {
+        "label": TEXT,
+        "probability_fair": Maybe(NUMBER),
+        "regret": Maybe(ESTIMATE),
+    })),
 })  # fmt: skip
 """The draws that fill chains stand in ``posterior``."""
 
@@ -273,12 +321,7 @@ AUDIT = Record(AuditRecord, {
     "settings": SETTINGS,
     "summary": SUMMARY,
     "objective": Maybe(OBJECTIVE),
-    "regret_objective": Maybe(Record(Estimate, {
-        "value": NUMBER,
-        "lower": NUMBER,
-        "upper": NUMBER,
-        "exact": TRUTH,
-    })),
+    "regret_objective": Maybe(ESTIMATE),
     "findings": NOTICES,
     "extra": JSON,
     "model_options": None,
@@ -360,9 +403,17 @@ def _bare(audit: AuditRecord, n_rounds: int | None) -> AuditRecord:
         }
         objective = replace(objective, **left)
     # only the values of a cell matter, not their order: sorted ones compress well
-    cells = {key: cell.in_order() for key, cell in audit.summary.cells.items()}
-    summary = replace(audit.summary, cells=cells)
+    summary = audit.summary
+    contexts = {
+        label: seen._replace(cells=_in_order(seen.cells))
+        for label, seen in summary.contexts.items()
+    }
+    summary = replace(summary, cells=_in_order(summary.cells), contexts=contexts)
     return replace(audit, summary=summary, objective=objective, data=n_rounds)
+
+
+def _in_order(cells: Mapping[bytes, Any]) -> dict[bytes, Any]:
+    return {key: cell.in_order() for key, cell in cells.items()}
 
 
 def with_draws(audit: AuditRecord, draws: Mapping[str, NDArray[Any]]) -> AuditRecord:

@@ -5,8 +5,10 @@ Everything here works on the summaries of `cells`; its cost is rounds once, plus
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ from bayesfair.kernels.log.propensities import smallest_allowance
 from bayesfair.rewards import Bernoulli, Rewards
 
 __all__ = [
+    "CellFound",
     "Objective",
     "Part",
     "evaluate",
@@ -27,6 +30,7 @@ __all__ = [
     "parts_from_cells",
     "sampling_sd",
     "with_draw_axis",
+    "with_violations",
 ]
 
 
@@ -61,6 +65,24 @@ class Part:
     shares: NDArray[np.float64] | None = None
 
 
+class CellFound(NamedTuple):
+    """What is said of the rounds with one context under the true rewards.
+
+    Attributes
+    ----------
+    label : str
+        The context.
+    probability_fair : float or None
+        Share of draws in which all of them are fair; None where that cannot be audited.
+    regret : Estimate or None
+        Fairness regret per round.
+    """
+
+    label: str
+    probability_fair: float | None
+    regret: Estimate | None
+
+
 @dataclass(frozen=True, eq=False)
 class Objective:
     """The objective audit per draw of the truth.
@@ -87,6 +109,8 @@ class Objective:
         Whether they were counted; False: estimated from a share of the rounds.
     best_mean : (k,) array or None
         Mean of P* over the draws where `p_best` is not kept.
+    cells : dict of str to CellFound
+        By context, where beliefs are given one.
     """
 
     smallest_eps2: NDArray[np.float64] | None
@@ -98,6 +122,7 @@ class Objective:
     violations: Violations | None = None
     counted: bool = True
     best_mean: NDArray[np.float64] | None = None
+    cells: dict[str, CellFound] = field(default_factory=dict)
 
     @property
     def p_best_mean(self) -> NDArray[np.float64]:
@@ -106,6 +131,13 @@ class Objective:
             return self.best_mean
         assert self.p_best is not None
         return np.asarray(self.p_best.mean(axis=0))
+
+    @property
+    def probability_fair(self) -> float | None:
+        """Of all contexts, independent of each other; None without contexts, or pairs."""
+        found = [cell.probability_fair for cell in self.cells.values()]
+        shares = [share for share in found if share is not None]
+        return math.prod(shares) if shares and len(shares) == len(found) else None
 
     def regret_estimate(self, rng: np.random.Generator, *, exact: bool) -> Estimate | None:
         """Return the mean with the equal-tailed 95 % interval of truth and sampling together."""
@@ -164,7 +196,7 @@ def evaluate(
     mean = first / n
     sd = sampling_sd(mean, second, n) if sampled else np.zeros(n_draws)
     found = Objective(smallest, mean if logged else None, sd, lower, p_best_sum / n, error / n)
-    return _with_violations(found, judged, criterion)
+    return with_violations(found, judged, criterion)
 
 
 def sampling_sd(
@@ -176,15 +208,21 @@ def sampling_sd(
     return np.asarray(np.sqrt(np.maximum(second / n - mean**2, 0) / (n - 1)))
 
 
-def _with_violations(
-    found: Objective, judged: Iterable[tuple[JudgedRounds, Rewards]], criterion: Criterion
+def with_violations(
+    found: Objective,
+    judged: Iterable[tuple[JudgedRounds, Rewards]],
+    criterion: Criterion,
+    whole: JudgedRounds | None = None,
 ) -> Objective:
-    """Return the audit with its violating rounds per draw."""
+    """Return the audit with its violating rounds per draw.
+
+    ``whole``: all rounds, where those to look at come in parts of one log; default the first ones.
+    """
     total: Violations | None = None
     counted, used = True, slice(None)
     for rounds, rewards in judged:
         if total is None:  # the same draws for all rounds
-            used = draws_used(rounds, rewards.batch_shape[0])
+            used = draws_used(whole or rounds, rewards.batch_shape[0])
         here = violations_under(rounds, rewards[used], criterion)
         total, counted = here if total is None else total.merged(here), counted and rounds.exact
     if total is None or found.smallest_eps2 is None:

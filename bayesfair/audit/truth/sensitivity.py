@@ -126,6 +126,14 @@ def audit_prior_sensitivity(audit: Record, *, model: Any = None) -> PriorSensiti
     if audit.objective is None or settings.model == "truth":
         raise OptionError("there is no posterior whose prior could matter: the truth was known or "
                           "the objective part left out.")  # fmt: skip
+    if start.given_context:
+        raise OptionError(
+            "prior_sensitivity is not made of an audit given the context yet: leave context_model "
+            "out.",
+            kind="excluded",
+            column="context_model",
+            value=settings.context_model,
+        )
     if start.n_rounds:
         raise OptionError("a resumed audit has no prior of its own; audit the whole log instead.")
     if settings.seed is None:

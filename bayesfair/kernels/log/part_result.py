@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesfair.kernels.log.conjugate import BeliefTable
 from bayesfair.typing import Floats, Ints
 
 __all__ = [
@@ -129,16 +128,24 @@ class PartResult(NamedTuple):
     Attributes
     ----------
     end : BeliefTable
-        Start of the next part; ``()`` for beliefs of which no state is kept.
+        Start of the next part; a table for each context where beliefs are given one, ``()`` for
+        beliefs of which no state is kept.
     pairs : PairSums
     sums : RoundSums
     rounds : PartRounds
     path : BestPath or None
         How far P* moves, where it was traced.
+    cells : tuple of (int, array, object, PartResult)
+        Where beliefs are given a context: number of each, which rounds have it, these as a log, and
+        what they amount to.
+    without : PartResult or None
+        The same part against beliefs that know no context.
     """
 
-    end: BeliefTable
+    end: Any
     pairs: PairSums
     sums: RoundSums
     rounds: PartRounds
     path: BestPath | None = None
+    cells: tuple[tuple[int, Ints, Any, PartResult], ...] = ()
+    without: PartResult | None = None

@@ -19,7 +19,7 @@ from bayesfair.errors import ArmError, DataError, OptionError
 from bayesfair.readers.files.headers import missing_column
 from bayesfair.readers.values.stamps import Look
 
-__all__ = ["Layout", "Option", "Roles", "resolve_layout"]
+__all__ = ["Layout", "Option", "Roles", "names_in", "resolve_layout"]
 
 PROBABILITIES, PROPENSITY, ORDER = "p_{arm}", "propensity", "timestamp"
 KNOWN_AT = "known_at"
@@ -40,6 +40,7 @@ class Roles(NamedTuple):
     known_until: str | None = None
     unique: str | None = None
     user: str | None = None
+    context: str | Sequence[str] | None = None
     arms: Sequence[str] | None = None
 
 
@@ -63,6 +64,8 @@ class Layout:
         A propensity column that is not used, only compared with the probabilities of all arms.
     notices : tuple of str
         What was taken up or left aside by itself.
+    context : tuple of str
+        Columns of what the rule saw.
     unused : tuple of str
         Columns of the source that play no part, as they stand in it.
     nested : str or None
@@ -89,6 +92,7 @@ class Layout:
     unused: tuple[str, ...] = ()
     nested: str | None = None
     watched: dict[str, Look] = field(default_factory=dict)
+    context: tuple[str, ...] = ()
 
     @property
     def columns(self) -> list[str]:
@@ -99,7 +103,8 @@ class Layout:
         )  # fmt: skip
         used = [c for c in single if c is not None]
         parts = () if self.nested else self.probabilities.values()
-        return list(dict.fromkeys([*used, *parts, *self.offered.values(), *self.watched]))
+        several = (*parts, *self.offered.values(), *self.watched, *self.context)
+        return list(dict.fromkeys([*used, *several]))
 
     @property
     def chances(self) -> bool:
@@ -109,7 +114,7 @@ class Layout:
     @property
     def labels(self) -> list[str]:
         """Columns that hold labels: few different values in many rows."""
-        return [c for c in (self.arm, self.by) if c is not None]
+        return [c for c in (self.arm, self.by, *self.context) if c is not None]
 
     @property
     def arms_from_columns(self) -> tuple[str, ...] | None:
@@ -162,7 +167,16 @@ def resolve_layout(header: Sequence[str], source: str, roles: Roles) -> Layout:
     full = pattern_of(probabilities, "probabilities", PROBABILITIES)
     taken = {
         (text_of(c) or "").strip()
-        for c in (arm, reward, propensity, order, by, known_at, known_until)
+        for c in (
+            arm,
+            reward,
+            propensity,
+            order,
+            by,
+            known_at,
+            known_until,
+            *names_in(roles.context),
+        )
         if c
     }
     full = {label: column for label, column in full.items() if column not in taken}
@@ -213,9 +227,17 @@ def resolve_layout(header: Sequence[str], source: str, roles: Roles) -> Layout:
         else PROBABILITIES,
         spare=spare,
         notices=tuple(notices),
+        context=tuple(dict.fromkeys(find(name, "context") for name in names_in(roles.context))),
     )
     used = matched.union(found.columns)
     return replace(found, unused=tuple(column for column in header if column not in used))
+
+
+def names_in(context: str | Sequence[str] | None) -> list[str]:
+    """Return the names of the columns of the context, as one or several were given."""
+    if context is None or isinstance(context, str):
+        return [context] if context else []
+    return list(context)
 
 
 def _matching(header: Sequence[str], pattern: str, source: str) -> dict[str, str]:

@@ -102,6 +102,11 @@ def read_history(source: Source, **options: Unpack[LogOptions]) -> History | Map
     user : str, optional
         Column of whom each decision was for: an audit says whether users keep the arm once drawn,
         beyond what the probabilities say, however they interleave. A scan keeps 12 bytes for each.
+    context : str or sequence of str, optional
+        Columns of what the rule saw about each round before it chose: labels, or numbers taken as
+        labels. ``audit(context_model=)`` holds each round against beliefs given it.
+    missing_context : str, optional
+        Level that stands for a missing context; by default one is refused.
     prior : mapping or array, optional
         Label -> (successes, failures) before the log begins; with `by`, group -> such a mapping.
     missing : "error", "unobserved", "drop" or number
@@ -164,9 +169,11 @@ def _read(reading: Reading) -> History | Mapping[str, History]:
         rounds = _sorted_labels(rounds, converter)
         notices.append(discovery_notice(len(converter.book.labels)))
     labels = converter.book.labels
+    contexts = converter.context_labels
     notices += converter.book.notices() + converter.groups.notices()
+    notices += [note for encoder in converter.contexts for note in encoder.notices()]
     if layout.by is None:
-        return _history(reading, rounds, labels, notices)
+        return _history(reading, rounds, labels, notices, contexts)
     converter.groups.check()
     names = converter.groups.labels
     assert rounds.group is not None
@@ -184,7 +191,7 @@ def _read(reading: Reading) -> History | Mapping[str, History]:
         part = rounds.take(index[bounds[place[name]] : bounds[place[name] + 1]])
         if reading.by_group:
             own, part, arms = _own_arms(own, part, labels)
-        return _history(own, part, arms, notices)
+        return _history(own, part, arms, notices, contexts)
 
     plain = not (reading.by_group or priors)
     together = at_once(rounds, index, bounds, labels, reading) if plain else None
@@ -258,8 +265,9 @@ def _own_arms(
 
 
 def _history(
-    reading: Reading, rounds: Rounds, arms: tuple[str, ...], notices: Sequence[str]
-) -> History:
+    reading: Reading, rounds: Rounds, arms: tuple[str, ...], notices: Sequence[str],
+    contexts: tuple[tuple[str, ...], ...],
+) -> History:  # fmt: skip
     found = list(notices)
     if reading.layout.order is not None:
         rounds, notes = in_order(rounds, reading.layout.order)
@@ -270,6 +278,8 @@ def _history(
         trends = [Trend().after(values) for values in rounds.watched.T]
         found += check_trends(trends, reading.layout.watched, reading.name)
     tally = Tally(np.zeros(len(arms), dtype=np.int64))
-    history = history_of(reading, rounds, arms, tally=tally, notices=found)
+    history = history_of(
+        reading, rounds, arms, tally=tally, notices=found, contexts=contexts
+    )  # fmt: skip
     late = tally.notices(reading.missing, arms, reading.layout)
     return history.with_notices(*late) if late else history

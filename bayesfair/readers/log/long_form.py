@@ -16,6 +16,7 @@ from bayesfair.errors import DataError, OptionError
 from bayesfair.readers.files.frames import open_frame
 from bayesfair.readers.files.headers import missing_column
 from bayesfair.readers.files.tables import Source
+from bayesfair.readers.log.columns import names_in
 from bayesfair.readers.values.values import numbers, rewards, truths
 
 __all__ = ["one_row_per_round"]
@@ -97,6 +98,11 @@ def one_row_per_round(source: Source, asked: Mapping[str, Any]) -> tuple[Source,
         )  # fmt: skip
     rows = np.flatnonzero(mark)
     rows = rows[np.argsort(round_of[rows])]
+    for name in (c for c in names_in(asked["context"]) if c in source.header):
+        seen = LabelEncoder("context").encode(*column(name))
+        if (odd := np.flatnonzero(seen != seen[rows][round_of])).size:
+            what = "differs from the chosen arm's row of the same round: it belongs to the arm, not"
+            raise refuse(int(odd[0]), name, f"{what} to the round.", "context_of_arm")
     pattern = "p_{arm}" if chance else "offered_{arm}"
     while any(pattern.replace("{arm}", label) in source.header for label in encoder.labels):
         pattern = f"_{pattern}"

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
-from bayesfair.base.arguments import MAPPING, PLAIN, TEXT, TEXT_OR_FALSE, each
+from bayesfair.base.arguments import MAPPING, NAMES, PLAIN, TEXT, TEXT_OR_FALSE, each
 from bayesfair.readers.log.columns import Option
 
 __all__ = ["DEFAULTS", "KINDS", "LogOptions", "OneLogOptions", "with_log_options"]
@@ -29,6 +29,8 @@ class OneLogOptions(TypedDict, total=False):
     chosen: str | None
     unique: str | None
     user: str | None
+    context: str | Sequence[str] | None
+    missing_context: str | None
     prior: Any
     missing: str | float
     rewards: Mapping[Any, float] | None
@@ -54,7 +56,7 @@ KINDS = {
     **each(PLAIN, "arm", "reward", "propensity", "order", "by", "known_at", "known_until", "round",
            "unique", "user", "decimal"),
     "probabilities": TEXT_OR_FALSE, "offered": TEXT, "chosen": TEXT, "format": TEXT,
-    "table": TEXT,
+    "table": TEXT, "context": NAMES, "missing_context": TEXT,
     "rewards": MAPPING,
 }  # fmt: skip
 

@@ -155,6 +155,8 @@ def _named(layout: Layout) -> dict[str, str]:
         found["probabilities"] = layout.pattern
     if layout.offered_list:
         found["offered"] = layout.offered_list
+    if layout.context:
+        found["context"] = ",".join(layout.context)
     return found
 
 
@@ -164,6 +166,8 @@ def _parts(layout: Layout) -> dict[str, str]:
     for role in _SINGLE:
         if (column := getattr(layout, role)) is not None:
             found.setdefault(column, []).append(role)
+    for column in layout.context:
+        found.setdefault(column, []).append("context")
     if layout.nested:
         found.setdefault(layout.nested, []).append("probabilities")
     else:

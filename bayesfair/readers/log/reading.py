@@ -14,7 +14,7 @@ from bayesfair.base.notices import Notice
 from bayesfair.base.options import LOG_OPTIONS, given, refuse_without_effect
 from bayesfair.errors import OptionError
 from bayesfair.readers.files.tables import Source, open_source
-from bayesfair.readers.log.columns import Layout, Roles
+from bayesfair.readers.log.columns import Layout, Roles, names_in
 from bayesfair.readers.log.first_rows import layout_of
 from bayesfair.readers.log.long_form import one_row_per_round
 from bayesfair.readers.log.options import DEFAULTS
@@ -57,6 +57,8 @@ class Reading:
         What separates the labels in a column that lists the arms on offer.
     prior : mapping, array or None
         Outcomes before the log.
+    missing_context : str or None
+        Level of a context that is missing; None = refused.
     group : str or None
         The only group to be read.
     """
@@ -72,6 +74,7 @@ class Reading:
     rewards: Mapping[Any, float] | None
     offered_delimiter: str
     prior: Any
+    missing_context: str | None = None
     group: str | None = None
 
     def of_group(self, group: str, priors: Mapping[str, Any]) -> Reading:
@@ -127,12 +130,14 @@ def reading_of(function: Callable[..., Any], source: Any, options: Mapping[str, 
     return Reading(
         opened, layout, opened.name, labels if labels is not None else layout.arms_from_columns,
         by_group, missing, tolerance, asked["decimal"], asked["rewards"], mark, asked["prior"],
+        asked["missing_context"] or None,
     )  # fmt: skip
 
 
 def open_log(source: Any, asked: Mapping[str, Any]) -> Source:
     """Open the source of a log; `asked` are all options of its reader."""
-    named = [str(asked[role]) for role in (*Roles._fields[:-1], "chosen", "round") if asked[role]]
+    roles = [role for role in (*Roles._fields[:-1], "chosen", "round") if role != "context"]
+    named = [str(asked[role]) for role in roles if asked[role]] + names_in(asked["context"])
     fields = [name.removesuffix(".{arm}") for name in named if "{arm}" not in name[:-6]]
     return open_source(
         source, delimiter=asked["delimiter"], wanted=[asked["arm"], asked["reward"]],
@@ -216,6 +221,8 @@ def _refuse_unused(
     kinds = {"full"} if layout.probabilities else set()
     if long:
         kinds |= {"long", "text"}
+    if layout.context:
+        kinds |= {"context"}
     listing = [] if layout.offered_list is None else [layout.offered_list]
     if opened.holds_text(listing):
         kinds |= {"offered_text"}

@@ -42,6 +42,8 @@ class Rounds:
         Fingerprints of the keys, and of whom each decision was for; 0 = missing.
     spare : (n,) array or None
         A propensity that is not used, only compared.
+    context : (n, d) array of int32 or None
+        Numbers of the labels of each column of the context.
     watched : (n, columns) array or None
         Columns that look like the order of the rounds, in seconds or as counted; NaN = missing.
     """
@@ -59,6 +61,7 @@ class Rounds:
     spare: NDArray[np.float64] | None = None
     unique: NDArray[np.uint64] | None = None
     user: NDArray[np.uint64] | None = None
+    context: NDArray[np.int32] | None = None
     watched: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
@@ -105,6 +108,7 @@ class Converter:
         self.book = LabelEncoder("arm", arms, self._remedy)
         self.offers = Offers(self.book, reading.offered_delimiter)
         self.groups = LabelEncoder("group")
+        self.contexts = tuple(LabelEncoder("context") for _ in reading.layout.context)
         self.order_kind: str | None = None
         self.known_kind: str | None = None
         self._first_order: dict[str, Any] = {}
@@ -180,8 +184,35 @@ class Converter:
             spare=spare,
             unique=None if layout.unique is None else fingerprints(*column(layout.unique)),
             user=None if layout.user is None else fingerprints(*column(layout.user)),
+            context=self._context(column),
             watched=self._watched(table),
         )
+
+    def _context(self, column: Callable[[str], tuple[Any, Where]]) -> NDArray[np.int32] | None:
+        """Return the number of each row's label in every column of the context."""
+        found = []
+        for name, encoder in zip(self.layout.context, self.contexts, strict=True):
+            values, where = column(name)
+            codes = encoder.encode(values, where)
+            gone = np.flatnonzero(codes < 0)
+            if gone.size and self.reading.missing_context is not None:
+                codes[gone] = encoder.code(self.reading.missing_context)
+            elif gone.size:
+                raise DataError(
+                    f"{where(int(gone[0]))}: the context is missing "
+                    f"({counted(gone.size, 'such row')}). Fill it in, leave the rows out, or name "
+                    "a level for them: missing_context='unknown'.",
+                    kind="missing_label",
+                    column=name,
+                )
+            encoder.check(self.reading.missing_context)
+            found.append(codes)
+        return np.column_stack(found) if found else None
+
+    @property
+    def context_labels(self) -> tuple[tuple[str, ...], ...]:
+        """Labels of each column of the context, as far as they were met."""
+        return tuple(encoder.labels for encoder in self.contexts)
 
     def _watched(self, table: Any) -> NDArray[np.float64] | None:
         """Return the columns that look like the order of the rounds, whatever they hold."""

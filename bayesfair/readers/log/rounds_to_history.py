@@ -12,6 +12,7 @@ from bayesfair.base.checks import counted
 from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError, ProbabilityError
 from bayesfair.history import History
+from bayesfair.history.context import Context
 from bayesfair.history.probabilities import Resolution
 from bayesfair.readers.log.counts_of_missing import Tally
 from bayesfair.readers.log.reading import Reading
@@ -94,6 +95,7 @@ def history_of(
     resolution: Resolution | None = None,
     notices: Sequence[str] = (),
     length: int | None = None,
+    contexts: tuple[tuple[str, ...], ...] = (),
 ) -> History:
     """Return the validated history of rounds that are in their order.
 
@@ -116,6 +118,8 @@ def history_of(
     length : int, optional
         Rounds of the whole source, where these are a part of it and the length is known; 0 = not
         known.
+    contexts : tuple of tuple of str
+        Labels of each column of the context.
 
     Raises
     ------
@@ -160,6 +164,9 @@ def history_of(
             missing=str(reading.missing),
             reward_column=reading.layout.reward,
             unused_columns=reading.layout.unused,
+            context=None
+            if rounds.context is None
+            else Context(reading.layout.context, rounds.context, contexts),
         )
     except ProbabilityError as error:
         columns = reading.layout.probabilities

@@ -146,6 +146,7 @@ class HistoryScan:
             part = history_of(
                 reading, rounds, self.arms, tally=tally, offset=progress.n_rounds,
                 resolution=resolution, notices=self.notices, length=self.n_rounds or 0,
+                contexts=converter.context_labels,
             )  # fmt: skip
             progress.n_rounds += part.n_rounds
             resolution = part.resolution

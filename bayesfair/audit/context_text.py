@@ -1,0 +1,62 @@
+"""What an audit given the context says of each of them, and of the log without it, as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bayesfair.audit.log.verdict_words import VERDICT_WORDS
+from bayesfair.base.checks import counted, listed
+from bayesfair.base.shown import MOST_ROWS, fitted, number, shortened, table
+
+__all__ = ["WITHOUT", "context_lines", "without_words"]
+
+WITHOUT = (
+    "Without the context the same choices are held against beliefs that never saw it: such numbers "
+    "bound the fairness given the context neither from above nor from below."
+)
+
+
+def without_words(context: dict[str, Any]) -> str:
+    """Return what the log amounts to without its context, in one line."""
+    found = context["without"]
+    said = [f"verdict under the beliefs {found['subjective_verdict'].replace('_', ' ')}"]
+    if found["smallest_eps2"] is not None:
+        said.append(f"eps2 {number(found['smallest_eps2'])}")
+    if found["regret_per_round"] is not None:
+        said.append(f"fairness regret {number(found['regret_per_round'])} per round")
+    return f"Without it: {', '.join(said)}."
+
+
+def context_lines(audit: dict[str, Any]) -> list[str]:
+    """Return the table of contexts, where beliefs are given one."""
+    context = audit.get("context")
+    if context is None:
+        return []
+    cells, rest = audit["cells"], ""
+    if len(cells) > MOST_ROWS:
+        need = "smallest_eps2" if cells[0]["smallest_eps2"] is not None else "regret_per_round"
+        cells = sorted(cells, key=lambda cell: -float(cell[need] or 0))
+        rest = "which need less eps2" if need == "smallest_eps2" else "with less regret"
+    header = ["context", "rounds", "under the beliefs", "eps2 needed", "regret per round"]
+    known = any(cell["probability_fair"] is not None for cell in cells)
+    rows = [
+        [
+            name,
+            str(cell["n_rounds"]),
+            VERDICT_WORDS[cell["subjective_verdict"]].lower(),
+            number(cell["smallest_eps2"]),
+            number(cell["regret_per_round"]),
+            *([number(cell["probability_fair"])] if known else []),
+        ]
+        for name, cell in zip(shortened(c["context"] for c in cells), cells, strict=True)
+    ]
+    title = (
+        f"Given the context {listed(context['columns'])} ({counted(context['n_cells'], 'value')}, "
+        f"{context['model']}): beliefs of each value are independent of the others"
+    )
+    return [
+        *fitted([title]),
+        *table(header + ["probability fair"] * known, rows, n=len(cells), rest=rest),
+        *fitted([f"  {without_words(context)}", f"  {WITHOUT}"]),
+        "",
+    ]

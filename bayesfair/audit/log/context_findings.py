@@ -1,0 +1,83 @@
+"""What is said of beliefs given a context: their prior, contexts that were hardly seen."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayesfair.audit.log.summary import Summary
+from bayesfair.base.checks import counted, listed
+from bayesfair.base.notices import Notice
+from bayesfair.families import FAMILIES
+from bayesfair.families.conflict import prior_conflicts
+from bayesfair.families.priors import describe_prior
+
+__all__ = [
+    "context_findings",
+    "context_model_of",
+    "context_prior_findings",
+    "context_prior_words",
+    "thin_share",
+]
+
+_THIN = 10
+_MUCH = 0.2
+_SHOWN = 3
+
+
+def context_model_of(summary: Summary) -> str | None:
+    """Return how beliefs are given the context; None where they are not."""
+    return str(summary.start.beliefs.model) if summary.start.given_context else None
+
+
+def thin_share(summary: Summary) -> float:
+    """Return the share of rounds whose context had fewer than ten."""
+    sizes = [seen.sums.n_rounds for seen in summary.contexts.values()]
+    return sum(n for n in sizes if n < _THIN) / max(summary.sums.n_rounds, 1)
+
+
+def context_findings(summary: Summary) -> list[Notice]:
+    """Say that most of what was asked of the contexts is answered by the prior, where it is."""
+    share = thin_share(summary)
+    if share <= _MUCH:
+        return []
+    return [Notice(
+        f"{100 * share:.0f} % of the rounds have a context that came fewer than {_THIN} times: "
+        "their beliefs are still those of the prior, and P* is nearly even. Fewer or coarser "
+        "columns in context= would tell more.",
+        kind="thin_contexts", column="context", value=share,
+        n=sum(seen.sums.n_rounds < _THIN for seen in summary.contexts.values()),
+    )]  # fmt: skip
+
+
+def context_prior_findings(summary: Summary) -> list[Notice]:
+    """Return one notice of the contexts whose rewards lie far outside the prior."""
+    end, far, worst = summary.end, [], None
+    family, support = FAMILIES[end.family], getattr(end.beliefs, "support", np.empty(0))
+    for label, state in end.by_context.items():
+        prior, posterior, learned = state.prior_and_posterior()
+        found = prior_conflicts(
+            prior, posterior, family, summary.arms, support, learned=learned is not None
+        )
+        if found:
+            far.append(label)
+            worst = worst or found[0]
+    if worst is None:
+        return []
+    return [Notice(
+        f"In {counted(len(far), 'context')} ({listed(far, _SHOWN)}) rewards lie far outside what "
+        f"the prior expects. In {far[0]!r}: {worst}",
+        kind="prior_conflict", column=worst.column, value=worst.value, n=len(far),
+    )]  # fmt: skip
+
+
+def context_prior_words(summary: Summary) -> str:
+    """Return the prior of every context in words."""
+    start, tables = summary.start, summary.start.beliefs
+    family = FAMILIES[start.family]
+    if tables.fresh.from_data:
+        return (
+            f"{family.law.format('...')}, every context and arm, independent, centred and scaled "
+            "by the first known rewards of each context"
+        )
+    words = describe_prior(start.prior, family, summary.arms)
+    return f"{words}, in every context anew"

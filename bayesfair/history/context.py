@@ -1,0 +1,157 @@
+"""What the rule saw about each round before it chose: columns of labels, and their combinations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesfair.base.checks import as_sequence, counted
+from bayesfair.base.label_encoder import LabelEncoder
+from bayesfair.base.labels import text_of
+from bayesfair.errors import DataError
+from bayesfair.typing import Where
+
+__all__ = ["Context", "context_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """The context of each round.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Names, d of them.
+    codes : (T, d) array of int32
+        Positions in the labels of each column.
+    labels : tuple of tuple of str
+        Of each column, the values seen; numbers are labels as they are written.
+    """
+
+    columns: tuple[str, ...]
+    codes: NDArray[np.int32]
+    labels: tuple[tuple[str, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, index: Any) -> Context:
+        """Return the context of the rounds at these positions."""
+        return Context(self.columns, self.codes[index], self.labels)
+
+    @cached_property
+    def cells(self) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+        """Which combination each round has, (T,), and their names, in the order of their coming."""
+        sizes = np.array([len(found) for found in self.labels], dtype=np.int64)
+        places = np.concatenate([np.cumprod(sizes[:0:-1])[::-1], [1]]).astype(np.int64)
+        key = self.codes.astype(np.int64) @ places
+        size = int(np.prod(sizes))
+        if size <= len(key):  # no sorting where a table of all combinations is small
+            first = np.full(size, len(key))
+            first[key[::-1]] = np.arange(len(key) - 1, -1, -1)
+            seen = np.flatnonzero(first < len(key))
+            order = np.argsort(first[seen])
+            number = np.empty(size, np.int32)
+            number[seen[order]] = np.arange(len(seen))
+            code, rounds = number[key], first[seen[order]]
+        else:
+            _, first, which = np.unique(key, return_index=True, return_inverse=True)
+            order = np.argsort(first)
+            number = np.empty(len(order), np.int32)
+            number[order] = np.arange(len(order))
+            code, rounds = number[which.ravel()], first[order]
+        return code, tuple(self._name(int(t)) for t in rounds)
+
+    def _name(self, t: int) -> str:
+        values: list[str] = [found[c] for found, c in zip(self.labels, self.codes[t], strict=True)]
+        if len(values) == 1:
+            return values[0]
+        return ", ".join(f"{c}={v}" for c, v in zip(self.columns, values, strict=True))
+
+
+def context_of(given: Any, n_rounds: int, where: Where) -> Context:
+    """Return the context of `n_rounds` rounds.
+
+    Parameters
+    ----------
+    given : Context, sequence, (T, d) array, mapping or data frame
+        One column (called ``context``), several without names (``context_0``, ...), or by name.
+    n_rounds : int
+        Rounds of the log.
+    where : callable
+        Names a round.
+
+    Raises
+    ------
+    DataError
+        If there is not one value for each round, or one is missing, naming the first such round.
+    """
+    if isinstance(given, Context):
+        found = given
+    else:
+        columns = _by_name(given)
+        if not columns:
+            raise DataError(
+                "context= has no columns; leave it out, or give one value for each round.",
+                kind="length", column="context",
+            )  # fmt: skip
+        coded = {name: _coded(name, values, n_rounds, where) for name, values in columns.items()}
+        found = Context(
+            tuple(coded),
+            np.column_stack([codes for codes, _ in coded.values()]),
+            tuple(labels for _, labels in coded.values()),
+        )
+    if len(found) != n_rounds:
+        raise _length("context", len(found), n_rounds)
+    found.codes.flags.writeable = False
+    return found
+
+
+def _by_name(given: Any) -> dict[str, Any]:
+    """Return columns by their names."""
+    if isinstance(given, Mapping):
+        return {str(name): values for name, values in given.items()}
+    names = getattr(given, "column_names", None)  # Arrow, whose `columns` are the data
+    names = getattr(given, "columns", None) if names is None else names
+    if names is not None and not callable(names):
+        return {str(name): given[name] for name in names}
+    if getattr(given, "ndim", 1) == 2:
+        return {f"context_{j}": given[:, j] for j in range(given.shape[1])}
+    return {"context": given}
+
+
+def _coded(
+    name: str, values: Any, n_rounds: int, where: Where
+) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+    """Return positions and labels of one column."""
+    if isinstance(values, str) or not hasattr(values, "__len__"):
+        values = as_sequence(values, "context")
+    if len(values) != n_rounds:
+        raise _length(name, len(values), n_rounds)
+    if isinstance(values, np.ndarray) and values.dtype.kind == "f":  # NaN is no number here
+        values = [None if np.isnan(v) else text_of(v) for v in values.tolist()]
+    encoder = LabelEncoder("context")
+    codes = encoder.encode(values, where)
+    gone = np.flatnonzero(codes < 0)
+    if gone.size:
+        raise DataError(
+            f"{where(int(gone[0]))}: the context {name!r} is missing "
+            f"({counted(gone.size, 'such round')}). Leave these rounds out, or give the missing "
+            "ones a level of their own, such as 'unknown'.",
+            kind="missing_label", column=name,
+        )  # fmt: skip
+    encoder.check()
+    return codes, encoder.labels
+
+
+def _length(name: str, n: int, n_rounds: int) -> DataError:
+    return DataError(
+        f"context {name!r} has {n} values, expected one for each of the {n_rounds} rounds of "
+        "`arm`.",
+        kind="length", column="context",
+    )  # fmt: skip

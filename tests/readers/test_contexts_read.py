@@ -1,0 +1,98 @@
+"""Columns of the context, from files, frames and scans."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesfair as bf
+
+TEXT = """arm,reward,p_a,p_b,device,age,group
+a,1,.5,.5,web,3,x
+b,0,.5,.5,app,4,x
+a,1,.6,.4,web,3,y
+b,1,.4,.6, app,,y
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "log.csv"
+    file.write_text(TEXT)
+    return file
+
+
+def names(history):
+    codes, labels = history.context.cells
+    return [labels[c] for c in codes]
+
+
+def test_one_column_and_several(path):
+    one = bf.read_history(path, context="device")
+    assert names(one) == ["web", "app", "web", "app"] and "device" not in one.unused_columns
+    two = bf.read_history(path, context=["device", "group"])
+    assert names(two)[0] == "device=web, group=x" and len(set(names(two))) == 4
+    assert two.context.columns == ("device", "group")
+
+
+def test_a_missing_context_is_refused_or_a_level_of_its_own(path):
+    with pytest.raises(bf.DataError) as refused:
+        bf.read_history(path, context="age")
+    assert (refused.value.kind, refused.value.column) == ("missing_label", "age")
+    found = bf.read_history(path, context="age", missing_context="none")
+    assert names(found) == ["3", "4", "3", "none"]
+    with pytest.raises(bf.OptionError) as refused:
+        bf.read_history(path, missing_context="none")
+    assert refused.value.column == "missing_context"
+
+
+def test_scans_and_groups_and_frames_read_the_same(path):
+    whole = names(bf.read_history(path, context="device"))
+    parts = list(bf.scan_history(path, context="device", chunk_rounds=3).chunks())
+    assert [x for part in parts for x in names(part)] == whole
+    groups = bf.read_history(path, context="device", by="group")
+    assert [x for log in groups.values() for x in names(log)] == whole
+    frame = pd.read_csv(path, skipinitialspace=True)
+    assert names(bf.read_history(frame, context="device")) == whole
+    numbers = pd.DataFrame({"arm": ["a", "b"], "reward": [1, 0], "x": [1.5, 2.0]})
+    assert names(bf.read_history(numbers, context="x", propensity=False)) == ["1.5", "2"]
+
+
+def test_a_context_that_belongs_to_an_arm_is_none_of_the_round(tmp_path):
+    file = tmp_path / "long.csv"
+    file.write_text("round,arm,reward,propensity,x,y\n1,a,1,.5,u,1\n1,b,,.5,u,2\n2,a,,.4,v,1\n"
+                    "2,b,0,.6,v,2\n")  # fmt: skip
+    assert names(bf.read_history(file, round="round", context="x")) == ["u", "v"]
+    with pytest.raises(bf.DataError) as refused:
+        bf.read_history(file, round="round", context="y")
+    assert refused.value.kind == "context_of_arm"
+
+
+@pytest.mark.parametrize(
+    ("context", "found"),
+    [
+        (["u", "v", "u"], ["u", "v", "u"]),
+        (np.array([[1.0, 2.0], [3.0, 2.0], [1.0, 2.0]]), None),
+        ({"x": [1, 1, 2], "y": ["p", "q", "p"]}, ["x=1, y=p", "x=1, y=q", "x=2, y=p"]),
+        (pd.DataFrame({"z": ["m", "n", "m"]}), ["m", "n", "m"]),
+    ],
+)
+def test_a_history_takes_labels_tables_and_frames(context, found):
+    log = bf.History(["a", "b", "a"], [1, 0, 1], propensity=[0.5] * 3, context=context)
+    first, second = "context_0=1, context_1=2", "context_0=3, context_1=2"
+    found = found or [first, second, first]
+    assert names(log) == found
+    assert names(log.rounds(1, 3)) == found[1:] and names(log.at(np.array([0, 2]))) == found[::2]
+    assert bf.History(log.arm, log.reward, propensity=log.propensity, arms=log.arms,
+                      context=log.context).context is log.context  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("context", "kind"),
+    [(["u"], "length"), (["u", None, "v"], "missing_label"), ([1.0, np.nan, 2.0], "missing_label"),
+     (np.array([1.0, np.nan, 2.0]), "missing_label"), (["u", "NA", "v"], "label_like_missing"),
+     ({}, "length")],
+)  # fmt: skip
+def test_a_context_that_cannot_be_used_is_refused(context, kind):
+    with pytest.raises(bf.DataError) as refused:
+        bf.History(["a", "b", "a"], [1, 0, 1], propensity=[0.5] * 3, context=context)
+    assert refused.value.kind == kind
