@@ -283,10 +283,7 @@ class History:
         return new
 
     def at(self, index: NDArray[np.int64]) -> History:
-        """Return the rounds at ascending positions as a history of their own.
-
-        What the whole log knows only after its end is known as long after the end of this.
-        """
+        """Return the rounds at ascending positions; what is known late stays as late."""
         new, n = self._taken(index), self.n_rounds
         if (known := new.known_at) is not None:
             later = len(index) + known - n
