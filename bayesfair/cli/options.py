@@ -181,6 +181,7 @@ LOG_COLUMNS = Group(
         convert=csv_labels,
     ),
     missing_context=option("Level that stands for a missing context (default: refused)."),
+    keep_prob=option("Column of the chance that the row was kept, of a thinned log; '' for none."),
     rewards=option("Worth of words, as in won=1,lost=0.", convert=word_values),
     missing=option("Missing rewards: error, unobserved, drop, or a number.", str, "error"),
     delimiter=DELIMITER,

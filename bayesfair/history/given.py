@@ -59,6 +59,7 @@ class GivenFields(TypedDict, total=False):
     user: Column | None
     user_column: str
     context: Any
+    keep_prob: Column | None
 
 
 def column_labels(values: Any) -> tuple[str, ...] | None:

@@ -36,6 +36,7 @@ from bayesfair.history.probabilities import (
     clipped_propensity,
     resolution_of,
 )
+from bayesfair.history.thinned import kept_chances
 from bayesfair.kernels.log.rows import largest_row_error
 from bayesfair.typing import Column
 
@@ -44,7 +45,7 @@ __all__ = ["History"]
 _LARGEST = 1e150
 _OF_ROUNDS = (
     "arm", "reward", "selection_probability", "propensity", "time", "row", "offered",
-    "known_at", "unique", "user", "context",
+    "known_at", "unique", "user", "keep_prob", "context",
 )  # fmt: skip
 _LONG = 100_000  # probabilities from which a compiled check pays
 
@@ -95,16 +96,16 @@ class History:
         How finely the source wrote its probabilities, where that is known.
     missing : str
         How missing rewards were treated while reading; carried into every report.
-    reward_column : str
-        Column of the source that held the rewards, so that errors can name it.
+    reward_column, unique_column, user_column : str
+        Columns of the source that held these, so that errors can name them.
     repairs : Repairs
         What was put right within the tolerance; counted here.
     unique : (T,) array, optional
         What identifies a round (a request's number): an audit says where a value comes twice.
     user : (T,) array, optional
         Who each decision was for: an audit says whether users keep the arm once drawn.
-    unique_column, user_column : str
-        Columns of the source that held them.
+    keep_prob : (T,) array, optional
+        Of a thinned log, which cannot be audited: the chance in (0, 1] that the round was kept.
     unused_columns : tuple of str
         Columns that nothing was read from: the rule may have seen them, the audit does not.
     context : (T,) array, (T, d) array, mapping of name to column, or data frame, optional
@@ -154,6 +155,7 @@ class History:
     user: NDArray[Any] | None = None
     user_column: str = "user"
     context: Context | None = None
+    keep_prob: NDArray[np.float64] | None = None
 
     if TYPE_CHECKING:
 
@@ -182,7 +184,6 @@ class History:
                 value=float(reward[t]),
             )
         put(self, "reward", frozen(reward))
-
         if pi is not None:
             if pi.shape != (n_rounds, len(arms)):
                 raise DataError(
@@ -224,13 +225,14 @@ class History:
             offered = None if offered.all() else offered
         put(self, "selection_probability", frozen(pi))
         put(self, "offered", frozen(offered))
-
         propensity = self._column("propensity", self.propensity, np.float64)
         if propensity is not None:
             put(self, "resolution", self.resolution.merged(resolution_of(propensity)))
             propensity, repairs = clipped_propensity(propensity, self.where)
             put(self, "repairs", self.repairs.merged(repairs))
         put(self, "propensity", frozen(propensity))
+        kept = self._column("keep_prob", self.keep_prob, np.float64)
+        put(self, "keep_prob", frozen(kept_chances(kept, self.where)))
         for name in ("unique", "user"):
             if (values := getattr(self, name)) is not None:
                 put(self, name, frozen(fingerprints(name, values, n_rounds)))

@@ -14,6 +14,7 @@ from bayesfair.base.checks import no_seed
 from bayesfair.comparisons import Comparisons, DuelLog
 from bayesfair.errors import OptionError
 from bayesfair.history import History
+from bayesfair.history.thinned import refuse_thinned
 from bayesfair.inference.arms import fit_history
 from bayesfair.inference.comparisons import fit_comparisons
 from bayesfair.inference.contract import checked_options
@@ -133,6 +134,7 @@ def fit(
     of_duels: dict[str, Any] = {"prior_sd": prior_sd, "ties": ties, "reference": reference}
     of_logs = {"prior": prior, "family": family, "support": support}
     if isinstance(data, History):
+        refuse_thinned(data, "a fit")
         _refuse(of_duels, {"prior_sd": 1.0}, "comparisons; for a history give prior=.")
         if support is not None:
             options["support"] = support

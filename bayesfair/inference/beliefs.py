@@ -20,6 +20,7 @@ from bayesfair.families.learned import LearnedPrior
 from bayesfair.families.logs import choose_family, coded_of, earlier_counts
 from bayesfair.families.priors import describe_prior, prior_table
 from bayesfair.history import History
+from bayesfair.history.thinned import refuse_thinned
 from bayesfair.inference.beliefs_by_fits import sequential_beliefs
 from bayesfair.inference.contract import checked_options, family_of_models
 from bayesfair.inference.sampler import Sampler
@@ -215,6 +216,7 @@ def beliefs(
     """
     import xarray as xr
 
+    refuse_thinned(history, "beliefs before each round")
     notices: list[str] = []
     options = checked_options(model_options, beliefs)
     if model is not None:

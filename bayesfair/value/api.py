@@ -19,7 +19,9 @@ from bayesfair.families.learned import LearnedPrior
 from bayesfair.families.priors import describe_prior
 from bayesfair.history import History
 from bayesfair.history.logs import logs_in
+from bayesfair.history.thinned import refuse_thinned
 from bayesfair.inference.beliefs import belief_start, iter_beliefs
+from bayesfair.policies import Policy
 from bayesfair.typing import Floats
 from bayesfair.value.estimates import (
     NONE,
@@ -207,7 +209,8 @@ def policy_value(
     A rule that learns is evaluated on what the logged rule had learned: its value is the mean over
     the rounds of this log of the expected reward under its choice there, not what it would have
     earned had it gathered its own data. Rounds whose reward was not observed are left out of the
-    value (read with ``missing=0`` they count as 0).
+    value (read with ``missing=0`` they count as 0). Of a thinned log (``keep_prob``) each round
+    counts 1 / keep_prob; there rules that rest on beliefs are refused, and no regret is told.
 
     Examples
     --------
@@ -222,6 +225,8 @@ def policy_value(
     logs = logs_in(history)
     for log in logs:
         _check_log(log)
+        if log.keep_prob is not None and (rests := _resting_on_beliefs(named)):
+            refuse_thinned(log, f"the value of {listed(rests)}, which rests on beliefs,")
     notes: list[str] = []
     if family == "auto" and support is not None:
         family = "finite"
@@ -261,6 +266,15 @@ class _Seen(NamedTuple):
     """Reward that the beliefs expect of the rule."""
     regret: Floats
     unsupported: Floats
+
+
+def _resting_on_beliefs(rules: dict[str, Any]) -> list[str]:
+    """Return the names of the rules that learn from the log."""
+    learns = ("p_star", "greedy")
+    return [
+        name for name, rule in rules.items()
+        if isinstance(rule, Policy) or (isinstance(rule, str) and rule in learns)
+    ]  # fmt: skip
 
 
 def _check_log(log: Any) -> None:
@@ -313,10 +327,15 @@ def _value(log: History, question: _Question) -> PolicyValue:
             own.regret[a:b] = np.maximum(1 - best[at, arm] / logged[a:b], 0)
     counts = np.arange(n) >= first
     used = counts & ~np.isnan(log.reward)
-    found = [_rule_value(LOGGED, own, log.reward, np.ones(n), expected, counts, used)]
+    kept = log.keep_prob
+    if kept is not None:  # what was believed then is not known
+        for each in (own, *seen.values()):
+            each.regret[:] = np.nan
+    rest = log.reward, expected, counts, used, None if kept is None else 1 / kept
+    found = [_rule_value(LOGGED, own, np.ones(n), *rest)]
     for name, of_rule in seen.items():
         weight = of_rule.chosen / logged
-        found.append(_rule_value(name, of_rule, log.reward, weight, expected, counts, used))
+        found.append(_rule_value(name, of_rule, weight, *rest))
     return PolicyValue(
         log.source, tuple(found), int(counts.sum()), int(used.sum()), of.name,
         describe_prior(prior_rows, of, log.arms, learned),
@@ -338,24 +357,30 @@ def _put(
 
 
 def _rule_value(
-    name: str, seen: _Seen, reward: Floats, weight: Floats, expected: Floats,
-    counts: NDArray[np.bool_], used: NDArray[np.bool_],
+    name: str, seen: _Seen, weight: Floats, reward: Floats, expected: Floats,
+    counts: NDArray[np.bool_], used: NDArray[np.bool_], standing: Floats | None,
 ) -> RuleValue:  # fmt: skip
     """Return the numbers of a rule: its value from the rounds used, the rest from all."""
     r, w, m, mean = (values[used] for values in (reward, weight, expected, seen.predicted))
     known = not np.isnan(mean).any()  # the logged rule's is not, where only its choice was logged
     every = weight[counts]
+    share = None if standing is None else standing[counts]
+    stand = None if standing is None else standing[used]
+    both = w if stand is None else w * stand
+
+    def mean_of(values: Floats) -> float:
+        return float(np.average(values, weights=share)) if every.size else np.nan
+
     return RuleValue(
-        name, ips(r, w), self_normalised(r, w), doubly_robust(r, w, m, mean) if known else NONE,
-        effective_sample_size(w),
-        float(every.mean()) if every.size else np.nan, float(every.max(initial=0.0)),
-        float(seen.unsupported[counts].mean()) if every.size else np.nan,
-        float(seen.regret[counts].mean()) if every.size else np.nan,
+        name, ips(r, w, stand), self_normalised(r, both),
+        doubly_robust(r, w, m, mean, stand) if known else NONE, effective_sample_size(both),
+        mean_of(every), float(every.max(initial=0.0)), mean_of(seen.unsupported[counts]),
+        mean_of(seen.regret[counts]),
     )  # fmt: skip
 
 
 def _notices(log: History, found: list[RuleValue], n: int, n_used: int) -> list[Notice]:
-    notices = []
+    notices = [] if log.keep_prob is None else [_thinned(log)]
     if n_used < n:
         notices.append(Notice(
             f"{counted(n - n_used, 'round')} without an observed reward "
@@ -382,7 +407,8 @@ def _notices(log: History, found: list[RuleValue], n: int, n_used: int) -> list[
             ))  # fmt: skip
         elif np.isnan(one.unsupported) and size >= FEWEST:
             # Var(w) = E[w^2] - mean^2, from the effective sample size
-            error = one.mean_weight * np.sqrt(max(1 / size - 1 / n_used, 0.0))
+            even = n_used if log.keep_prob is None else found[0].effective_sample_size
+            error = one.mean_weight * np.sqrt(max(1 / size - 1 / even, 0.0))
             if abs(one.mean_weight - 1) > _FAR * error + 1e-9:
                 notices.append(Notice(
                     f"{one.rule!r}: its weights have the mean {one.mean_weight:.4f}, and it should "
@@ -391,6 +417,19 @@ def _notices(log: History, found: list[RuleValue], n: int, n_used: int) -> list[
                     kind="mean_weight", value=one.mean_weight,
                 ))  # fmt: skip
     return notices
+
+
+def _thinned(log: History) -> Notice:
+    assert log.keep_prob is not None
+    total = float((1 / log.keep_prob).sum())
+    return Notice(
+        f"The log is thinned: {counted(log.n_rounds, 'round')} kept with chances from "
+        f"{log.keep_prob.min():g} to {log.keep_prob.max():g} (keep_prob) stand for about "
+        f"{total:.0f}, each for 1 / keep_prob. Values are reweighted so. What the rule had seen "
+        "before each round cannot be followed, so no fairness regret is told; the doubly robust "
+        "estimate expects what the kept rounds taught.",
+        kind="thinned", column="keep_prob", value=total, n=log.n_rounds,
+    )  # fmt: skip
 
 
 def _or_none(value: float) -> float | None:

@@ -7,6 +7,8 @@ With the weight w_t = e_t(a_t) / pi_t(a_t) of the chosen arm (e the rule, pi the
 * doubly robust: the mean of sum_i e_t(i) m_t(i) + w_t (r_t - m_t(a_t)), for a reward model m_t that
   knows nothing of round t or later.
 
+Of a thinned log each round stands for 1 / keep_prob of them: every mean becomes a weighted one.
+
 The first and the last are unbiased for the mean over rounds of the expected reward under e_t,
 whatever m_t, as long as e_t and pi_t depend on earlier rounds alone: the terms less that reward are
 martingale differences. The intervals are those of their mean, with Student's t.
@@ -35,8 +37,10 @@ class Estimate(NamedTuple):
 NONE = Estimate(np.nan, np.nan, np.nan)
 
 
-def ips(reward: Floats, weight: Floats) -> Estimate:
+def ips(reward: Floats, weight: Floats, standing: Floats | None = None) -> Estimate:
     """Return the estimate by inverse propensity scoring; all arrays are ``(n,)``.
+
+    `standing`: for how many rounds each stands, in a thinned log.
 
     Examples
     --------
@@ -44,8 +48,7 @@ def ips(reward: Floats, weight: Floats) -> Estimate:
     >>> ips(reward, weight).value
     0.75
     """
-    terms = weight * reward
-    return _estimate(float(terms.mean()), terms) if terms.size else NONE
+    return _mean(weight * reward, standing)
 
 
 def self_normalised(reward: Floats, weight: Floats) -> Estimate:
@@ -65,8 +68,9 @@ def self_normalised(reward: Floats, weight: Floats) -> Estimate:
 
 
 def doubly_robust(
-    reward: Floats, weight: Floats, predicted_chosen: Floats, predicted: Floats
-) -> Estimate:
+    reward: Floats, weight: Floats, predicted_chosen: Floats, predicted: Floats,
+    standing: Floats | None = None,
+) -> Estimate:  # fmt: skip
     """Return the doubly robust estimate.
 
     Parameters
@@ -77,6 +81,8 @@ def doubly_robust(
         Reward that the model expected of the chosen arm.
     predicted : (n,) array
         Reward that it expected of the rule: the mean over the rule's choice.
+    standing : (n,) array, optional
+        For how many rounds each stands, in a thinned log.
 
     Examples
     --------
@@ -84,8 +90,7 @@ def doubly_robust(
     >>> doubly_robust(reward, weight, np.zeros(4), np.zeros(4)) == ips(reward, weight)
     True
     """
-    terms = predicted + weight * (reward - predicted_chosen)
-    return _estimate(float(terms.mean()), terms) if terms.size else NONE
+    return _mean(predicted + weight * (reward - predicted_chosen), standing)
 
 
 def effective_sample_size(weight: Floats) -> float:
@@ -98,6 +103,12 @@ def effective_sample_size(weight: Floats) -> float:
     """
     squares = float((weight**2).sum())
     return float(weight.sum()) ** 2 / squares if squares > 0 else 0.0
+
+
+def _mean(terms: Floats, standing: Floats | None) -> Estimate:
+    if standing is not None:
+        return self_normalised(terms, standing)
+    return _estimate(float(terms.mean()), terms) if terms.size else NONE
 
 
 def _estimate(value: float, terms: Floats) -> Estimate:

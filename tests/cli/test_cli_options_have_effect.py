@@ -77,6 +77,7 @@ TRY = {
     "arms": {"audit": ["a,b,zed"], "": ["a=.9,b=.2"]},
     "offered": {"audit": ["could_{arm}"], "": ["p1"]}, "offered_delimiter": ["/"],
     "known_at": ["late"], "unique": ["site"], "user": ["site"], "known_until": ["until"],
+    "keep_prob": ["q_a"],
     "rewards": ["1=0,0=1"],
     "missing": ["drop"], "probability_tolerance": ["0.4"],
     "left": ["f"], "right": ["who"], "winner": ["who"], "loser": ["f"], "wins": ["o,t"],
@@ -136,6 +137,7 @@ NOT_DRAWN = {"objective", "prior_sd"}
 NAMES = {
     "format": ["JSON"], "resume": ["other.nc"], "param": ["parameter"],
     "probabilities": ["--window"], "known_until": ["known_until"],
+    "keep_prob": ["(keep_prob)"],
     "items": ["--partial", "zed"], "winner_is": ["'left'", "p_left"], "ranks": ["--unranked"],
     "model": ["tie parameter"], "round": ["of the rounds of data.csv"],
 }  # fmt: skip

@@ -123,7 +123,9 @@ def decisions(data: bytes) -> list[tuple[str, float, Any]]:
     found = []
     for record in _objects(data):
         actions, law = record.get("a"), record.get("p")
-        need(not record.get("pdrop") and "_outcomes" not in record, "thinned, or of several slots")
+        need("_outcomes" not in record, "of several slots")
+        drop = record.get("pdrop")
+        need(drop is None or (_is_real(drop) and 0 <= drop < 1), "no chance to be left out")
         need(isinstance(actions, list) and isinstance(law, list), "no rule")
         need(all(_is_whole(a, 1) for a in actions) and all(map(_is_real, law)), "no numbers")
         need(len(set(actions)) == len(actions) == len(law) > 0, "no pairs")

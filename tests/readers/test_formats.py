@@ -157,7 +157,8 @@ def test_dsjson_gives_the_whole_rule_and_minus_the_cost(tmp_path, read):
     ("change", "kind"),
     [
         ({"_labelIndex": 0}, "bad_dsjson"), ({"_label_probability": 0.4}, "bad_dsjson"),
-        ({"a": [2, 2]}, "bad_dsjson"), ({"a": [3, 1]}, "bad_dsjson"), ({"pdrop": 0.5}, "thinned"),
+        ({"a": [2, 2]}, "bad_dsjson"), ({"a": [3, 1]}, "bad_dsjson"),
+        ({"pdrop": 1}, "bad_dsjson"), ({"pdrop": "x"}, "bad_dsjson"),
         ({"_outcomes": []}, "several_slots"), ({"_label_cost": "x"}, "bad_dsjson"),
     ],
 )  # fmt: skip
@@ -333,9 +334,27 @@ def test_long_dsjson_is_read_block_by_block(tmp_path, monkeypatch, read):
     log = read(path)
     assert_is_it(log, arms=("1", "2"))
     assert next(n for n in log.notices if n.kind == "cost_as_reward").n == 3
-    _lines(path, [_dsjson(0), _dsjson(1), _dsjson(2, pdrop=0.5)])
+    _lines(path, [_dsjson(0), _dsjson(1), _dsjson(2, pdrop=2)])
     with pytest.raises(DataError, match=r"row 3 of log\.dsjson"):
         read(path)
+
+
+@READERS
+@pytest.mark.parametrize("block", [1 << 20, 300])
+def test_the_chance_to_be_dropped_is_read_as_one_to_be_kept(tmp_path, monkeypatch, read, block):
+    path = _lines(tmp_path / "log.dsjson", [_dsjson(0), _dsjson(1), _dsjson(2, pdrop=0.75)])
+    _in_blocks(monkeypatch, block)
+    log = read(path)
+    whole = next(log.chunks()) if hasattr(log, "chunks") else log
+    assert whole.keep_prob.tolist() == [1, 1, 0.25]
+    with pytest.raises(DataError) as caught:
+        bf.audit(log, seed=1)
+    assert (caught.value.kind, caught.value.column) == ("thinned", "keep_prob")
+    _lines(path, [_dsjson(t, pdrop=0.0) for t in range(3)])
+    log = read(path)
+    whole = next(log.chunks()) if hasattr(log, "chunks") else log
+    assert whole.keep_prob is None
+    assert_is_it(log, arms=("1", "2"))
 
 
 @READERS

@@ -45,6 +45,7 @@ TRY = {
     "table": ({"table": "rounds"}, {}),
     "unique": ({"unique": "site"}, {}),
     "user": ({"user": "site"}, {}),
+    "keep_prob": ({"keep_prob": "q_a"}, {}),
     "prior": ({"prior": {"a": (1, 2)}}, {}),
     "missing": ({"missing": "drop"}, {"\na,1,0.6": "\na,,0.6", "\na,1,,": "\na,,,"}),
     "rewards": ({"rewards": {"1": 0.0}}, {}),

@@ -49,7 +49,8 @@ _CAUSES = (
 )
 _KEPT = re.compile(
     r"(keep|kept|drop|pdrop|retention|retained|sampling|sample|subsampl\w*|downsampl\w*)"
-    r"[ _.-]?(p|prob\w*|rate|ratio|frac\w*|weight)?|(p|prob\w*)[ _.-]?(keep|kept|drop|sampled)",
+    r"[ _.-]?(p|prob\w*|rate|ratio|frac\w*|weight)?|(p|prob\w*)[ _.-]?(keep|kept|drop|sampled)"
+    r"|1 - pdrop",
     re.IGNORECASE,
 )
 _MOST_COLUMNS = 8
@@ -274,7 +275,7 @@ def unused_findings(summary: Summary) -> list[Notice]:
             f"Column {thinned[0]!r} looks like the chance of a row to be kept: a log that was "
             "thinned by arm or outcome cannot be audited as it stands, since beliefs, plays and "
             "probabilities of the rows that are left are not those of the rule. Audit the full "
-            "log.",
+            f"log; with keep_prob={thinned[0]!r} the value of rules is reweighted.",
             kind="thinned", column=thinned[0],
         ))  # fmt: skip
     return found

@@ -17,6 +17,7 @@ from bayesfair.families import FAMILIES
 from bayesfair.families.learned import LearnedPrior
 from bayesfair.families.logs import coded_of
 from bayesfair.history import History
+from bayesfair.history.thinned import refuse_thinned
 from bayesfair.kernels.log.conjugate import BeliefTable, run_parameters
 
 __all__ = ["AuditState", "check_log", "judged_part", "parts_of", "require_fitting"]
@@ -39,10 +40,9 @@ def check_log(data: Any) -> None:
 
 def parts_of(data: Any) -> Iterator[History]:
     """Yield the parts of a log: the history itself, or the chunks of a scan."""
-    if isinstance(data, History):
-        yield data
-    else:
-        yield from data.chunks()
+    for part in [data] if isinstance(data, History) else data.chunks():
+        refuse_thinned(part, "an audit")
+        yield part
 
 
 @constructed

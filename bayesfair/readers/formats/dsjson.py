@@ -14,7 +14,10 @@ from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError
 from bayesfair.readers.formats.json_records import plain_value, table_of_columns
 
-__all__ = ["decisions", "is_dsjson", "said_of"]
+__all__ = ["KEPT", "decisions", "is_dsjson", "said_of"]
+
+KEPT = "1 - pdrop"
+"""Column of the chance that a line was kept, where some were left out."""
 
 _LABELS = ("_label_cost", "_label_probability", "_labelIndex", "_label_Action")
 
@@ -61,11 +64,12 @@ def decisions(records: Sequence[Mapping[str, Any]], name: str, before: int = 0) 
                 "an outcome without its decision (no 'a', no '_label_cost'). Join outcomes to "
                 "their decisions, or leave the line out.", "dangling_outcome",
             )  # fmt: skip
-        if record.get("pdrop"):
+        drop = record.get("pdrop")
+        if drop is not None and not (_is_real(drop) and 0 <= drop < 1):
             raise refuse(
-                f"pdrop is {record['pdrop']}: lines were left out of this log by chance, so the "
-                "beliefs of its rule cannot be followed. Log every decision.", "thinned",
-            )  # fmt: skip
+                f"pdrop {drop!r} is no chance to be left out, from 0 on and below 1, of a line "
+                "that is there."
+            )
         rows.append(_decision(record, refuse))
         arms.update(rows[-1]["law"])
     columns: dict[str, list[Any]] = {
@@ -75,6 +79,8 @@ def decisions(records: Sequence[Mapping[str, Any]], name: str, before: int = 0) 
     }
     if not arms:
         columns["propensity"] = [row["chance"] for row in rows]
+    if any(record.get("pdrop") is not None for record in records):
+        columns[KEPT] = [1 - float(record.get("pdrop") or 0) for record in records]
     for key in ("Timestamp", "EventId"):
         if any(key in record for record in records):
             columns[key.lower()] = [record.get(key) for record in records]

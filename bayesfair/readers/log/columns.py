@@ -17,6 +17,7 @@ from bayesfair.base.labels import clean_label, text_of
 from bayesfair.base.notices import Notice
 from bayesfair.errors import ArmError, DataError, OptionError
 from bayesfair.readers.files.headers import missing_column
+from bayesfair.readers.formats.dsjson import KEPT
 from bayesfair.readers.values.stamps import Look
 
 __all__ = ["Layout", "Option", "Roles", "names_in", "resolve_layout"]
@@ -41,6 +42,7 @@ class Roles(NamedTuple):
     unique: str | None = None
     user: str | None = None
     context: str | Sequence[str] | None = None
+    keep_prob: Option = None
     arms: Sequence[str] | None = None
 
 
@@ -52,7 +54,7 @@ class Layout:
     ----------
     arm, reward : str
         The choice and what it paid.
-    propensity, order, by, known_at, known_until, unique, user : str or None
+    propensity, order, by, known_at, known_until, unique, user, keep_prob : str or None
         None = the source has none, or it is not to be used.
     probabilities, offered : dict of str to str
         Label -> column, for patterns such as `p_{arm}`; empty = none.
@@ -83,6 +85,7 @@ class Layout:
     known_until: str | None = None
     unique: str | None = None
     user: str | None = None
+    keep_prob: str | None = None
     probabilities: dict[str, str] = field(default_factory=dict)
     offered: dict[str, str] = field(default_factory=dict)
     offered_list: str | None = None
@@ -99,7 +102,8 @@ class Layout:
         """Every column to be read, each once."""
         single = (
             self.arm, self.reward, self.propensity, self.order, self.by, self.known_at,
-            self.known_until, self.unique, self.user, self.offered_list, self.spare, self.nested,
+            self.known_until, self.unique, self.user, self.keep_prob, self.offered_list, self.spare,
+            self.nested,
         )  # fmt: skip
         used = [c for c in single if c is not None]
         parts = () if self.nested else self.probabilities.values()
@@ -175,6 +179,7 @@ def resolve_layout(header: Sequence[str], source: str, roles: Roles) -> Layout:
             by,
             known_at,
             known_until,
+            roles.keep_prob,
             *names_in(roles.context),
         )
         if c
@@ -219,6 +224,7 @@ def resolve_layout(header: Sequence[str], source: str, roles: Roles) -> Layout:
         known_until=optional(known_until, "known_until"),
         unique=optional(roles.unique, "unique"),
         user=optional(roles.user, "user"),
+        keep_prob=optional(roles.keep_prob, "keep_prob", KEPT),
         probabilities=full,
         offered=marks,
         offered_list=listing,

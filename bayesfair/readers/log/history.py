@@ -107,6 +107,10 @@ def read_history(source: Source, **options: Unpack[LogOptions]) -> History | Map
         labels. ``audit(context_model=)`` holds each round against beliefs given it.
     missing_context : str, optional
         Level that stands for a missing context; by default one is refused.
+    keep_prob : str, optional
+        Of a thinned log: column of the chance that the row was kept (default: 1 - pdrop of dsjson).
+        `bayesfair.value.policy_value` reweights; an audit is refused, since what the rule had seen
+        cannot be followed.
     prior : mapping or array, optional
         Label -> (successes, failures) before the log begins; with `by`, group -> such a mapping.
     missing : "error", "unobserved", "drop" or number

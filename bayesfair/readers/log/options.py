@@ -31,6 +31,7 @@ class OneLogOptions(TypedDict, total=False):
     user: str | None
     context: str | Sequence[str] | None
     missing_context: str | None
+    keep_prob: Option
     prior: Any
     missing: str | float
     rewards: Mapping[Any, float] | None
@@ -54,7 +55,7 @@ DEFAULTS: dict[str, Any] = {
 
 KINDS = {
     **each(PLAIN, "arm", "reward", "propensity", "order", "by", "known_at", "known_until", "round",
-           "unique", "user", "decimal"),
+           "unique", "user", "keep_prob", "decimal"),
     "probabilities": TEXT_OR_FALSE, "offered": TEXT, "chosen": TEXT, "format": TEXT,
     "table": TEXT, "context": NAMES, "missing_context": TEXT,
     "rewards": MAPPING,

@@ -23,6 +23,7 @@ __all__ = ["ColumnUse", "Preview", "preview"]
 _ROWS = 3
 _SINGLE = (
     "arm", "reward", "propensity", "order", "by", "known_at", "known_until", "unique", "user",
+    "keep_prob",
 )  # fmt: skip
 
 

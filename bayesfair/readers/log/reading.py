@@ -226,7 +226,8 @@ def _refuse_unused(
     listing = [] if layout.offered_list is None else [layout.offered_list]
     if opened.holds_text(listing):
         kinds |= {"offered_text"}
-    numbers = [layout.reward, layout.propensity, layout.order, layout.known_at, layout.known_until]
+    numbers = [layout.reward, layout.propensity, layout.order, layout.known_at, layout.known_until,
+               layout.keep_prob]  # fmt: skip
     named = [column for column in numbers if column is not None]
     if opened.holds_text([*named, *layout.probabilities.values()]):
         kinds |= {"text"}

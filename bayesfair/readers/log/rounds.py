@@ -13,6 +13,7 @@ from bayesfair.base.arrow_arrays import is_missing
 from bayesfair.base.checks import counted
 from bayesfair.base.label_encoder import LabelEncoder
 from bayesfair.errors import DataError
+from bayesfair.readers.formats.dsjson import KEPT
 from bayesfair.readers.log.nested import nested_matrix
 from bayesfair.readers.log.offers import Offers
 from bayesfair.readers.log.reading import Reading
@@ -37,7 +38,7 @@ class Rounds:
     row : (n,) array of int64
         Row of the source.
     pi, offered : (n, k) arrays or None
-    propensity, order, group, known_at, known_until : (n,) arrays or None
+    propensity, order, group, known_at, known_until, keep_prob : (n,) arrays or None
     unique, user : (n,) arrays of uint64 or None
         Fingerprints of the keys, and of whom each decision was for; 0 = missing.
     spare : (n,) array or None
@@ -62,6 +63,7 @@ class Rounds:
     unique: NDArray[np.uint64] | None = None
     user: NDArray[np.uint64] | None = None
     context: NDArray[np.int32] | None = None
+    keep_prob: NDArray[np.float64] | None = None
     watched: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
@@ -185,6 +187,7 @@ class Converter:
             unique=None if layout.unique is None else fingerprints(*column(layout.unique)),
             user=None if layout.user is None else fingerprints(*column(layout.user)),
             context=self._context(column),
+            keep_prob=self._kept(optional(layout.keep_prob)),
             watched=self._watched(table),
         )
 
@@ -213,6 +216,12 @@ class Converter:
     def context_labels(self) -> tuple[tuple[str, ...], ...]:
         """Labels of each column of the context, as far as they were met."""
         return tuple(encoder.labels for encoder in self.contexts)
+
+    def _kept(self, chance: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+        """Return the chances to be kept; 1 where dsjson says nothing of it."""
+        if chance is None or self.layout.keep_prob != KEPT:
+            return chance
+        return np.where(np.isnan(chance), 1.0, chance)
 
     def _watched(self, table: Any) -> NDArray[np.float64] | None:
         """Return the columns that look like the order of the rounds, whatever they hold."""

@@ -155,6 +155,7 @@ def history_of(
             time=rounds.order,
             row=rounds.row,
             offered=rounds.offered,
+            keep_prob=rounds.keep_prob,
             prior_counts=reading.prior,
             source=reading.name,
             n_skipped=tally.untold(reading.missing),
