@@ -175,11 +175,11 @@ def _summarise_log(data: Any, question: Question) -> tuple[Summary, list[str]]:
     else:
         total, start = earlier.summary, earlier.summary.start
         check_question(total, question)
-    log = data
-    if earlier is not None or question.checkpoint is not None:
-        log = Followed(data, None if earlier is None else earlier.unfinished)
-    elif question.progress is not None and isinstance(data, History):
+    log, kept = data, earlier is not None or question.checkpoint is not None
+    if isinstance(data, History) and (kept or question.progress is not None):
         log = in_parts(data, start.family)
+    if kept:
+        log = Followed(log, None if earlier is None else earlier.unfinished)
     threads = usable_cores()
     state = start if total is None else total.end
     for part, result, begin in iter_results(log, state, question.criterion, threads=threads):

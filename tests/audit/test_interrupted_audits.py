@@ -8,6 +8,7 @@ import pytest
 
 import bayesfair as bf
 from bayesfair.audit import run
+from bayesfair.audit.log import limits
 from bayesfair.audit.saved.checkpoint import Checkpoint
 from bayesfair.readers.log import scan
 
@@ -322,3 +323,13 @@ def test_parts_are_what_they_were_whatever_ends_the_run(tmp_path, monkeypatch):
     whole = bf.audit(bf.scan_history(log, known_at="late"), seed=3)
     assert half.summary.n_rounds == 400
     assert half.resume(bf.scan_history(log, known_at="late")).to_dict() == whole.to_dict()
+
+
+def test_a_log_in_memory_whose_audit_is_long_is_kept_in_parts_too(tmp_path, monkeypatch):
+    """Interrupted and resumed it is bit for bit the audit that was not interrupted."""
+    log, path = bf.read_history(write_log(tmp_path / "log.csv")), tmp_path / "a.nc.partial"
+    monkeypatch.setattr(limits, "work_of", lambda *_, **__: limits.Work(7.0, 0.0, 7.0, 0.0, 0.0))
+    whole = bf.audit(log, seed=3, eps1=1, progress=lambda _: None)
+    half = interrupted(lambda **how: bf.audit(log, seed=3, eps1=1, **how), 4, path)
+    assert half.unfinished.n_rounds == 4 * (log.n_rounds // 7)
+    assert half.resume(log, partial=path).to_dict() == whole.to_dict()
