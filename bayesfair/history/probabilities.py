@@ -28,6 +28,8 @@ __all__ = [
 ]
 
 _MAX_DECIMALS = 12
+# numbers to the power of an array are rounded otherwise on some processors than the literals
+_UNITS = np.array([float(f"1e-{d}") for d in range(_MAX_DECIMALS + 1)] + [0.0])
 # A rule that learns logs many different values. A handful of round ones (0.25; 0.95 and 0.05; 1/16)
 # is how the rule was designed, not how it was rounded.
 _FEW = 20
@@ -118,7 +120,7 @@ class Resolution:
             return 0.0
         if self.single and self.decimals > 6:
             return 2.0**-23
-        return 10.0**-self.decimals if self.decimals <= _MAX_DECIMALS else 0.0
+        return float(_UNITS[min(self.decimals, _MAX_DECIMALS + 1)])
 
 
 def _dyadic(values: frozenset[float]) -> bool:
@@ -244,7 +246,7 @@ def units_of(
     unknown = (decimals > _MAX_DECIMALS) & ~few
     shorter = ~unknown & (decimals > 6) & (significant < decimals)
     decimals = np.where(shorter, np.minimum(decimals, significant), decimals)
-    units = np.where(decimals <= _MAX_DECIMALS, 10.0**-decimals, 0.0)
+    units = _UNITS[np.minimum(decimals, _MAX_DECIMALS + 1)]
     units[few & ((decimals <= 2) | dyadic)] = 0.0
     known: dict[bytes, float] = {}
     for g in np.flatnonzero((single & ~(few & dyadic)) | (sizes >= _SAMPLED)).tolist():
