@@ -45,14 +45,9 @@ PUBLIC = {
 }
 """Functions for users, who name their options one by one."""
 
-STILL_LONG = {
-    "bayesfair.kernels.log.stream_narrow._beliefs",
-}
-"""Functions of ours that take more than 12 parameters; this set only ever shrinks."""
 
-
-def test_more_than_12_parameters_are_only_for_public_functions_and_those_listed():
-    assert set(figures.parameters()) == PUBLIC | STILL_LONG
+def test_more_than_12_parameters_are_only_for_public_functions():
+    assert set(figures.parameters()) == PUBLIC
 
 
 def test_the_table_of_floors_in_contributing_is_that_of_the_code():

@@ -45,13 +45,13 @@ def _total_variance(line, n):  # type: ignore[no-untyped-def]
 
 
 @compiled(error_model="numpy", fastmath=FASTMATH)
-def _beliefs(  # type: ignore[no-untyped-def]
-    start, n, first, update_arm, update_reward, until, alpha, beta, n_won, n_seen, now, changed, m,
-):  # fmt: skip
+def _beliefs(start, n, first, log, n_won, n_seen, now, changed, m):  # type: ignore[no-untyped-def]
     """Write the means before each round of a chunk, and whether they differ from the last round's.
 
     ``first``: the counts are those before round ``start`` already.
     """
+    until, update_arm, update_reward = log.until, log.update_arm, log.update_reward
+    alpha, beta = log.alpha, log.beta
     k, delayed = alpha.shape[0], until.shape[0] > 0
     for c in range(n):
         t = start + c
@@ -169,7 +169,6 @@ def run_narrow(blocks, log, out):  # type: ignore[no-untyped-def]
     """
     size, n_rounds = log.size, log.n_rounds
     arm, pi, stride = log.arm, log.pi, log.stride
-    until, update_arm, update_reward = log.until, log.update_arm, log.update_reward
     counts, changed_before, row_before = log.counts, log.changed_before, log.row_before
     alpha, beta, nodes, weights = log.alpha, log.beta, log.nodes, log.weights
     grid, asked, limits = log.grid, log.asked, log.limits
@@ -194,10 +193,7 @@ def run_narrow(blocks, log, out):  # type: ignore[no-untyped-def]
         all_zero = 0.0
         for start in range(block_start, block_stop, _CHUNK):
             n = min(_CHUNK, block_stop - start)
-            _beliefs(
-                start, n, start == block_start, update_arm, update_reward, until, alpha, beta,
-                n_won, n_seen, now, changed, m,
-            )  # fmt: skip
+            _beliefs(start, n, start == block_start, log, n_won, n_seen, now, changed, m)
             for c in range(n):
                 t = start + c
                 if changed[c] or (t == 0 and changed_before):
