@@ -7,6 +7,7 @@ from typing import Any, Concatenate, Protocol, cast, overload
 
 from numpy.typing import ArrayLike
 
+from bayesfair.audit.cluster import check_client
 from bayesfair.audit.criterion import Criterion, check_judge, eps2_options
 from bayesfair.audit.group import GroupRecord
 from bayesfair.audit.log.context_tables import CONTEXT_MODELS
@@ -96,6 +97,7 @@ def audit(
     partial: Any = None,
     model_options: Mapping[str, Any] | None = None,
     sampler: Mapping[str, Any] | None = None,
+    client: Any = None,
 ) -> Audit | AuditGroup:
     r"""Audit a log for smooth fairness and calibration.
 
@@ -173,6 +175,10 @@ def audit(
         How these models are fitted: ``target_accept``, ``tune``, ``chains``, ``backend`` as in the
         ``sampler=`` of `bayesfair.fit`; its ``method``, ``cores``, ``progress``,
         ``allow_unconverged``; and ``min_ess``, ``max_fits`` of `bayesfair.beliefs`.
+    client : distributed.Client, optional
+        A Dask cluster, whose workers share the files of a scan, the row groups of a Parquet file,
+        or several logs (extra ``distributed``). The numbers do not depend on how many they are. The
+        order must be told, by a column or by numbers in the names of the files.
 
     Returns
     -------
@@ -252,7 +258,10 @@ def audit(
         options=options,
         progress=progress,
         checkpoint=checkpoint_for(partial, data, prior, beliefs_model),
+        client=client,
     )
+    if client is not None:
+        check_client(client, question, data)
     return as_audit(run(data, question, arm_groups, partial))
 
 

@@ -38,6 +38,8 @@ class Question:
     support: NDArray[np.float64] | None = None
     checkpoint: Any = None
     """The `saved.checkpoint.Checkpoint` that keeps the audit on its way, if any."""
+    client: Any = None
+    """The `distributed.Client` of the cluster that shares the work, if any."""
     label: str = ""
 
     def __post_init__(self) -> None:

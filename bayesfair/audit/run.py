@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesfair.audit.cluster import spread, summarise_on
 from bayesfair.audit.conclusion import conclude
 from bayesfair.audit.criterion import finite_or_text
 from bayesfair.audit.group import GroupRecord
@@ -78,13 +79,19 @@ def _answer(
         check_logs(logs, question.prior)
         if isinstance(question.seed, np.random.Generator):  # the same draws whatever the order
             question = replace(question, seed=int(question.seed.integers(1 << 63)))
-        if isinstance(logs, Logs) and (found := _together(logs, question, arm_groups)):
+        here = question.client is None
+        if here and isinstance(logs, Logs) and (found := _together(logs, question, arm_groups)):
             return found
+        if question.client is not None:
+            alone = replace(question, client=None, progress=None)
+            return GroupRecord(
+                spread(
+                    question.client, list(logs), _one_of,
+                    lambda label: (logs[label], alone, arm_groups),
+                )
+            )  # fmt: skip
         return GroupRecord(
-            {
-                label: _grouped(_audit_next(label, log, question), arm_groups)
-                for label, log in logs.items()
-            }
+            {label: _one_of(label, log, question, arm_groups) for label, log in logs.items()}
         )
     if isinstance(question.prior, GroupRecord):
         raise OptionError(
@@ -100,13 +107,19 @@ def _together(
     quiet = replace(question, progress=None)
 
     def one(label: str) -> Record:
-        return _grouped(_audit_next(label, logs[label], quiet), arm_groups)
+        return _one_of(label, logs[label], quiet, arm_groups)
 
     audits = Audits(logs, one)
     found = pass_over(logs, question, audits)
     if found is None:
         return None
     return GroupRecord(audits, together=found)
+
+
+def _one_of(
+    label: str, log: Any, question: Question, arm_groups: Mapping[str, str] | None
+) -> Record:
+    return _grouped(_audit_next(label, log, question), arm_groups)
 
 
 def _grouped(result: Record, arm_groups: Mapping[str, str] | None) -> Record:
@@ -175,6 +188,8 @@ def _summarise_log(data: Any, question: Question) -> tuple[Summary, list[str]]:
     else:
         total, start = earlier.summary, earlier.summary.start
         check_question(total, question)
+    if question.client is not None:
+        return summarise_on(question.client, data, question, start, notes), []
     log, kept = data, earlier is not None or question.checkpoint is not None
     if isinstance(data, History) and (kept or question.progress is not None):
         log = in_parts(data, start.family)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bayesfair.cli.clusters import check_scheduler, cluster, in_parts
 from bayesfair.cli.gate import check_level, end_on_regret, end_on_verdict
 from bayesfair.cli.interrupts import at_interrupt
 from bayesfair.cli.large_files import in_parts_if_large, say_work, why_whole
@@ -81,7 +82,8 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
     from bayesfair.families import may_have_levels
 
     value = ValueAsked(output.value, question, resumed=earlier is not None)
-    keeper = _keeper(output.save, earlier)
+    check_scheduler(output.scheduler, resumed=earlier is not None)
+    keeper = _keeper(None if output.scheduler else output.save, earlier)
 
     def run(data: Any) -> tuple[Audit | AuditGroup, Audit | AuditGroup]:
         """Return the audit of this log alone, and together with the earlier one."""
@@ -94,7 +96,11 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
         with Progress(data) as progress:
             if earlier is not None:
                 return go_on(earlier, data, shell, progress.advance, keeper)
-            result = audit(data, **vars(question), progress=progress.advance, partial=keeper)
+            with cluster(output.scheduler) as client:
+                result = audit(
+                    data, **vars(question), progress=progress.advance, partial=keeper,
+                    client=client,
+                )  # fmt: skip
             return result, result
 
     whole = why_whole(
@@ -104,7 +110,7 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
     seen = earlier is None and question.support is None and may_have_levels(question.family)
     with _keeping(keeper, output.resume):
         part, result = in_parts_if_large(
-            source, output.scan, vars(columns), run, whole=whole, by_values=seen
+            source, in_parts(output, columns), vars(columns), run, whole=whole, by_values=seen
         )
         if output.prior_sensitivity:
             result = _add_prior_sensitivity(result)

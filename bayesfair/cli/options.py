@@ -262,6 +262,10 @@ AUDIT_OUTPUT = GATE.extended(
     report=option("Write a report for readers to this HTML file.", FILE),
     max_regret_per_round=option("Exit 1 if the lower bound of the regret exceeds this.", NUMBER),
     scan=option("Read in parts, in constant memory (default: for large files).", bool | None),
+    scheduler=option(
+        "Share the files of the log, or its groups, among the workers of a Dask cluster: "
+        "tcp://HOST:PORT, or local (processes of this machine)."
+    ),
 )
 """What ``bayesfair audit`` writes besides, and goes on from."""
 

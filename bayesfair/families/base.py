@@ -205,6 +205,10 @@ class Family(Abstract, ABC):
         """Return the table of the posterior, ``(k, p)``."""
         return prior + known.added
 
+    def joined(self, prior: Floats, found: Floats) -> Floats:
+        """Return the table after rounds that made `found` of a table of zeros, ``(k, p)``."""
+        return prior + found
+
     @abstractmethod
     def predictive(self, table: Floats, support: Floats, arms: Sequence[str]) -> Rewards:
         """Return the subjective marginals r_i(h^t): the laws of the next reward."""

@@ -187,6 +187,47 @@ class AuditState:
         pairs = zip(tables.labels, tables.tables, strict=True)
         return {label: self.with_beliefs(table) for label, table in pairs}
 
+    def taught_by(self, data: Any) -> AuditState:
+        """Return what a part adds to the beliefs wherever it stands in the log; see `followed_by`.
+
+        Parameters
+        ----------
+        data : History or HistoryScan
+            The part.
+        """
+        state = self.afresh()
+        table: BeliefTable = state.beliefs._replace(
+            parameters=np.zeros_like(self.prior), from_data=False, changed=False
+        )
+        state = replace(state, beliefs=table)
+        for part in parts_of(data):
+            require_fitting(part, state, goes_on=False, scanned=True)
+            end = _beliefs_after(part, state)
+            state = replace(state, n_rounds=state.n_rounds + part.n_rounds, beliefs=end)
+        return state
+
+    def followed_by(self, taught: AuditState) -> AuditState | None:
+        """Return where a part ends that starts here, from what it taught (`taught_by`).
+
+        None where that does not tell: while the prior is learned, rewards count in their order.
+        """
+        family, n = FAMILIES[self.family], taught.n_rounds
+        before, found = self.beliefs, taught.beliefs
+        if self.prior_is_learned and not LearnedPrior(before.early_reward).settled:
+            return None
+        if not n:
+            return self
+        waiting = before._replace(
+            parameters=family.joined(before.parameters, found.parameters),
+            pending_at=np.concatenate([before.pending_at - n, found.pending_at]),
+            pending_arm=np.concatenate([before.pending_arm, found.pending_arm]),
+            pending_reward=np.concatenate([before.pending_reward, found.pending_reward]),
+        )
+        end = run_parameters(family.rule, waiting, np.empty(0, np.int32), np.empty(0), None)
+        fresh = found.changed or bool(np.any(before.pending_at == n))
+        end = end._replace(last_pi=found.last_pi, changed=fresh)
+        return replace(self, n_rounds=self.n_rounds + n, beliefs=end)
+
     def afresh(self) -> AuditState:
         """Return the state before the first round of another log, under the same prior."""
         self.require_beliefs()

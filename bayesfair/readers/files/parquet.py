@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -13,6 +13,9 @@ from bayesfair.errors import DataError
 from bayesfair.readers.files.headers import column_names
 
 __all__ = ["ParquetPart", "open_parquet"]
+
+_PARTITION = 2_000_000
+"""Most rows that one worker of a cluster reads at a time, if row groups are no larger."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,30 @@ class ParquetPart:
     n_rows: int
     nested: frozenset[str] = frozenset()  # lists and records, which have no column of their name
     text: frozenset[str] = frozenset()
+    groups: tuple[int, ...] | None = None  # row groups, if not all
+
+    def ranges(self) -> list[tuple[ParquetPart, int]]:
+        """Return parts of a few row groups each, and the rows that precede them.
+
+        Of the same file they are always the same, whoever reads them.
+        """
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(self.path) as file:
+            sizes = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
+        found: list[tuple[ParquetPart, int]] = []
+        held: list[int] = []
+        before = n = 0
+        for g, size in enumerate(sizes):
+            if held and n + size > _PARTITION:
+                found.append((self._of(held, n), before))
+                held, before, n = [], before + n, 0
+            held.append(g)
+            n += size
+        return [*found, (self._of(held, n), before)]
+
+    def _of(self, groups: list[int], n_rows: int) -> ParquetPart:
+        return replace(self, groups=tuple(groups), n_rows=n_rows)
 
     def holds_text(self, column: str) -> bool:
         """Whether a column is stored as text."""
@@ -40,7 +67,9 @@ class ParquetPart:
         try:
             with self._opened(labels) as file:
                 # a quarter of the usual chunk: what is decoded at once stays in the cache
-                for batch in file.iter_batches(batch_size=1 << 16, columns=stored):
+                for batch in file.iter_batches(
+                    batch_size=1 << 16, row_groups=self.groups, columns=stored
+                ):
                     yield pa.record_batch(self._arrays(batch, columns), names=list(columns))
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise self._damaged(error) from error
@@ -52,7 +81,11 @@ class ParquetPart:
         stored = [self.raw[c] for c in columns if c in self.raw]
         try:
             with self._opened(labels) as file:
-                table = file.read(columns=stored)
+                table = (
+                    file.read(columns=stored)
+                    if self.groups is None
+                    else file.read_row_groups(self.groups, columns=stored)
+                )
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise self._damaged(error) from error
         return pa.table(self._arrays(table, columns), names=list(columns))

@@ -22,7 +22,7 @@ from bayesfair.base.options import LOG_OPTIONS, refuse_without_effect
 from bayesfair.errors import BayesfairError, DataError, OptionError
 from bayesfair.readers.files.delimited import Delimited, compression_of, open_delimited
 from bayesfair.readers.files.frames import open_frame
-from bayesfair.readers.files.parquet import open_parquet
+from bayesfair.readers.files.parquet import ParquetPart, open_parquet
 from bayesfair.readers.files.paths import files_of, kind_of
 from bayesfair.readers.files.standard_input import as_utf8, kept
 from bayesfair.readers.formats.registry import (
@@ -124,6 +124,18 @@ class Source:
             for column in columns
             if column in part.header
         )
+
+    def split(self, columns: Sequence[str]) -> list[tuple[Source, int]]:
+        """Return a source for each partition, and the rows of its own file that precede it."""
+        found = []
+        for part in self.parts:
+            self._check(part, columns)
+            ranges = part.ranges() if isinstance(part, ParquetPart) else [(part, 0)]
+            found += [
+                (Source(part.name, self.header, self.first_row, (own,)), before)
+                for own, before in ranges
+            ]
+        return found
 
     def _begins(self, i: int, row: int) -> None:
         """Remember the row at which a part begins; every pass over the source finds the same."""

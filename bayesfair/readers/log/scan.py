@@ -5,12 +5,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Unpack, overload
+from typing import Any, NamedTuple, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.base import notices as said
+from bayesfair.base import notices as noticed
 from bayesfair.base.arguments import constructed, takes
 from bayesfair.base.labels import in_order
 from bayesfair.base.notices import Notice
@@ -36,6 +36,24 @@ _TOLD = 10_000  # rounds that tell which way a log runs
 _CELLS = 1 << 23  # of the probability matrix of one part: 64 MB
 
 
+class Place(NamedTuple):
+    """Which partition of a log a scan reads.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    before : int
+        Rows that precede it: in its own file, or where `total` is known, in the log.
+    total : int
+        Rows of the whole log, 0 = not known.
+    """
+
+    name: str
+    before: int
+    total: int = 0
+
+
 @constructed
 @dataclass(frozen=True, eq=False, repr=False)
 class HistoryScan:
@@ -54,6 +72,8 @@ class HistoryScan:
         Rounds per part; of one group of a source, rows of the source that a part is taken from.
     reading : Reading
         How the source is read.
+    place : Place or None
+        Where the rows stand, of a partition.
 
     Examples
     --------
@@ -68,6 +88,7 @@ class HistoryScan:
     notices: tuple[str, ...]
     chunk_rounds: int
     reading: Reading = field(repr=False)
+    place: Place | None = field(default=None, repr=False)
 
     @property
     def source(self) -> str:
@@ -119,6 +140,9 @@ class HistoryScan:
         resolution = Resolution()
         held: History | None = None
         row = reading.source.first_row
+        if self.place is not None:
+            row += self.place.before
+            progress.n_rounds = progress.start = self.place.before
         for table in tables_of(reading, reading.layout.columns, self.chunk_rounds):
             rounds = converter.convert(table, row)
             if converter.known_kind not in (None, NUMBER):
@@ -145,7 +169,8 @@ class HistoryScan:
                 continue
             part = history_of(
                 reading, rounds, self.arms, tally=tally, offset=progress.n_rounds,
-                resolution=resolution, notices=self.notices, length=self.n_rounds or 0,
+                resolution=resolution, notices=self.notices,
+                length=(self.place.total if self.place else self.n_rounds) or 0,
                 contexts=converter.context_labels,
             )  # fmt: skip
             progress.n_rounds += part.n_rounds
@@ -154,14 +179,48 @@ class HistoryScan:
                 yield held
             held = part
         if held is None:
+            if self.place is not None and not tally.total:
+                return
             raise no_rows(reading.source, tally.total)
-        progress.check_end()
+        if self.place is None:
+            progress.check_end()
         late = [*converter.book.notices(), *progress.notices(self.source)]
         late += tally.notices(reading.missing, self.arms, reading.layout)
+        if self.place is not None:  # what was counted is counted in the partition
+            late = [
+                Notice.of({**Notice.of(said).to_dict(), "text": f"{self.place.name}: {said}"})
+                for said in late
+            ]
         last = held.with_notices(*late)
         # rows left out after the last round belong to it
         object.__setattr__(last, "n_skipped", last.n_skipped + tally.untold(reading.missing))
         yield last
+
+    def partitions(self) -> list[HistoryScan]:
+        """Return scans of the files, or ranges of row groups, that the log consists of, in order.
+
+        Each numbers its rows as its own file does, until `at` says how many precede it.
+        """
+        return [
+            replace(
+                self,
+                n_rounds=source.n_rows,
+                reading=replace(self.reading, source=source, name=source.name),
+                place=Place(source.name, before),
+            )
+            for source, before in self.reading.source.split(self.reading.layout.columns)
+        ]
+
+    def at(self, before: int, total: int, whole: HistoryScan) -> HistoryScan:
+        """Return a partition of `whole`, now that its place among all rows is known."""
+        reading, place = self.reading, self.place
+        assert place is not None
+        source = replace(reading.source, name=whole.reading.source.name)
+        return replace(
+            self,
+            reading=replace(reading, source=source, name=whole.reading.name),
+            place=Place(place.name, before, total),
+        )
 
     def __repr__(self) -> str:
         length = "unknown length" if self.n_rounds is None else f"{self.n_rounds} rounds"
@@ -188,7 +247,7 @@ class _Progress:
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
-        self.n_rounds = 0
+        self.start = self.n_rounds = 0
         self.n_ties = 0
         self._last: Any = None
         self._trends = [Trend() for _ in reading.layout.watched]
@@ -254,7 +313,7 @@ class _Progress:
         found: list[str] = []
         if self._trends:
             found += check_trends(self._trends, self.reading.layout.watched, source)
-        found += tied(self.n_ties, self.n_rounds, str(self.reading.layout.order))
+        found += tied(self.n_ties, self.n_rounds - self.start, str(self.reading.layout.order))
         if self._never is not None:
             found += empty_columns(self._never, self.reading.layout)
         return found
@@ -341,7 +400,7 @@ def scan_history(
     whole = HistoryScan(
         arms=found.arms,
         n_rounds=None if drops else found.n_rows,
-        notices=said.unique(notices),
+        notices=noticed.unique(notices),
         chunk_rounds=size,
         reading=reading,
     )

@@ -1,0 +1,288 @@
+"""One log, or many, shared among the workers of a Dask cluster: the same numbers as here.
+
+Every partition of a log teaches something that does not depend on where it stands; from that
+follows, partition by partition, which beliefs each begins with; then all are audited independently,
+and their summaries are merged as a tree. What is computed depends on the partitions alone, not on
+how many workers there are; a task whose worker is lost is done again by another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.log.rounds import iter_results
+from bayesfair.audit.log.state import AuditState
+from bayesfair.audit.log.summary import Summary, summarise
+from bayesfair.audit.question import Question
+from bayesfair.base.notices import Notice
+from bayesfair.errors import BayesfairError, DataError, OptionError
+from bayesfair.readers.log.first_pass import ROWS, tables_of
+from bayesfair.readers.log.scan import HistoryScan
+
+__all__ = ["check_client", "spread", "summarise_on"]
+
+_LOGS_AT_ONCE = 16
+"""Logs of one task: most are small."""
+
+
+@dataclass(frozen=True)
+class _Taught:
+    """What a partition adds to the beliefs, its rows, and between which places its rounds lie."""
+
+    state: AuditState
+    n_rows: int
+    span: tuple[Any, Any] | None
+
+
+def check_client(client: Any, question: Question, data: Any) -> None:
+    """Refuse what cannot be shared.
+
+    Raises
+    ------
+    OptionError
+        Naming it.
+    """
+    if not callable(getattr(client, "submit", None)) or not callable(
+        getattr(client, "gather", None)
+    ):
+        raise OptionError(
+            f"client={client!r:.60} must be a dask.distributed.Client.",
+            kind="bad_option",
+            column="client",
+        )
+    for name, given in (
+        ("beliefs_model", question.beliefs_model), ("partial", question.checkpoint),
+    ):  # fmt: skip
+        if given is not None:
+            why = {
+                "beliefs_model": "they rest on all rounds before, which no worker has",
+                "partial": "the parts of the log are not audited one after the other",
+            }[name]
+            raise OptionError(
+                f"{name}= does not go with client=: {why}. Leave one of them out.",
+                kind="unused_option",
+                column=name,
+            )
+    if getattr(question.prior, "unfinished", None):
+        raise OptionError(
+            "prior= is an audit that was interrupted, and goes on part by part: leave client= out.",
+            kind="unused_option",
+            column="client",
+        )
+    if not isinstance(data, (HistoryScan, Mapping)):
+        raise OptionError(
+            f"client= shares the partitions of a log that workers read themselves, and this is a "
+            f"{type(data).__name__}: give bayesfair.scan_history(...), or leave client= out.",
+            kind="unused_option",
+            column="client",
+        )
+
+
+def spread[Found](
+    client: Any, labels: Sequence[str], make: Callable[..., Found], arguments: Callable[[str], Any]
+) -> dict[str, Found]:
+    """Return what `make` makes of each label, a few labels per task."""
+    tasks = [labels[i : i + _LOGS_AT_ONCE] for i in range(0, len(labels), _LOGS_AT_ONCE)]
+    futures = [
+        client.submit(_each, make, {label: arguments(label) for label in task}, pure=False)
+        for task in tasks
+    ]
+    found: dict[str, Found] = {}
+    for part in _results(client, futures, [""] * len(futures)):
+        found |= part
+    return found
+
+
+def _each(make: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {label: make(label, *given) for label, given in arguments.items()}
+
+
+def summarise_on(
+    client: Any, scan: HistoryScan, question: Question, start: AuditState, notes: Sequence[str]
+) -> Summary:
+    """Return the summary of a log, made by the workers of a cluster.
+
+    Raises
+    ------
+    DataError
+        If the order of the partitions is not certain, or naming the one that cannot be read.
+    """
+    if start.given_context:
+        raise OptionError(
+            "client= does not go with context=: there is a table of beliefs for each context, and "
+            "no worker knows the contexts before its rounds. Leave one of them out.",
+            kind="unused_option",
+            column="client",
+        )
+    parts = scan.partitions()
+    _check_order(scan, parts)
+    names = [part.place.name for part in parts if part.place]
+    parts, placed = _placed(client, scan, parts, names)
+    blank = start.afresh()
+    taught = _results(client, [client.submit(_teach, p, blank, pure=False) for p in parts], names)
+    _check_spans(scan, names, [found.span for found in taught])
+    if not placed:
+        rows = [found.n_rows for found in taught]
+        before = np.concatenate([[0], np.cumsum(rows)]).tolist()
+        parts = [p.at(before[i], before[-1], scan) for i, p in enumerate(parts)]
+    states = [start]
+    for part, found, name in zip(parts, taught, names, strict=True):
+        end = states[-1].followed_by(found.state)
+        if end is None:  # the prior is still being learned: its rewards count one by one
+            future = client.submit(AuditState.after, states[-1], part, pure=False)
+            end = _results(client, [future], [name])[0]
+        states.append(end)
+    full = [i for i, found in enumerate(taught) if found.state.n_rounds]
+    if not full:
+        raise DataError(f"{scan.source} has no rounds to audit.", kind="no_rows")
+    done = [0]
+
+    def seen(future: Any) -> None:
+        done[0] += taught[full[futures.index(future)]].state.n_rounds
+        if question.progress is not None:
+            question.progress(done[0])
+
+    futures = [
+        client.submit(_audit_part, parts[i], states[i], question.criterion, pure=False)
+        for i in full
+    ]
+    held = futures
+    _wait(client, held, [names[i] for i in full], seen)
+    while len(held) > 1:
+        pairs = [held[i : i + 2] for i in range(0, len(held), 2)]
+        held = [client.submit(_merge, *p, pure=False) if len(p) == 2 else p[0] for p in pairs]
+    total: Summary = _results(client, held, [scan.source])[0]
+    notes = [*notes]
+    if len(parts) == 1:
+        notes.append(Notice(
+            f"{scan.source} is one partition, and one worker audited it: the workers share files, "
+            "and the row groups of Parquet files.",
+            kind="one_partition", column="client",
+        ))  # fmt: skip
+    return replace(total, start=start).noted(*notes)
+
+
+def _teach(part: HistoryScan, blank: AuditState) -> _Taught:
+    """Read a partition, whatever precedes it."""
+    first, last, n_skipped = None, None, 0
+
+    class _Watched:
+        source, arms = part.source, part.arms
+
+        @staticmethod
+        def chunks() -> Any:
+            nonlocal first, last, n_skipped
+            for rounds in part.chunks():
+                n_skipped += rounds.n_skipped
+                if rounds.time is not None and rounds.n_rounds:
+                    first = rounds.time[0] if first is None else first
+                    last = rounds.time[-1]
+                yield rounds
+
+    state = blank.taught_by(_Watched)
+    span = None if first is None else (first, last)
+    return _Taught(state, state.n_rounds + n_skipped, span)
+
+
+def _audit_part(part: HistoryScan, state: AuditState, criterion: Criterion) -> Summary:
+    """Return the summary of a partition, from the beliefs before it."""
+    total: Summary | None = None
+    for rounds, result, begin in iter_results(part, state, criterion, threads=1):
+        summary = replace(summarise(rounds, begin, criterion, result, 1), start=state)
+        total = summary if total is None else total.merged(summary)
+        state = summary.end
+    assert total is not None
+    return total
+
+
+def _merge(first: Summary, later: Summary) -> Summary:
+    return first.merged(later)
+
+
+def _count(part: HistoryScan) -> int:
+    columns = part.reading.layout.columns[:1]
+    return sum(table.num_rows for table in tables_of(part.reading, columns, ROWS))
+
+
+def _placed(
+    client: Any, scan: HistoryScan, parts: list[HistoryScan], names: list[str]
+) -> tuple[list[HistoryScan], bool]:
+    """Return the partitions at their places, if these are known or needed before all is read."""
+    rows = [part.reading.source.n_rows for part in parts]
+    if None in rows:
+        if scan.reading.layout.known_at is None:
+            return parts, False
+        rows = _results(client, [client.submit(_count, p, pure=False) for p in parts], names)
+    before = np.concatenate([[0], np.cumsum(np.array(rows, dtype=np.int64))]).tolist()
+    return [p.at(before[i], before[-1], scan) for i, p in enumerate(parts)], True
+
+
+def _check_order(scan: HistoryScan, parts: Sequence[HistoryScan]) -> None:
+    """Refuse several files whose order nothing tells."""
+    files = [part.name for part in scan.reading.source.parts]
+    if scan.reading.layout.order is not None or len(files) < 2:
+        return
+    if all(re.search(r"\d", name) for name in files) and len(set(files)) == len(files):
+        return
+    raise DataError(
+        f"{scan.source} has {len(files)} files, and neither a column nor numbers in their names "
+        f"({files[0]!r}, {files[1]!r}) tell their order. Name the column that does (order=), or "
+        "number the files.",
+        kind="no_order",
+        column="order",
+        source=scan.source,
+    )
+
+
+def _check_spans(scan: HistoryScan, names: Sequence[str], spans: Sequence[Any]) -> None:
+    """Refuse a partition that begins before the one before it ends."""
+    last, where = None, ""
+    for name, span in zip(names, spans, strict=True):
+        if span is None:
+            continue
+        if last is not None and span[0] < last:
+            raise DataError(
+                f"{name} begins with {span[0]} in column {scan.reading.layout.order!r}, and "
+                f"{where}, which stands before it, ends with {last}. The rounds must be in order "
+                "through all partitions: name the files so, or sort them.",
+                kind="needs_whole",
+                column=scan.reading.layout.order,
+                value=str(span[0]),
+                source=name,
+            )
+        last, where = span[1], name
+
+
+def _wait(
+    client: Any, futures: Sequence[Any], names: Sequence[str], seen: Callable[[Any], None]
+) -> None:
+    """Wait for all, and name the partition of the first in order that failed."""
+    from distributed import as_completed
+
+    for future in as_completed(futures):
+        if future.status not in ("error", "cancelled"):  # lost with its worker: it is done again
+            seen(future)
+            continue
+        client.cancel(futures)
+        error, name = future.exception(), names[list(futures).index(future)]
+        if isinstance(error, BayesfairError):
+            where = f"{name}: " if name and name not in str(error) else ""
+            raise error.with_message(f"{where}{error}")
+        what = f"{type(error).__name__}: {str(error)[:200]}"
+        raise DataError(
+            f"{name or 'a task'} could not be read by the workers ({what}). Every worker needs the "
+            "same path; nothing of this audit is kept.",
+            kind="unreadable",
+            source=name,
+        ) from error
+
+
+def _results(client: Any, futures: Sequence[Any], names: Sequence[str]) -> list[Any]:
+    _wait(client, futures, names, lambda future: None)
+    return list(client.gather(list(futures)))

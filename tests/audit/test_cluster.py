@@ -1,0 +1,189 @@
+"""A log that workers share gives the numbers of one machine, whatever becomes of a worker."""
+
+import os
+import signal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import bayesfair as bf
+from bayesfair.errors import DataError, OptionError
+
+distributed = pytest.importorskip("distributed")
+
+N, K = 2400, 4
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as two,
+        distributed.Client(two) as one,
+    ):
+        yield one
+
+
+class OneWorker:
+    """A client whose tasks all go to the same worker."""
+
+    def __init__(self, client):
+        self.gather, self.cancel, self._submit = client.gather, client.cancel, client.submit
+        self._worker = list(client.scheduler_info()["workers"])[:1]
+        self.n_tasks = 0
+
+    def submit(self, *args, **options):
+        self.n_tasks += 1
+        return self._submit(*args, workers=self._worker, **options)
+
+
+def table(family="bernoulli", *, late=True, seed=1):
+    """Rewards known up to two partitions of six later."""
+    rng = np.random.default_rng(seed)
+    pi = rng.dirichlet(np.ones(K), N)
+    arm = np.array([rng.choice(K, p=p) for p in pi])
+    reward = rng.normal(arm, 2.0) if family == "normal" else rng.random(N) < 0.2 + 0.1 * arm
+    known = np.arange(N) + rng.integers(1, N // 3 if late else 2, N)
+    return pa.table({
+        "t": np.arange(N), "arm": [f"a{i}" for i in arm], "reward": reward.astype(float),
+        "known_at": known, **{f"p_a{i}": pi[:, i] for i in range(K)},
+    })  # fmt: skip
+
+
+def written(folder, rows, sizes, suffix="parquet"):
+    start = 0
+    for i, size in enumerate(sizes):
+        path = folder / f"part-{i}.{suffix}"
+        write = pq.write_table if suffix == "parquet" else pyarrow.csv.write_csv
+        write(rows.slice(start, size), path)
+        start += size
+    assert start == len(rows)
+    return folder
+
+
+def same(one, other, path=""):
+    assert type(one) is type(other), path
+    if isinstance(one, dict):
+        assert set(one) == set(other), path
+        for key, value in one.items():
+            same(value, other[key], f"{path}.{key}")
+    elif isinstance(one, list):
+        assert len(one) == len(other), path
+        for i, pair in enumerate(zip(one, other, strict=True)):
+            same(*pair, f"{path}[{i}]")
+    elif isinstance(one, float):
+        assert one == pytest.approx(other, rel=1e-12, abs=1e-12), path
+    else:
+        assert one == other, path
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+@pytest.mark.parametrize("family", ["bernoulli", "normal"])
+def test_the_numbers_are_those_of_one_machine(client, tmp_path, family, suffix):
+    log = written(tmp_path, table(family), [400, 400, 5, 795, 400, 400], suffix)
+    scan = bf.scan_history(log, order="t", known_at="known_at")
+    here = bf.audit(scan, seed=1, from_round=500)
+    there = bf.audit(scan, seed=1, from_round=500, client=client)
+    same(here.to_dict(), there.to_dict())
+    assert there.state.same_as(here.state)
+
+
+def test_delays_across_partitions_matter(tmp_path):
+    """The rewards that travel change the beliefs: without them the numbers would be others."""
+    log = written(tmp_path, table(), [400] * 6)
+    late = bf.scan_history(log, order="t", known_at="known_at")
+    at_once = bf.scan_history(log, order="t", known_at=False)
+    found = [bf.audit(scan, objective=False).regret.value for scan in (late, at_once)]
+    assert abs(found[0] - found[1]) > 1e-3
+    assert np.max(pq.read_table(log / "part-0.parquet")["known_at"].to_numpy()) > 800
+
+
+def test_a_prior_that_is_still_learned_goes_through_short_partitions(client, tmp_path):
+    log = written(tmp_path, table("normal", late=False), [3, 7, 9, 2381])
+    scan = bf.scan_history(log, order="t")
+    here, there = bf.audit(scan, seed=1), bf.audit(scan, seed=1, client=client)
+    same(here.to_dict(), there.to_dict())
+
+
+def test_a_worker_that_is_killed_changes_no_bit(client, tmp_path):
+    log = written(tmp_path, table(), [400] * 6)
+    scan = bf.scan_history(log, order="t", known_at="known_at")
+    whole = bf.audit(scan, seed=1, client=client).to_dict()
+    killed = []
+
+    def kill(done):
+        if not killed:
+            killed.append(next(iter(client.cluster.workers.values())).pid)
+            os.kill(killed[0], signal.SIGKILL)
+
+    assert bf.audit(scan, seed=1, client=client, progress=kill).to_dict() == whole
+    assert killed
+    client.wait_for_workers(2)
+
+
+def test_one_worker_gives_the_bits_of_two(client, tmp_path):
+    """Fixed partitions: which worker does a task, and in which order, is nowhere in the numbers."""
+    log = written(tmp_path, table(), [700, 300, 1000, 400])
+    scan = bf.scan_history(log, order="t", known_at="known_at")
+    two = bf.audit(scan, seed=1, client=client).to_dict()
+    one = OneWorker(client)
+    assert bf.audit(scan, seed=1, client=one).to_dict() == two
+    assert one.n_tasks > 8
+
+
+def test_row_groups_of_one_file_are_shared(client, tmp_path, monkeypatch):
+    monkeypatch.setattr("bayesfair.readers.files.parquet._PARTITION", 500)
+    path = tmp_path / "log.parquet"
+    pq.write_table(table(), path, row_group_size=200)
+    scan = bf.scan_history(path, order="t", known_at="known_at")
+    assert [p.n_rounds for p in scan.partitions()] == [400] * 6
+    same(bf.audit(scan, seed=1).to_dict(), bf.audit(scan, seed=1, client=client).to_dict())
+
+
+def test_a_partition_that_cannot_be_read_is_named(client, tmp_path):
+    log = written(tmp_path, table(), [800] * 3, "csv")
+    path = log / "part-1.csv"
+    path.write_text(path.read_text().replace("a2", "nobody", 1))
+    scan = bf.scan_history(log, order="t", known_at=False)
+    with pytest.raises(DataError, match=r"part-1\.csv"):
+        bf.audit(scan, seed=1, client=client)
+
+
+def test_files_in_no_order_are_refused(client, tmp_path):
+    rows = table(late=False)
+    for i, name in enumerate("ab"):
+        pq.write_table(rows.slice(i * 1200, 1200), tmp_path / f"{name}.parquet")
+    with pytest.raises(DataError) as error:
+        bf.audit(bf.scan_history(tmp_path, order=False), seed=1, client=client)
+    assert error.value.kind == "no_order"
+    (tmp_path / "a.parquet").rename(tmp_path / "c.parquet")
+    with pytest.raises(DataError) as error:
+        bf.audit(bf.scan_history(tmp_path, order="t", known_at=False), seed=1, client=client)
+    assert (error.value.kind, error.value.column) == ("needs_whole", "t")
+
+
+def test_many_groups_are_spread(client, tmp_path):
+    rows = table(late=False).append_column("g", pa.array(np.arange(N) % 40))
+    path = tmp_path / "log.parquet"
+    pq.write_table(rows, path)
+    logs = bf.read_history(path, order="t", by="g", known_at=False)
+    same(bf.audit(logs, seed=1).to_dict(), bf.audit(logs, seed=1, client=client).to_dict())
+
+
+@pytest.mark.parametrize(
+    ("given", "column"),
+    [({"beliefs_model": "bernoulli_independent"}, "beliefs_model"), ({"partial": "x"}, "partial")],
+)
+def test_what_cannot_be_shared_is_refused(client, tmp_path, given, column):
+    scan = bf.scan_history(written(tmp_path, table(), [N]), order="t", known_at=False)
+    with pytest.raises(OptionError) as error:
+        bf.audit(scan, seed=1, client=client, **given)
+    assert (error.value.kind, error.value.column) == ("unused_option", column)
+    with pytest.raises(OptionError) as error:
+        bf.audit(bf.read_history(tmp_path, order="t", known_at=False), seed=1, client=client)
+    assert error.value.column == "client"
+    with pytest.raises(OptionError) as error:
+        bf.audit(scan, seed=1, client="local")
+    assert error.value.column == "client"
