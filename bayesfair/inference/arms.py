@@ -97,7 +97,7 @@ def fit_history(
     if closed is not None and method != "nuts":
         sampler.refuse_without_chains(
             f"the posterior of {closed.model} is known in closed form and drawn exactly; "
-            "method='nuts' samples it."
+            "the method 'nuts' samples it."
         )
         name, reads, chosen = str(model), closed.reads, closed.name
         tree = fit_conjugate(history, closed, draws=n_draws, rng=rng, **options)

@@ -61,7 +61,7 @@ class Sampler:
                 value=options,
             )
         for name in options:
-            check_choice(name, "an option in sampler", SAMPLER_OPTIONS)
+            check_choice(name, "sampler", SAMPLER_OPTIONS)
         found = {name: value for name, value in options.items() if value is not None}
         if "target_accept" in found:
             goal = found["target_accept"]

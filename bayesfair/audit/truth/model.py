@@ -55,7 +55,7 @@ def fitting_options(
         )
     known = tuple(dict.fromkeys((*OF_FITS, *OF_BELIEFS)))
     for name in how:
-        check_choice(name, "an option in sampler", known)
+        check_choice(name, "sampler", known)
     Sampler.of({name: value for name, value in how.items() if name in SAMPLER_OPTIONS})
     for name in options:
         if name in known:
