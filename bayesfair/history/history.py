@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -47,6 +47,7 @@ _OF_ROUNDS = (
     "arm", "reward", "selection_probability", "propensity", "time", "row", "offered",
     "known_at", "unique", "user", "keep_prob", "context",
 )  # fmt: skip
+_STAMPS = ("time", "row", "unique", "user", "context")
 _LONG = 100_000  # probabilities from which a compiled check pays
 
 
@@ -284,22 +285,21 @@ class History:
             object.__setattr__(new, "known_at", frozen(new.known_at - start))
         return new
 
-    def at(self, index: NDArray[np.int64]) -> History:
-        """Return the rounds at ascending positions; what is known late stays as late."""
-        new, n = self._taken(index), self.n_rounds
+    def cell(self, index: NDArray[np.int64]) -> History:
+        """Return ascending rounds for beliefs, bare of stamps; what is known late stays as late."""
+        new, n = self._taken(index, bare=True), self.n_rounds
         if (known := new.known_at) is not None:
             later = len(index) + known - n
             known = np.where(known > n, later, np.searchsorted(index, known))
             object.__setattr__(new, "known_at", frozen(known))
         return new
 
-    def _taken(self, which: Any) -> History:  # `known_at` still counts the rounds of the whole
-        new = object.__new__(History)
-        for name in self.__dataclass_fields__:
-            if name != "known_until":
-                value = getattr(self, name)
-                value = value[which] if name in _OF_ROUNDS and value is not None else value
-                object.__setattr__(new, name, value)
+    def _taken(self, which: Any, *, bare: bool = False) -> History:
+        new = object.__new__(History)  # `known_at` still counts the rounds of the whole
+        for name in (f.name for f in fields(self)):
+            value = None if bare and name in _STAMPS else getattr(self, name)
+            value = value[which] if name in _OF_ROUNDS and value is not None else value
+            object.__setattr__(new, name, value)
         return new
 
     def in_label_order(self) -> History:

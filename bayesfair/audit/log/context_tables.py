@@ -117,4 +117,4 @@ def iter_cells(
                 nothing = np.empty(0, np.int32), np.empty(0), None
                 learned = run_parameters(rule, table, *nothing)
                 table = learned._replace(last_pi=table.last_pi, changed=True)
-        yield rounds, part.at(rounds), table
+        yield rounds, part.cell(rounds), table

@@ -206,7 +206,7 @@ def seen_in(
         sums = Sums(
             n_rounds=own.n_rounds,
             n_unobserved=np.bincount(own.arm[gone], minlength=k),
-            reward_total=np.bincount(own.arm[~gone], own.reward[~gone], minlength=k),
+            reward_total=np.bincount(own.arm, np.where(gone, 0.0, own.reward), minlength=k),
             concentration=float(p.sum()) if known else 0.0,
             **of.sums._asdict(),
         )
@@ -232,7 +232,7 @@ def without_context(part: History, result: PartResult, rows: LogPass) -> Without
 
 
 def _sums_of(terms: Floats) -> Floats:
-    return np.array([[terms.sum(), terms @ terms, terms.max(initial=-np.inf)]])
+    return np.array([[terms.sum(), (terms * terms).sum(), terms.max(initial=-np.inf)]])
 
 
 def _kept_pairs(part: History, found: PairSums, start: int) -> Pairs:
