@@ -8,7 +8,7 @@ from bayesfair.audit.log.verdict_words import VERDICT_WORDS
 from bayesfair.base.checks import counted, listed
 from bayesfair.base.shown import MOST_ROWS, fitted, number, shortened, table
 
-__all__ = ["WITHOUT", "context_lines", "without_words"]
+__all__ = ["WITHOUT", "context_lines", "context_table", "without_words"]
 
 WITHOUT = (
     "Without the context the same choices are held against beliefs that never saw it: such numbers "
@@ -27,12 +27,9 @@ def without_words(context: dict[str, Any]) -> str:
     return f"Without it: {', '.join(said)}."
 
 
-def context_lines(audit: dict[str, Any]) -> list[str]:
-    """Return the table of contexts, where beliefs are given one."""
-    context = audit.get("context")
-    if context is None:
-        return []
-    cells, rest = audit["cells"], ""
+def context_table(audit: dict[str, Any]) -> tuple[str, list[str], list[list[str]], str]:
+    """Return title, heading and rows of the contexts, the worst first where not all are shown."""
+    context, cells, rest = audit["context"], audit["cells"], ""
     if len(cells) > MOST_ROWS:
         need = "smallest_eps2" if cells[0]["smallest_eps2"] is not None else "regret_per_round"
         cells = sorted(cells, key=lambda cell: -float(cell[need] or 0))
@@ -41,22 +38,32 @@ def context_lines(audit: dict[str, Any]) -> list[str]:
     known = any(cell["probability_fair"] is not None for cell in cells)
     rows = [
         [
-            name,
+            str(cell["context"]),
             str(cell["n_rounds"]),
             VERDICT_WORDS[cell["subjective_verdict"]].lower(),
             number(cell["smallest_eps2"]),
             number(cell["regret_per_round"]),
             *([number(cell["probability_fair"])] if known else []),
         ]
-        for name, cell in zip(shortened(c["context"] for c in cells), cells, strict=True)
+        for cell in cells
     ]
     title = (
         f"Given the context {listed(context['columns'])} ({counted(context['n_cells'], 'value')}, "
         f"{context['model']}): beliefs of each value are independent of the others"
     )
+    return title, header + ["probability fair"] * known, rows, rest
+
+
+def context_lines(audit: dict[str, Any]) -> list[str]:
+    """Return the table of contexts, where beliefs are given one."""
+    if "context" not in audit:
+        return []
+    title, header, rows, rest = context_table(audit)
+    names = shortened(row[0] for row in rows)
+    rows = [[name, *row[1:]] for name, row in zip(names, rows, strict=True)]
     return [
         *fitted([title]),
-        *table(header + ["probability fair"] * known, rows, n=len(cells), rest=rest),
-        *fitted([f"  {without_words(context)}", f"  {WITHOUT}"]),
+        *table(header, rows, rest=rest),
+        *fitted([f"  {without_words(audit['context'])}", f"  {WITHOUT}"]),
         "",
     ]

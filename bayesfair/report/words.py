@@ -395,14 +395,21 @@ def call(first: dict[str, Any], *, several: bool) -> str:
         options.append(f"draws={asked['draws']}")
     if asked["seed"] is not None:
         options.append(f"seed={asked['seed']}")
-    if "arm_groups" in first:
-        options.append("arm_groups=...")
+    options += ["arm_groups=..."] * ("arm_groups" in first)
+    columns, given = first.get("context", {}).get("columns"), ""
+    if columns is not None:
+        options.append(f"context_model={first['context']['model']!r}")
+        given = f", context={columns!r}"
     arguments = textwrap.fill(
         ", ".join(["history", *options]), 76, initial_indent="    ", subsequent_indent="    ",
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
     by = ", by=..." if several else ""
-    read = f"bf.read_history({source!r}{by})" if PurePath(source).suffix else f"...  # {source!r}"
+    read = (
+        f"bf.read_history({source!r}{by}{given})"
+        if PurePath(source).suffix
+        else f"...  # {source!r}"
+    )
     return (
         f"import bayesfair as bf\n\nhistory = {read}\n"
         f"audit = bf.audit(\n{arguments},\n)\nbf.write_report(audit, 'audit.html')"

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from bayesfair.audit import Audit, AuditGroup
+from bayesfair.audit.context_text import WITHOUT, context_table, without_words
 from bayesfair.audit.group_text import collected_notices, group_columns, worst_first
 from bayesfair.audit.log.check_words import check_rows
 from bayesfair.audit.log.verdict_words import lead, regret_words, remarks
@@ -18,7 +19,7 @@ from bayesfair.audit.text import (
 )
 from bayesfair.base.arguments import PLAIN, takes
 from bayesfair.base.checks import counted
-from bayesfair.base.shown import number
+from bayesfair.base.shown import MOST_ROWS, number
 from bayesfair.base.writing import check_target, write_text
 from bayesfair.errors import OptionError
 from bayesfair.report import words
@@ -116,7 +117,20 @@ def _audit_context(numbers: dict[str, Any], most_arms: int) -> dict[str, Any]:
         "arm_headings": [name for name, _ in columns],
         "arm_rows": [[cell(arm) for _, cell in columns] for arm in arms],
         "arm_statement": chosen_how,
+        "contexts": _contexts(numbers),
     }
+
+
+def _contexts(numbers: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the table of contexts, where beliefs are given one."""
+    if "context" not in numbers:
+        return None
+    title, headings, rows, _ = context_table(numbers)
+    more = max(len(rows) - MOST_ROWS, 0)
+    return {
+        "title": title, "headings": headings, "rows": rows[:MOST_ROWS], "n_unlisted": more,
+        "without": f"{without_words(numbers['context'])} {WITHOUT}",
+    }  # fmt: skip
 
 
 def _shown_arms(numbers: dict[str, Any], most: int) -> tuple[list[dict[str, Any]], str]:

@@ -331,7 +331,12 @@ def test_groups_have_their_own_contexts():
         assert found[label].to_dict()["cells"] == alone_.to_dict()["cells"]
 
 
-def test_the_report_shows_each_context_and_the_log_without_it():
-    text = str(bf.audit(log_of(late=False), context_model="cells", seed=1, draws=50))
+def test_the_report_shows_each_context_and_the_log_without_it(tmp_path):
+    audit = bf.audit(log_of(late=False), context_model="cells", seed=1, draws=50)
+    bf.write_report(audit, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Each context by itself" in page and "neither from above nor from below" in page
+    assert "context_model=&#39;cells&#39;" in page
+    text = str(audit)
     assert "Given the context 'context' (3 values" in text
     assert "neither from above nor from below" in text
