@@ -22,7 +22,7 @@ _PARQUET = (".parquet", ".pq")
 
 def why_whole(
     *,
-    by: str | None,
+    by: Sequence[str] | None,
     known_until: str | None,
     model: str | None,
     prior_sensitivity: bool,

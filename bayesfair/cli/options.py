@@ -160,7 +160,7 @@ LOG_COLUMNS = Group(
     propensity=option("Column of the chosen arm's probability; '' for none."),
     probabilities=option("Pattern of the columns of all arms, such as p_{arm}."),
     order=option("Column that orders the rounds; '' for file order."),
-    by=option("Column that splits the log into several."),
+    by=option("Columns that split the log into several, comma-separated.", convert=csv_labels),
     arms=option("Labels, comma-separated; or by_group with --by.", convert=labels_or_by_group),
     offered=option("Columns or list of arms on offer."),
     offered_delimiter=option("Separates arms in such a list.", str, "|"),

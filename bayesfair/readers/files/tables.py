@@ -162,6 +162,7 @@ class Source:
         if i < 0:
             return found.group(0)
         part, own = self.parts[i], row - self._starts[i] + self.first_row
+        part = getattr(part, "part", part)  # beside a joined column
         notes = [f"row {own} of {part.name}"] if len(self.parts) > 1 else []
         line = part.line_of(own) if isinstance(part, Delimited) else None
         notes += [f"line {line}"] if line not in (None, own) else []

@@ -66,6 +66,8 @@ class Layout:
         A propensity column that is not used, only compared with the probabilities of all arms.
     notices : tuple of str
         What was taken up or left aside by itself.
+    by_parts : tuple of str
+        The columns that `by` joins, where it joins several.
     context : tuple of str
         Columns of what the rule saw.
     unused : tuple of str
@@ -81,6 +83,7 @@ class Layout:
     propensity: str | None = None
     order: str | None = None
     by: str | None = None
+    by_parts: tuple[str, ...] = ()
     known_at: str | None = None
     known_until: str | None = None
     unique: str | None = None

@@ -32,7 +32,7 @@ def read_history(
 ) -> History: ...
 @overload
 def read_history(
-    source: Source, *, by: str, **options: Unpack[OneLogOptions]
+    source: Source, *, by: str | Sequence[str], **options: Unpack[OneLogOptions]
 ) -> Mapping[str, History]: ...
 @takes(**KINDS)
 @with_log_options
@@ -72,8 +72,9 @@ def read_history(source: Source, **options: Unpack[LogOptions]) -> History | Map
         ISO 8601). Rounds are sorted stably, with a notice. Without it rows are in order as they
         stand; a log that some time-like column shows to run backwards is refused, unless False or
         "" says that this is right.
-    by : str, optional
-        Column that splits the log into histories of their own.
+    by : str or sequence of str, optional
+        Column that splits the log into histories of their own; of several, each combination that
+        occurs is one, labelled such as ``phone, US`` (a label with a comma in quotes).
     arms : sequence or "by_group", optional
         Labels in the order to be used. None = those of the `probabilities` (or `offered`) columns,
         else those seen, sorted as text (by value if all are numbers), with a notice. With `by`,

@@ -45,7 +45,7 @@ class OneLogOptions(TypedDict, total=False):
 class LogOptions(OneLogOptions, total=False):
     """With the option that makes several logs of one source."""
 
-    by: str | None
+    by: str | Sequence[str] | None
 
 
 DEFAULTS: dict[str, Any] = {
@@ -54,10 +54,10 @@ DEFAULTS: dict[str, Any] = {
 }  # fmt: skip
 
 KINDS = {
-    **each(PLAIN, "arm", "reward", "propensity", "order", "by", "known_at", "known_until", "round",
+    **each(PLAIN, "arm", "reward", "propensity", "order", "known_at", "known_until", "round",
            "unique", "user", "keep_prob", "decimal"),
     "probabilities": TEXT_OR_FALSE, "offered": TEXT, "chosen": TEXT, "format": TEXT,
-    "table": TEXT, "context": NAMES, "missing_context": TEXT,
+    "table": TEXT, "context": NAMES, "by": NAMES, "missing_context": TEXT,
     "rewards": MAPPING,
 }  # fmt: skip
 

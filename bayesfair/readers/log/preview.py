@@ -167,6 +167,8 @@ def _parts(layout: Layout) -> dict[str, str]:
     for role in _SINGLE:
         if (column := getattr(layout, role)) is not None:
             found.setdefault(column, []).append(role)
+    for column in layout.by_parts:
+        found.setdefault(column, []).append("by")
     for column in layout.context:
         found.setdefault(column, []).append("context")
     if layout.nested:

@@ -13,6 +13,7 @@ from bayesfair.base.labels import by_label, labels_of
 from bayesfair.base.notices import Notice
 from bayesfair.base.options import LOG_OPTIONS, given, refuse_without_effect
 from bayesfair.errors import OptionError
+from bayesfair.readers.files.joined import with_joined
 from bayesfair.readers.files.tables import Source, open_source
 from bayesfair.readers.log.columns import Layout, Roles, names_in
 from bayesfair.readers.log.first_rows import layout_of
@@ -119,6 +120,11 @@ def reading_of(function: Callable[..., Any], source: Any, options: Mapping[str, 
         raise OptionError("prior together with by= must be a mapping of group to prior.")
     opened = open_log(source, asked)
     notices = _guess_columns(opened, asked)
+    split = tuple(dict.fromkeys(names_in(asked["by"])))
+    if len(split) > 1:
+        opened, asked["by"] = with_joined(opened, split, "by")
+    else:
+        asked["by"] = split[0] if split else None
     long = asked["round"] if isinstance(asked["round"], str) and asked["round"] else None
     if long:
         with opened.locating():
@@ -126,6 +132,11 @@ def reading_of(function: Callable[..., Any], source: Any, options: Mapping[str, 
         asked |= changed
     layout = layout_of(opened, asked)
     layout = replace(layout, notices=(*notices, *layout.notices))
+    if len(split) > 1:
+        rest, watched = (tuple(c for c in names if c not in split)
+                         for names in (layout.unused, layout.watched))  # fmt: skip
+        kept = {name: layout.watched[name] for name in watched}
+        layout = replace(layout, by_parts=split, unused=rest, watched=kept)
     _refuse_unused(function, DEFAULTS | dict(options), opened, layout, long=bool(long))
     return Reading(
         opened, layout, opened.name, labels if labels is not None else layout.arms_from_columns,
@@ -136,8 +147,10 @@ def reading_of(function: Callable[..., Any], source: Any, options: Mapping[str, 
 
 def open_log(source: Any, asked: Mapping[str, Any]) -> Source:
     """Open the source of a log; `asked` are all options of its reader."""
-    roles = [role for role in (*Roles._fields[:-1], "chosen", "round") if role != "context"]
-    named = [str(asked[role]) for role in roles if asked[role]] + names_in(asked["context"])
+    several = ("context", "by")
+    roles = [role for role in (*Roles._fields[:-1], "chosen", "round") if role not in several]
+    named = [str(asked[role]) for role in roles if asked[role]]
+    named += [name for role in several for name in names_in(asked[role])]
     fields = [name.removesuffix(".{arm}") for name in named if "{arm}" not in name[:-6]]
     return open_source(
         source, delimiter=asked["delimiter"], wanted=[asked["arm"], asked["reward"]],

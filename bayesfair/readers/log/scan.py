@@ -329,7 +329,11 @@ def scan_history(
 ) -> HistoryScan: ...
 @overload
 def scan_history(
-    source: Source, *, chunk_rounds: int | None = None, by: str, **options: Unpack[OneLogOptions]
+    source: Source,
+    *,
+    chunk_rounds: int | None = None,
+    by: str | Sequence[str],
+    **options: Unpack[OneLogOptions],
 ) -> dict[str, HistoryScan]: ...
 @takes(**KINDS)
 @with_log_options
