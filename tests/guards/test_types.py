@@ -58,3 +58,10 @@ def test_type_checkers_see_the_names_that_are_public():
         if isinstance(node, ast.Assign) and node.targets[0].id == "__all__"
     ]
     assert set(listed) == imported == set(bf.__all__)
+
+
+def test_the_types_of_a_log_name_every_field_that_it_takes():
+    from bayesfair.history.given import GivenFields
+
+    fields = set(inspect.signature(bf.History).parameters) - {"arm", "reward"}
+    assert set(GivenFields.__annotations__) == fields
