@@ -16,9 +16,9 @@ from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.unused import refuse_unused
 from bayesfair.audit.parts import merge_records
 from bayesfair.audit.question import Question
+from bayesfair.audit.record import Record
 from bayesfair.audit.result import Audit, AuditGroup, as_audit
 from bayesfair.audit.run import run
-from bayesfair.audit.saved.checkpoint import checkpoint_for
 from bayesfair.audit.saved.storage import read_audit
 from bayesfair.audit.truth.model import fitting_options
 from bayesfair.base.arguments import CALL, PLAIN, each, takes
@@ -242,11 +242,12 @@ def audit(
         tolerance=1e-9 if tolerance is None else tolerance,
         tolerance_given=tolerance is not None,
     )
+    goes_on = isinstance(prior, (Record, GroupRecord, AuditState))
     question = Question(
         criterion=criterion,
-        tolerance=tolerance,
         family=family_of_models(family, model, beliefs_model),
-        prior=prior,
+        prior=None if goes_on else prior,
+        earlier=prior if goes_on else None,
         support=None if support is None else check_support(support),
         model=model,
         beliefs_model=beliefs_model,
@@ -256,13 +257,11 @@ def audit(
         draws=draws,
         seed=seed,
         options=options,
-        progress=progress,
-        checkpoint=checkpoint_for(partial, data, prior, beliefs_model),
-        client=client,
+        arm_groups=arm_groups,
     )
     if client is not None:
-        check_client(client, question, data)
-    return as_audit(run(data, question, arm_groups, partial))
+        check_client(client, question, data, partial)
+    return as_audit(run(data, question, progress, partial, client))
 
 
 def _check_context_model(context_model: str | None, **others: Any) -> None:

@@ -72,7 +72,7 @@ def brief_numbers(audit: Record) -> dict[str, Any]:
     if audit.summary.selection == "chosen":
         name = "effective_sample_size"
         found["calibration"][name] = calibration[name]
-    judged_by_truth = audit.criterion.judge == "objective" or audit.settings.model == "truth"
+    judged_by_truth = audit.criterion.judge == "objective" or audit.model == "truth"
     if true is not None and judged_by_truth:
         regret = calibration["objective"]
         found["calibration"]["objective"] = {name: regret[name] for name in _CALIBRATION}

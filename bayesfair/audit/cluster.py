@@ -24,6 +24,7 @@ from bayesfair.base.notices import Notice
 from bayesfair.errors import BayesfairError, DataError, OptionError
 from bayesfair.readers.log.first_pass import ROWS, tables_of
 from bayesfair.readers.log.scan import HistoryScan
+from bayesfair.typing import Progress
 
 __all__ = ["check_client", "spread", "summarise_on"]
 
@@ -40,7 +41,7 @@ class _Taught:
     span: tuple[Any, Any] | None
 
 
-def check_client(client: Any, question: Question, data: Any) -> None:
+def check_client(client: Any, question: Question, data: Any, partial: Any) -> None:
     """Refuse what cannot be shared.
 
     Raises
@@ -57,7 +58,7 @@ def check_client(client: Any, question: Question, data: Any) -> None:
             column="client",
         )
     for name, given in (
-        ("beliefs_model", question.beliefs_model), ("partial", question.checkpoint),
+        ("beliefs_model", question.beliefs_model), ("partial", partial),
     ):  # fmt: skip
         if given is not None:
             why = {
@@ -69,7 +70,7 @@ def check_client(client: Any, question: Question, data: Any) -> None:
                 kind="unused_option",
                 column=name,
             )
-    if getattr(question.prior, "unfinished", None):
+    if getattr(question.earlier, "unfinished", None):
         raise OptionError(
             "prior= is an audit that was interrupted, and goes on part by part: leave client= out.",
             kind="unused_option",
@@ -104,7 +105,12 @@ def _each(make: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, A
 
 
 def summarise_on(
-    client: Any, scan: HistoryScan, question: Question, start: AuditState, notes: Sequence[str]
+    client: Any,
+    scan: HistoryScan,
+    question: Question,
+    start: AuditState,
+    notes: Sequence[str],
+    progress: Progress | None,
 ) -> Summary:
     """Return the summary of a log, made by the workers of a cluster.
 
@@ -145,8 +151,8 @@ def summarise_on(
 
     def seen(future: Any) -> None:
         done[0] += taught[full[futures.index(future)]].state.n_rounds
-        if question.progress is not None:
-            question.progress(done[0])
+        if progress is not None:
+            progress(done[0])
 
     futures = [
         client.submit(_audit_part, parts[i], states[i], question.criterion, pure=False)

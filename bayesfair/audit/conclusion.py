@@ -10,7 +10,6 @@ import numpy as np
 
 from bayesfair.audit.log.context_findings import (
     context_findings,
-    context_model_of,
     context_prior_findings,
     context_prior_words,
 )
@@ -21,11 +20,11 @@ from bayesfair.audit.log.summary import Summary
 from bayesfair.audit.log.verdict_findings import verdict_findings
 from bayesfair.audit.log.violations import JudgedRounds, exact_rounds
 from bayesfair.audit.question import Question
-from bayesfair.audit.record import Fitted, Record, Settings
+from bayesfair.audit.record import Record
 from bayesfair.audit.truth.by_context import objective_by_context, rewards_by_context
 from bayesfair.audit.truth.by_round import objective_by_round
 from bayesfair.audit.truth.conjugate import posterior_of_log, posterior_rewards
-from bayesfair.audit.truth.model import model_options, parts_under_model
+from bayesfair.audit.truth.model import parts_under_model
 from bayesfair.audit.truth.objective import (
     Objective,
     Part,
@@ -40,8 +39,6 @@ from bayesfair.fairness import guarantee_note
 from bayesfair.families import FAMILIES
 from bayesfair.families.logs import prior_notices, prior_of
 from bayesfair.families.priors import describe_prior
-from bayesfair.inference.contract import label_of
-from bayesfair.kernels.log.part_result import ROUNDING
 from bayesfair.rewards import Rewards
 
 __all__ = ["conclude"]
@@ -51,23 +48,20 @@ def conclude(summary: Summary, question: Question, notes: list[str], data: Any) 
     """Add tolerance, objective part and notices to a summary."""
     facts = summary.facts
     notices = [*notes, *facts.notices, *facts.repairs.sentences(), *log_findings(summary)]
-    tolerance = question.criterion.tolerance
-    if question.tolerance is None and summary.selection == "full":
+    criterion = summary.tolerated(question.criterion)
+    if criterion.tolerance != question.criterion.tolerance:
         unit = facts.resolution.unit
-        if unit > tolerance:
-            tolerance = unit + ROUNDING
-            notices.append(Notice(
-                f"The selection probabilities were logged to about {unit:.1g}; excesses up to that "
-                "are not counted as violations (tolerance= changes this).",
-                kind="resolution", column="tolerance", value=unit,
-            ))  # fmt: skip
-    criterion = replace(question.criterion, tolerance=tolerance)
-    question = replace(question, criterion=criterion)
+        notices.append(Notice(
+            f"The selection probabilities were logged to about {unit:.1g}; excesses up to that "
+            "are not counted as violations (tolerance= changes this).",
+            kind="resolution", column="tolerance", value=unit,
+        ))  # fmt: skip
+    asked, question = question, replace(question, criterion=criterion)
     regret = objective = fitted = None
     if question.objective and question.model is not None:
-        (parts, judged), more, tree = parts_under_model(data, summary, question)
+        (parts, judged), more, fitted = parts_under_model(data, summary, question)
         notices += more
-        objective, fitted = evaluate(parts, criterion, judged), Fitted(question.model, tree)
+        objective = evaluate(parts, criterion, judged)
         regret = objective.regret_estimate(as_generator(question.seed), exact=False)
     elif question.objective:
         rng = as_generator(0 if question.seed is None else question.seed)
@@ -97,27 +91,13 @@ def conclude(summary: Summary, question: Question, notes: list[str], data: Any) 
             guarantee_note(criterion.divergence, criterion.reward_divergence), kind="guarantee",
             column="divergence", value=criterion.divergence,
         ))  # fmt: skip
-    model = question.model
-    model_name = "truth" if question.truth is not None else (
-        "conjugate" if model is None else label_of(model)
-    )  # fmt: skip
-    settings = Settings(
-        family=summary.start.family,
-        model=model_name if question.objective else None,
-        prior=_prior_words(summary, question, data),
-        seed=int(question.seed) if isinstance(question.seed, (int, np.integer)) else None,
-        draws=question.draws,
-        beliefs_model=None if question.beliefs_model is None else label_of(question.beliefs_model),
-        context_model=context_model_of(summary),
-    )
     return Record(
-        criterion=criterion,
-        settings=settings,
+        question=asked.kept(),
         summary=summary,
         objective=objective,
         regret_objective=regret,
         findings=unique(notices),
-        model_options=_model_options(question),
+        prior=_prior_words(summary, question, data),
         fitted=fitted,
     )
 
@@ -133,13 +113,6 @@ def _prior_findings(summary: Summary, question: Question, data: Any) -> list[Not
     start = summary.start
     family = FAMILIES[start.family]
     return prior_notices(data, family, prior=start.prior, support=question.support)
-
-
-def _model_options(question: Question) -> dict[str, Any]:
-    """Return the options that went to the model of the true rewards."""
-    if question.model is None:
-        return {}
-    return model_options(question)["model"]
 
 
 def _prior_words(summary: Summary, question: Question, data: Any) -> str:

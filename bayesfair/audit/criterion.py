@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.base.checks import check_choice, check_count, check_in_range
 from bayesfair.errors import OptionError
-from bayesfair.kernels.log.part_result import TOLERANCES
+from bayesfair.kernels.log.part_result import ROUNDING, TOLERANCES
+from bayesfair.typing import Floats
 
 __all__ = [
     "DIVERGENCE_NAMES",
@@ -163,6 +164,16 @@ class Criterion:
         ladder = np.array(TOLERANCES)
         step = int(np.searchsorted(ladder, self.tolerance * (1 - 1e-12)))
         return int(counts[min(step, len(ladder) - 1)])
+
+    def at_resolution(self, unit: float) -> Criterion:
+        """Return the criterion with the tolerance used for probabilities logged to `unit`."""
+        return replace(self, tolerance=float(self.tolerances(unit)))
+
+    def tolerances(self, units: ArrayLike) -> Floats:
+        """Return the tolerance that is used for each resolution: as asked for, or not below it."""
+        units = np.asarray(units, np.float64)
+        finer = self.tolerance_given | (units <= self.tolerance)
+        return np.where(finer, self.tolerance, units + ROUNDING)
 
     @property
     def allowed(self) -> float:

@@ -119,13 +119,13 @@ class GroupRecord:
         if found is None:
             first = next(iter(self.audits.values()))
             if self.together is not None:
-                groups, priors = self.together.brief(first), [first.settings.prior]
+                groups, priors = self.together.brief(first), [first.prior]
                 kinds = kinds_of(self.together, self.audits)
             else:
                 groups, priors, said = {}, [], {}
                 for label, audit in self.audits.items():
                     groups[label] = brief_numbers(audit)
-                    priors.append(audit.settings.prior)
+                    priors.append(audit.prior)
                     said[label] = {"findings": [Notice.of(n).to_dict() for n in audit.findings]}
                 kinds = notices_by_kind(said)
             criterion = audit_numbers(first)["criterion"] | _priors(priors)

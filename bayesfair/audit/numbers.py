@@ -14,6 +14,7 @@ from bayesfair.audit.log.prior_findings import learned_numbers
 from bayesfair.base.estimates import interval
 from bayesfair.base.labels import in_order
 from bayesfair.base.notices import Notice
+from bayesfair.inference.contract import label_of
 
 if TYPE_CHECKING:
     from bayesfair.audit.record import Record
@@ -23,10 +24,10 @@ __all__ = ["arm_numbers", "audit_numbers", "calibration_numbers"]
 
 def audit_numbers(audit: Record) -> dict[str, Any]:
     """Return what `Audit.to_dict` returns."""
-    summary, criterion, settings = audit.summary, audit.criterion, audit.settings
+    summary, criterion, question = audit.summary, audit.criterion, audit.question
     sums, n = summary.sums, summary.sums.n_rounds
     out: dict[str, Any] = {
-        "bayesfair": settings.version,
+        "bayesfair": audit.version,
         "verdict": audit.verdict,
         "subjective": _subjective(audit),
         "objective": _objective(audit),
@@ -51,14 +52,14 @@ def audit_numbers(audit: Record) -> dict[str, Any]:
             "delta": criterion.delta,
             "divergence": criterion.divergence,
             "reward_divergence": criterion.reward_divergence,
-            "family": settings.family,
-            "model": settings.model,
-            "prior": settings.prior,
+            "family": audit.family,
+            "model": audit.model,
+            "prior": audit.prior,
             "prior_learned": learned_numbers(summary, criterion),
-            "beliefs_model": settings.beliefs_model or "conjugate",
+            "beliefs_model": label_of(question.beliefs_model or "conjugate"),
             "missing": summary.facts.missing,
-            "seed": settings.seed,
-            "draws": settings.draws,
+            "seed": question.seed,
+            "draws": question.draws,
             "tolerance": criterion.tolerance,
             "from_round": criterion.from_round,
             "judge": criterion.judge,

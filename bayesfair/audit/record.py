@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from bayesfair import __version__
 from bayesfair.audit.criterion import Criterion, top_verdict
 from bayesfair.audit.log.checks import Check, contradictions, log_checks
+from bayesfair.audit.log.context_findings import context_model_of
 from bayesfair.audit.log.group_pairs import GroupPairs
 from bayesfair.audit.log.intervals import Estimate, regret_of
 from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.summary import Summary
+from bayesfair.audit.question import Question
 from bayesfair.audit.saved.file import Origin
 from bayesfair.audit.saved.unfinished import Unfinished
 from bayesfair.audit.truth.objective import Objective
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-__all__ = ["Fitted", "Record", "Settings", "ViolatingRounds"]
+__all__ = ["Record", "ViolatingRounds"]
 
 
 class ViolatingRounds(NamedTuple):
@@ -37,43 +39,6 @@ class ViolatingRounds(NamedTuple):
     last: int
 
 
-class Fitted(NamedTuple):
-    """A model of the true rewards and the tree of its draws, as `bayesfair.fit` returned it."""
-
-    model: Any
-    tree: xr.DataTree
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """How an audit was made, beside its criterion.
-
-    Attributes
-    ----------
-    family, model, prior : str
-        Reward family, posterior of the true rewards, prior in words.
-    seed : int or None
-        None if a Generator was given.
-    draws : int
-        Posterior draws.
-    beliefs_model : str or None
-        Model of the beliefs, None for the conjugate ones.
-    context_model : str or None
-        How beliefs are given the context, None for beliefs that know none.
-    version : str
-        Of bayesfair, which made it.
-    """
-
-    family: str
-    model: str | None
-    prior: str
-    seed: int | None
-    draws: int
-    beliefs_model: str | None = None
-    context_model: str | None = None
-    version: str = __version__
-
-
 @constructed
 @dataclass(frozen=True, eq=False, repr=False)
 class Record:
@@ -81,10 +46,8 @@ class Record:
 
     Attributes
     ----------
-    criterion : Criterion
-        What was asked; its tolerance is the one used.
-    settings : Settings
-        How it was made.
+    question : Question
+        What was asked.
     summary : Summary
         What is kept of the log.
     objective : Objective or None
@@ -93,10 +56,15 @@ class Record:
         Objective fairness regret per round.
     findings : tuple of str
         Notices.
-    extra, model_options : dict
-        Further keys of `to_dict`; options that went to the model of the true rewards.
-    fitted : Fitted or None
-        The model of the true rewards and its draws, where there was one; not kept in files.
+    prior : str
+        The prior in words.
+    version : str
+        Of bayesfair, which made it.
+    extra : dict
+        Further keys of `to_dict`.
+    fitted : xarray.DataTree or None
+        The draws of the model of the true rewards, as `bayesfair.fit` returned them, where there
+        was one; not kept in files.
     arm_groups : GroupPairs or None
         Pairs between and within groups of arms.
     data : History, HistoryScan, KeptRounds or None
@@ -107,19 +75,41 @@ class Record:
         What is still to be done, if the audit was interrupted: `resume` does it.
     """
 
-    criterion: Criterion
-    settings: Settings
+    question: Question
     summary: Summary
     objective: Objective | None
     regret_objective: Estimate | None
     findings: tuple[str, ...]
+    prior: str
+    version: str = __version__
     extra: dict[str, Any] = field(default_factory=dict)
-    model_options: dict[str, Any] = field(default_factory=dict)
-    fitted: Fitted | None = None
+    fitted: xr.DataTree | None = None
     arm_groups: GroupPairs | None = None
     data: Any = None
     origin: Origin | None = None
     unfinished: Unfinished | None = None
+
+    # -- what was asked ------------------------------------------------------------------------
+
+    @cached_property
+    def criterion(self) -> Criterion:
+        """What was asked, with the tolerance that was used."""
+        return self.summary.tolerated(self.question.criterion)
+
+    @property
+    def family(self) -> str:
+        """The reward family of the conjugate beliefs."""
+        return self.summary.start.family
+
+    @property
+    def context_model(self) -> str | None:
+        """How beliefs are given the context; None for beliefs that know none."""
+        return context_model_of(self.summary)
+
+    @property
+    def model(self) -> str | None:
+        """Where the true rewards are from: ``truth``, ``conjugate``, a model; None: left out."""
+        return None if self.objective is None else self.question.model_name
 
     # -- the log itself --------------------------------------------------------------------------
 
@@ -208,7 +198,7 @@ class Record:
             self.subjective_verdict,
             None if self.objective is None else self.objective_verdict,
             judge=self.criterion.judge,
-            known=self.settings.model == "truth",
+            known=self.model == "truth",
         )
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,13 @@ from bayesfair.audit.log.state import AuditState, check_log, parts_of
 from bayesfair.audit.log.summary import Summary, summarise
 from bayesfair.audit.question import Question
 from bayesfair.audit.record import Record
-from bayesfair.audit.saved.checkpoint import as_at_first, begun, check_logs, check_question
+from bayesfair.audit.saved.checkpoint import (
+    Checkpoint,
+    as_begun,
+    begun,
+    check_logs,
+    checkpoint_for,
+)
 from bayesfair.audit.saved.unfinished import Followed
 from bayesfair.audit.together import Audits, pass_over
 from bayesfair.base.labels import by_label
@@ -33,6 +39,7 @@ from bayesfair.history import History
 from bayesfair.history.logs import Logs
 from bayesfair.kernels.team import usable_cores
 from bayesfair.simulation.performance import utility
+from bayesfair.typing import Progress
 
 __all__ = ["run"]
 
@@ -40,8 +47,21 @@ _NO_FILE = ("memory", "data frame")
 """Sources that are no names of files."""
 
 
+@dataclass(frozen=True)
+class _Watched:
+    """Who follows an audit on its way."""
+
+    progress: Progress | None = None
+    checkpoint: Checkpoint | None = None
+    client: Any = None
+
+
 def run(
-    data: Any, question: Question, arm_groups: Mapping[str, str] | None, partial: Any = None
+    data: Any,
+    question: Question,
+    progress: Progress | None = None,
+    partial: Any = None,
+    client: Any = None,
 ) -> Record | GroupRecord:
     """Return the record of a log, or of each of several.
 
@@ -51,123 +71,107 @@ def run(
         What was logged.
     question : Question
         What is asked.
-    arm_groups : mapping of label to group or None
-        Groups of arms to compare.
+    progress : callable, optional
+        Called with the number of rounds done.
     partial : str, Path or Checkpoint, optional
-        As it was given; the question holds the checkpoint. A file that was named is removed when
-        the audit is complete, a checkpoint of the caller's is not.
+        Where the audit is kept on its way. A file that was named is removed when the audit is
+        complete, a checkpoint of the caller's is not.
+    client : distributed.Client, optional
+        Of the cluster that shares the work.
     """
-    keeper = question.checkpoint
+    question = as_begun(question)
+    keeper = checkpoint_for(partial, data, question)
+    watched = _Watched(progress, keeper, client)
     if keeper is None:
-        return _answer(data, question, arm_groups)
-    keeper.begin(question.prior, arm_groups, several=isinstance(data, Mapping))
+        return _answer(data, question, watched)
+    keeper.begin(question.earlier, several=isinstance(data, Mapping))
     with keeper.kept_if_interrupted():
-        found = _answer(data, question, arm_groups)
+        found = _answer(data, question, watched)
     if keeper is not partial:
         keeper.drop()
     return found
 
 
-def _answer(
-    data: Any, question: Question, arm_groups: Mapping[str, str] | None
-) -> Record | GroupRecord:
+def _answer(data: Any, question: Question, watched: _Watched) -> Record | GroupRecord:
     if isinstance(data, Mapping):
         if not data:
             raise DataError("there is no log to audit: the mapping of groups is empty.")
         logs = data if isinstance(data, Logs) else by_label(data, "group", "data")
         question = common_rewards(logs, question)
-        check_logs(logs, question.prior)
+        check_logs(logs, question.earlier)
         if isinstance(question.seed, np.random.Generator):  # the same draws whatever the order
             question = replace(question, seed=int(question.seed.integers(1 << 63)))
-        here = question.client is None
-        if here and isinstance(logs, Logs) and (found := _together(logs, question, arm_groups)):
+        here = watched.client is None
+        if here and isinstance(logs, Logs) and (found := _together(logs, question, watched)):
             return found
-        if question.client is not None:
-            alone = replace(question, client=None, progress=None)
-            return GroupRecord(
-                spread(
-                    question.client, list(logs), _one_of,
-                    lambda label: (logs[label], alone, arm_groups),
-                )
+        if watched.client is not None:
+            alone = _Watched()
+            each = spread(
+                watched.client, list(logs), _audit_next,
+                lambda label: (logs[label], question, alone),
             )  # fmt: skip
+            return GroupRecord(each)
         return GroupRecord(
-            {label: _one_of(label, log, question, arm_groups) for label, log in logs.items()}
+            {label: _audit_next(label, log, question, watched) for label, log in logs.items()}
         )
-    if isinstance(question.prior, GroupRecord):
+    if isinstance(question.earlier, GroupRecord):
         raise OptionError(
             "prior= is an audit of several logs, and this is one log: give prior=earlier[label]."
         )
-    return _grouped(_audit_one(data, question), arm_groups)
+    return _audit_one(data, question, watched)
 
 
-def _together(
-    logs: Logs, question: Question, arm_groups: Mapping[str, str] | None
-) -> GroupRecord | None:
+def _together(logs: Logs, question: Question, watched: _Watched) -> GroupRecord | None:
     """Return the audits of many logs by one pass over all of them, where that can be."""
-    quiet = replace(question, progress=None)
-
-    def one(label: str) -> Record:
-        return _one_of(label, logs[label], quiet, arm_groups)
-
-    audits = Audits(logs, one)
-    found = pass_over(logs, question, audits)
+    if watched.checkpoint is not None:
+        return None
+    audits = Audits(logs, lambda label: _audit_next(label, logs[label], question, _Watched()))
+    found = pass_over(logs, question, audits, watched.progress)
     if found is None:
         return None
     return GroupRecord(audits, together=found)
 
 
-def _one_of(
-    label: str, log: Any, question: Question, arm_groups: Mapping[str, str] | None
-) -> Record:
-    return _grouped(_audit_next(label, log, question), arm_groups)
-
-
-def _grouped(result: Record, arm_groups: Mapping[str, str] | None) -> Record:
-    if arm_groups is None:
-        return result
-    return with_arm_groups(result, arm_groups)
-
-
-def _audit_one(data: Any, question: Question) -> Record:
+def _audit_one(data: Any, question: Question, watched: _Watched, label: str = "") -> Record:
     check_log(data)
     if question.truth is not None:
         question = replace(question, truth=question.truth.for_arms(data.arms))
-    resumed = isinstance(getattr(question.prior, "state", question.prior), AuditState)
-    resumed = resumed and begun(question) is None  # else the whole log is there
+    earlier = begun(question)
+    resumed = question.earlier is not None and earlier is None  # else the whole log is there
     for name in ("model", "beliefs_model"):
         if resumed and getattr(question, name) is not None:
             raise OptionError(
                 f"{name}= needs the whole log for its posterior and cannot go on from an earlier "
                 f"audit (prior=); audit the whole log, or leave {name} out."
             )
+    notes: list[str] = []
     if question.beliefs_model is not None:
         summary, notes = audit_with_beliefs_model(data, question)
     else:
-        summary, notes = _summarise_log(data, question)
-    earlier = begun(question)
+        summary = _summarise_log(data, question, watched, label)
     joined = earlier is not None and earlier.unfinished is not None and earlier.unfinished.before
     result = replace(conclude(summary, question, notes, data), data=None if joined else data)
-    if question.truth is None or not isinstance(data, History):
-        return result
-    first = min(question.criterion.from_round, data.n_rounds)
-    if first == data.n_rounds:
-        return result
-    truth = question.truth[first:] if question.truth.batch_shape else question.truth
-    found = utility(data.rounds(first, data.n_rounds), truth)
-    return replace(result, extra={"utility": _finite(found.to_dict())})
+    first = min(question.criterion.from_round, data.n_rounds) if isinstance(data, History) else 0
+    if question.truth is not None and isinstance(data, History) and first < data.n_rounds:
+        truth = question.truth[first:] if question.truth.batch_shape else question.truth
+        found = utility(data.rounds(first, data.n_rounds), truth).to_dict()
+        finite = {name: finite_or_text(value) for name, value in found.items()}
+        result = replace(result, extra={"utility": finite})
+    return result if question.arm_groups is None else with_arm_groups(result, question.arm_groups)
 
 
-def _audit_next(label: str, log: Any, question: Question) -> Record:
+def _audit_next(label: str, log: Any, question: Question, watched: _Watched) -> Record:
     """Audit one of several logs, from where the earlier audit of the same label ended."""
-    question = replace(question, label=label)
-    if not isinstance(question.prior, GroupRecord):
-        return _audit_one(log, question)
-    if label in question.prior.audits:
-        return _audit_one(log, replace(question, prior=question.prior[label]))
-    if question.prior.unfinished:  # it was not begun
-        return _audit_one(log, as_at_first(question, question.prior))
+    group = question.earlier
+    if not isinstance(group, GroupRecord):
+        return _audit_one(log, question, watched, label)
+    if label in group.audits:
+        return _audit_one(log, replace(question, earlier=group[label]), watched, label)
+    if group.unfinished:  # it was not begun
+        return _audit_one(log, replace(question, earlier=None), watched, label)
     check_log(log)
-    result = _audit_one(log, replace(question, prior=question.prior.start_for(label, log.arms)))
+    start = group.start_for(label, log.arms)
+    result = _audit_one(log, replace(question, earlier=start), watched, label)
     note = Notice(
         "The earlier audit had no such group: its beliefs start from the prior.", kind="new_group"
     )
@@ -175,23 +179,19 @@ def _audit_next(label: str, log: Any, question: Question) -> Record:
     return replace(result, summary=summary, findings=(note, *result.findings))
 
 
-def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: finite_or_text(value) for name, value in values.items()}
-
-
-def _summarise_log(data: Any, question: Question) -> tuple[Summary, list[str]]:
-    earlier = begun(question)
+def _summarise_log(data: Any, question: Question, watched: _Watched, label: str) -> Summary:
+    earlier, keeper = begun(question), watched.checkpoint
     total: Summary | None = None
     notes: list[str] = []
     if earlier is None:
         start, notes = _start(data, question)
     else:
         total, start = earlier.summary, earlier.summary.start
-        check_question(total, question)
-    if question.client is not None:
-        return summarise_on(question.client, data, question, start, notes), []
-    log, kept = data, earlier is not None or question.checkpoint is not None
-    if isinstance(data, History) and (kept or question.progress is not None):
+        total.criterion.require_same(question.criterion)
+    if watched.client is not None:
+        return summarise_on(watched.client, data, question, start, notes, watched.progress)
+    log, kept = data, earlier is not None or keeper is not None
+    if isinstance(data, History) and (kept or watched.progress is not None):
         log = in_parts(data, start.family)
     if kept:
         log = Followed(log, None if earlier is None else earlier.unfinished)
@@ -205,12 +205,12 @@ def _summarise_log(data: Any, question: Question) -> tuple[Summary, list[str]]:
         else:
             total = total.merged(summary)
         state = summary.end
-        if question.checkpoint is not None:
-            question.checkpoint.seen(question.label, total, question, log)
-        if question.progress is not None:
-            question.progress(state.n_rounds - start.n_rounds)
+        if keeper is not None:
+            keeper.seen(label, total, question, log)
+        if watched.progress is not None:
+            watched.progress(state.n_rounds - start.n_rounds)
     assert total is not None
-    return total, []
+    return total
 
 
 def _start(data: Any, question: Question) -> tuple[AuditState, list[str]]:
@@ -218,15 +218,15 @@ def _start(data: Any, question: Question) -> tuple[AuditState, list[str]]:
     first = data if isinstance(data, History) else next(iter(parts_of(data)), None)
     if first is None or first.n_rounds == 0:
         raise DataError(f"{getattr(data, 'source', 'the log')} has no rounds to audit.")
-    start, note = start_of(data, question.family, question.prior, first, question.support)
+    start, note = start_of(data, question.family, question.start, first, question.support)
     notes: list[str] = list(check_size(data, start.family, draws=question.n_drawn))
     if question.context_model is not None:
         start = _given_context(start, question.context_model, first)
     if question.criterion.eps2_arms is not None:
         start = replace(start, eps2_arms=question.criterion.eps2_arms)
     notes += [note] if note else []
-    if isinstance(question.prior, Record):
-        notes += _same_log_again(question.prior.summary, first)
+    if isinstance(question.earlier, Record):
+        notes += _same_log_again(question.earlier.summary, first)
     if first.prior_counts is not None and start.n_rounds == 0:
         before = float(first.prior_counts.sum())
         notes.append(Notice(

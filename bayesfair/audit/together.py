@@ -29,9 +29,8 @@ from bayesfair.families.conflict import prior_conflicts
 from bayesfair.history.logs import Logs, Together
 from bayesfair.kernels.log.guards import RuleSums, row_prints, window_prints
 from bayesfair.kernels.log.many import ManyResults, fair_shares, stream_many
-from bayesfair.kernels.log.part_result import ROUNDING
 from bayesfair.kernels.log.stream_narrow import MOST_ARMS
-from bayesfair.typing import Flags, Floats, Ints
+from bayesfair.typing import Flags, Floats, Ints, Progress
 
 __all__ = ["Audits", "Pass", "pass_over"]
 
@@ -148,7 +147,12 @@ class Pass:
         return found
 
 
-def pass_over(logs: Logs, question: Question, audits: Mapping[str, Record]) -> Pass | None:
+def pass_over(
+    logs: Logs,
+    question: Question,
+    audits: Mapping[str, Record],
+    progress: Progress | None = None,
+) -> Pass | None:
     """Return what one pass finds in all logs; None where each has to be audited by itself.
 
     Parameters
@@ -159,6 +163,8 @@ def pass_over(logs: Logs, question: Question, audits: Mapping[str, Record]) -> P
         What is asked of each.
     audits : mapping of str to Record
         Gives the audit of a single log, for those that need a closer look.
+    progress : callable, optional
+        Called with the number of rounds done.
     """
     if not _can(logs, question):
         return None
@@ -178,16 +184,14 @@ def pass_over(logs: Logs, question: Question, audits: Mapping[str, Record]) -> P
     n, n_logs = whole.n_rounds, len(logs)
     units, n_values = whole.units()
     regret = np.add.reduceat(found.regret, whole.bounds[:-1]) / n
-    tolerance = np.full(n_logs, criterion.tolerance)
-    if question.tolerance is None:
-        tolerance = np.where(units > tolerance, units + ROUNDING, tolerance)
+    tolerance = criterion.tolerances(units)
     allowed = criterion.eps2 + tolerance
     counts, which = whole.counts()
     posterior = start.beliefs.parameters + counts
     probability = np.full(n_logs, np.nan)
     close = whole.told | ~np.isfinite(found.sums[:, 1]).all(axis=1) | _unusual(whole, found, start)
     close |= (n >= _TIES[0]) & (regret >= _TIES[1]) | (n > exact_rounds(logs.n_arms))
-    done = _Done(np.where(close, 0, n), question.progress)
+    done = _Done(np.where(close, 0, n), progress)
     if question.objective:
         _fair(found, posterior, which, question, start.arms, allowed, probability, done)
     else:
@@ -197,8 +201,7 @@ def pass_over(logs: Logs, question: Question, audits: Mapping[str, Record]) -> P
         "context": found.moved > 0,
         "constant_rule": _steady(found).all(axis=1) & (n > 1) & (n_values <= logs.n_arms),
         "no_reward": (found.moments.n == 0).any(axis=1),
-        "resolution": units > criterion.tolerance if question.tolerance is None
-        else np.zeros(n_logs, bool),
+        "resolution": tolerance != criterion.tolerance,
         "cannot_fail": found.frontier[:, criterion.grid.index(0.0)] <= allowed,
         "prior_conflict": _conflicts(start, posterior, logs)[which],
     }  # fmt: skip
@@ -229,7 +232,7 @@ def pass_over(logs: Logs, question: Question, audits: Mapping[str, Record]) -> P
 
 def _can(logs: Logs, question: Question) -> bool:
     """Whether the question is one that the pass answers."""
-    criterion, prior = question.criterion, getattr(question.prior, "state", question.prior)
+    criterion = question.criterion
     models = question.model, question.beliefs_model, question.truth
     return (
         logs.together.written is not None
@@ -239,16 +242,14 @@ def _can(logs: Logs, question: Question) -> bool:
         and criterion.is_total_variation
         and criterion.from_round == 0
         and criterion.judge != "objective"
-        and question.checkpoint is None
-        and not isinstance(prior, AuditState)
-        and not hasattr(prior, "audits")
+        and question.earlier is None
     )
 
 
 class _Done:
     """Rounds of logs whose audit is complete, told as they become more."""
 
-    def __init__(self, n_rounds: Ints, progress: Callable[[int], None] | None) -> None:
+    def __init__(self, n_rounds: Ints, progress: Progress | None) -> None:
         self._n_rounds, self._progress, self._done = n_rounds, progress, 0
 
     def add(self, which: Any, n: int | None = None) -> None:

@@ -53,11 +53,11 @@ def earlier_audit(path: Path, columns: Values, shell: typer.Context) -> Audit | 
     if columns.by and not several:
         raise OptionError(f"{path.name} holds the audit of one log; it cannot go on with --by.")
     first = _audits(earlier)[0]
-    kept = first.summary.criterion
+    kept = first.question.criterion
     asked = {name: getattr(kept, name) for name in _KEPT}
     asked["tolerance"] = kept.tolerance if kept.tolerance_given else None
-    asked["family"] = first.settings.family
-    asked["context_model"] = first.settings.context_model
+    asked["family"] = first.family
+    asked["context_model"] = first.context_model
     asked |= followed_of(earlier)
     arms = arms_of(earlier)
     if arms:
@@ -119,7 +119,7 @@ def go_on(
         for name in ("objective", "draws", "seed")
         if is_written(shell, name)
     }
-    if _audits(earlier)[0].settings.seed is None:  # it was made with a Generator
+    if _audits(earlier)[0].question.seed is None:  # it was made with a Generator
         options["seed"] = shell.params["seed"]
     which: Any = earlier  # one log, or several: it was checked against --by
     part, whole = resume_parts(which, data, **options, progress=progress, partial=keeper)

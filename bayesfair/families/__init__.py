@@ -40,7 +40,7 @@ the parameters (sum, weight), beliefs are Normal(sum / weight, 1 / weight).
 >>> register(UnitNoise())
 >>> log = bf.History(["a", "b", "a"], [1.2, 0.1, 0.9], selection_probability=[[0.5, 0.5]] * 3)
 >>> audit = bf.audit(log, family="unit_noise", seed=1)
->>> audit.settings.prior
+>>> audit.prior
 'mean ~ Normal(sum / weight, 1 / weight), 0, 0.1, every arm, independent'
 >>> del FAMILIES["unit_noise"]
 """

@@ -247,7 +247,7 @@ def test_a_stray_code_among_0_and_1_is_refused_by_name():
     log = bf.History([0, 1] * 50, reward, selection_probability=[[0.5, 0.5]] * 100)
     with pytest.raises(bf.DataError, match=r"round 7 .* is 99"):
         bf.audit(log, seed=1)
-    assert bf.audit(log, family="finite", seed=1).settings.family == "finite"
+    assert bf.audit(log, family="finite", seed=1).family == "finite"
 
 
 def test_the_lower_bound_of_nothing_known_is_0():

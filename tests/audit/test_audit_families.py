@@ -88,9 +88,9 @@ def test_audit_and_beliefs_agree_and_parts_merge(family):
 
 def test_family_is_chosen_by_the_rewards_and_said():
     finite = bf.audit(logged(rewards_of("finite", 20)), seed=1)
-    assert finite.settings.family == "finite"
+    assert finite.family == "finite"
     assert any("family" in n and "3 distinct values" in n for n in finite.findings)
-    assert bf.audit(logged(np.ones(20)), objective=False).settings.family == "bernoulli"
+    assert bf.audit(logged(np.ones(20)), objective=False).family == "bernoulli"
 
 
 @pytest.mark.parametrize(

@@ -37,9 +37,9 @@ def test_levels_that_did_not_occur_have_their_share_of_the_prior():
         p, q = counts / (0.5 * 5 + np.array([[(t + 1) // 2], [t // 2]]))
         regret += abs(best_of_two(p, q) - 0.5)
         counts[arm, int(reward) - 1] += 1
-    assert audit.settings.family == "finite"
+    assert audit.family == "finite"
     assert audit.regret.value * 10 == pytest.approx(regret, rel=1e-12)
-    assert "5 levels" in audit.settings.prior
+    assert "5 levels" in audit.prior
     assert not any("looks ahead" in notice for notice in audit.findings)
     found = bf.beliefs(EARLY, support=STARS)
     np.testing.assert_allclose(found.rewards.pmf[0], 0.2)
@@ -92,7 +92,7 @@ def test_groups_share_their_values():
     group = bf.audit({"x": EARLY, "y": LATE}, objective=False)
     for label in ("x", "y"):
         assert group[label].state.beliefs.support.tolist() == [3, 4, 5]
-        assert group[label].settings.family == "finite"
+        assert group[label].family == "finite"
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_what_does_not_go_together_is_refused(options, message):
 
 def test_the_family_is_that_of_the_model():
     audit = bf.audit(EARLY, model="poisson_independent", prior=(30, 10), seed=1)
-    assert audit.settings.family == "poisson"
+    assert audit.family == "poisson"
     # beliefs, truth: Gamma(30, 10) and what the log adds to it
     mean = (30 + EARLY.reward[EARLY.arm == 0].sum()) / (10 + 5)
     draws = audit.objective.p_best[:, 0].mean()
@@ -198,7 +198,7 @@ def test_the_family_goes_by_the_rewards_and_says_so(rewards, family):
     n = len(rewards)
     log = bf.History([t % 2 for t in range(n)], rewards, selection_probability=[[0.5, 0.5]] * n)
     audit = bf.audit(log, objective=False)
-    assert audit.settings.family == family
+    assert audit.family == family
     said = [notice for notice in audit.findings if "was chosen because" in notice]
     assert len(said) == (family != "bernoulli")
     assert bf.fit(log, seed=1, draws=4).attrs["family"] == family

@@ -47,10 +47,10 @@ def test_groups_of_a_scan_are_audited_as_groups_read_whole(tmp_path, family, siz
     assert list(parts.audits) == list(whole.audits)
     for label, expected in whole.audits.items():
         found = parts[label]
-        assert found.settings.family == expected.settings.family == family
+        assert found.family == expected.family == family
         if family == "finite":
             assert found.state.beliefs.support.tolist() == [1, 2, 3, 4, 5, 6]
-        assert found.settings.prior == expected.settings.prior
+        assert found.prior == expected.prior
         left, right = found.to_dict(), expected.to_dict()
         for part in ("subjective", "calibration", "arms", "frontier"):
             assert _numbers(left[part]) == pytest.approx(
@@ -109,4 +109,4 @@ def test_a_group_audit_goes_on_in_parts_with_its_family(tmp_path):
     first = bf.audit(bf.scan_history(path, by="g", chunk_rounds=9), objective=False)
     low = _log(tmp_path / "next.csv", REWARDS["finite"])
     later = bf.audit(bf.scan_history(low, by="g", chunk_rounds=9), prior=first, objective=False)
-    assert {a.settings.family for a in later.audits.values()} == {"normal"}
+    assert {a.family for a in later.audits.values()} == {"normal"}

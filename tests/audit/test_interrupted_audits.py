@@ -63,6 +63,11 @@ def interrupted(run, parts, path):
     return bf.load_audit(path)
 
 
+def through_a_file(audit, folder):
+    audit.save(folder / "audit.nc")
+    return bf.load_audit(folder / "audit.nc")
+
+
 def assert_close(found, expected, at=""):
     """Compare two `to_dict` all the way down, numbers to 1e-12; the words show rounded ones."""
     if isinstance(expected, dict):
@@ -333,3 +338,35 @@ def test_a_log_in_memory_whose_audit_is_long_is_kept_in_parts_too(tmp_path, monk
     half = interrupted(lambda **how: bf.audit(log, seed=3, eps1=1, **how), 4, path)
     assert half.unfinished.n_rounds == 4 * (log.n_rounds // 7)
     assert half.resume(log, partial=path).to_dict() == whole.to_dict()
+
+
+def test_the_question_comes_back_whole_from_the_file(tmp_path):
+    log, path = write_log(tmp_path / "log.csv"), tmp_path / "a.nc.partial"
+    asked = {"family": "finite", "support": (1, 0, 0.5), "judge": "objective", "draws": 60}
+    asked |= {"seed": np.int64(3), "prior": {"c": (1, 2, 3), "a": (1, 1, 1), "b": (2, 2, 2)}}
+    asked |= {"arm_groups": {"a": "x", "b": "y", "c": "y"}, "eps1": 1}
+    whole = bf.audit(scanned(log), **asked)
+    half = interrupted(lambda **how: bf.audit(scanned(log), **asked, **how), 2, path)
+    assert half.question == whole.question
+    assert half.to_dict()["criterion"]["judge"] == "objective"
+    assert half.verdict == half.subjective_verdict  # there is no objective part yet
+    again = interrupted(lambda **how: half.resume(scanned(log), **how), 2, path)
+    assert again.question == whole.question
+    found = again.resume(scanned(log))
+    assert (found.question, found.to_dict()) == (whole.question, whole.to_dict())
+    question = through_a_file(found, tmp_path).question
+    assert question == whole.question
+    assert question.prior == {"a": [1, 1, 1], "b": [2, 2, 2], "c": [1, 2, 3]}
+    assert (question.support, question.seed, question.draws) == ((0.0, 0.5, 1.0), 3, 60)
+    assert question.earlier is None
+
+
+def test_what_no_file_can_hold_stands_by_its_name(tmp_path):
+    log = bf.read_history(write_log(tmp_path / "log.csv"))
+    known = bf.audit(log, truth=bf.rewards.Bernoulli([0.2, 0.4, 0.6]))
+    loaded = through_a_file(known, tmp_path)
+    assert (loaded.question.truth, loaded.model) == ("Bernoulli", "truth")
+    assert loaded.verdict == loaded.objective_verdict == known.verdict
+    # what goes on does not hold on to what came before
+    later = bf.audit(log, prior=known, objective=False)
+    assert later.question.earlier is None

@@ -254,7 +254,7 @@ def test_the_rounds_before_the_twentieth_reward_are_marked():
     centre, spread = prior_by_definition(log.reward[order].tolist())
     assert learned["location"] == pytest.approx(centre, rel=1e-12)
     assert learned["scale"] == pytest.approx(spread, rel=1e-12)
-    assert f"median {centre:g}, robust standard deviation {spread:.4g}" in audit.settings.prior
+    assert f"median {centre:g}, robust standard deviation {spread:.4g}" in audit.prior
     later = bf.audit(log, seed=1, eps2=0.0, from_round=last + 1)
     assert kinds(later) == []
     assert later.to_dict()["criterion"]["prior_learned"]["first_round"] is None
@@ -269,7 +269,7 @@ def test_where_no_two_rewards_differ_the_arms_are_alike_and_that_is_said():
     assert audit.regret.value == pytest.approx(0.2, abs=1e-12)
     assert audit.smallest_eps2 == pytest.approx(0.4, abs=1e-12)
     assert audit.to_dict()["criterion"]["prior_learned"]["scale"] is None
-    assert "no two of them differ" in audit.settings.prior
+    assert "no two of them differ" in audit.prior
 
 
 def test_each_group_has_a_prior_of_its_own():
@@ -277,12 +277,12 @@ def test_each_group_has_a_prior_of_its_own():
     group = bf.audit(logs, family="normal", seed=1)
     for label, log in logs.items():
         alone = bf.audit(log, family="normal", seed=1)
-        assert group[label].settings.prior == alone.settings.prior
+        assert group[label].prior == alone.prior
         assert group[label].regret == alone.regret
     assert "each log has its own" in group.to_dict()["criterion"]["prior"]
     new = rescaled(measured(seed=3), 50, 2)
     later = bf.audit({"new": new}, seed=1, prior=group, eps2=0.05)
-    assert later["new"].settings.prior == bf.audit(new, seed=1).settings.prior
+    assert later["new"].prior == bf.audit(new, seed=1).prior
 
 
 def test_a_given_prior_is_taken_as_it_is():
@@ -333,7 +333,7 @@ def test_the_fit_the_audit_and_the_sensitivity_share_one_prior():
     log = rescaled(measured(delays=True))
     audit = bf.audit(log, seed=1)
     tree = bf.fit(log, seed=1)
-    assert tree.attrs["prior"] == audit.settings.prior
+    assert tree.attrs["prior"] == audit.prior
     order = np.argsort(log.known_at, kind="stable")
     rewards = log.reward[order][~np.isnan(log.reward[order])]
     centre, spread = prior_by_definition(rewards.tolist())

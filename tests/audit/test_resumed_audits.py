@@ -174,7 +174,7 @@ def test_loaded_audit_is_the_audit(tmp_path):
         assert repr(loaded) == repr(audit)
         assert loaded.tree.identical(audit.tree)
         assert loaded.verdict == audit.verdict
-        assert loaded.settings == audit.settings
+        assert loaded.question == audit.question
         for name in ("smallest_eps2", "regret", "p_best", "lower_bound"):
             np.testing.assert_array_equal(
                 getattr(loaded.objective, name), getattr(audit.objective, name)

@@ -42,7 +42,7 @@ def test_unconverged_draws_mark_text_json_tree_page_and_verdict(tmp_path):
     (said,) = [found for found in numbers["findings"] if found["kind"] == "unconverged"]
     assert "R-hat" in said["text"] and said["text"] in numbers["notices"]
     assert "the draws did not converge" in str(audit)
-    assert audit.fitted.tree.attrs["converged"] == 0
+    assert audit.fitted.attrs["converged"] == 0
     assert "unconverged" in audit.tree.attrs["bayesfair_audit"]
     bf.write_report(audit, tmp_path / "a.html")
     assert "did not converge" in (tmp_path / "a.html").read_text(encoding="utf-8")

@@ -13,14 +13,13 @@ from bayesfair.audit.log.rounds import pairs_by_chunks
 from bayesfair.audit.log.state import judged_part, parts_of
 from bayesfair.audit.record import Record
 from bayesfair.base.checks import did_you_mean, listed
-from bayesfair.base.labels import by_label, one_label
 from bayesfair.errors import ArmError, OptionError
 from bayesfair.kernels.log.part_result import TOLERANCES
 
 __all__ = ["with_arm_groups"]
 
 
-def with_arm_groups(audit: Record, arm_groups: Mapping[str, str]) -> Record:
+def with_arm_groups(audit: Record, groups: Mapping[str, str]) -> Record:
     """Return the audit with ``arm_groups`` in its `to_dict`: one entry per pair of groups.
 
     Each entry names both groups (the same one for pairs within), the smallest eps2 over their
@@ -32,16 +31,6 @@ def with_arm_groups(audit: Record, arm_groups: Mapping[str, str]) -> Record:
         If an arm is unknown or has no group, or the log cannot be audited by pairs.
     """
     arms = audit.summary.arms
-    if not isinstance(arm_groups, Mapping):
-        raise OptionError(
-            f"arm_groups={arm_groups!r:.60} must map each arm to its group.",
-            kind="option_value",
-            column="arm_groups",
-        )
-    groups = {
-        arm: one_label(group, "group", f"arm_groups[{arm!r}]")
-        for arm, group in by_label(arm_groups, "arm", "arm_groups").items()
-    }
     for arm in groups:
         if arm not in arms:
             raise ArmError(
@@ -60,7 +49,7 @@ def with_arm_groups(audit: Record, arm_groups: Mapping[str, str]) -> Record:
         )
     if audit.summary.selection != "full":
         raise OptionError("arm_groups compares pairs of arms and needs the whole decision rule.")
-    if audit.settings.beliefs_model is not None:
+    if audit.question.beliefs_model is not None:
         raise OptionError(
             "arm_groups holds pairs against conjugate beliefs; leave beliefs_model out."
         )

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.audit.group import GroupRecord
 from bayesfair.audit.log.start import few_strays, refuse_strays
-from bayesfair.audit.log.state import AuditState, check_log, parts_of
+from bayesfair.audit.log.state import check_log, parts_of
 from bayesfair.audit.question import Question
 from bayesfair.families import FAMILIES, may_have_levels
 from bayesfair.families.choose import enough_levels, family_of_levels
@@ -33,10 +32,8 @@ def common_rewards(logs: Mapping[Any, Any], question: Question) -> Question:
     DataError
         If all rewards are 0 or 1 but a few, which then are more likely a code for missing.
     """
-    earlier = getattr(question.prior, "state", question.prior)
-    goes_on = isinstance(question.prior, GroupRecord) or isinstance(earlier, AuditState)
     family = question.family
-    if question.support is not None or goes_on or not may_have_levels(family):
+    if question.support is not None or question.earlier is not None or not may_have_levels(family):
         return question
     levels, n, n_strays = np.empty(0), 0, 0
     for seen in _observed(logs):

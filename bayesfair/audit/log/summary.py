@@ -104,6 +104,10 @@ class Summary:
         parts = [seen.sums for seen in self.contexts.values()] or [self.sums]
         return joint_share_distance([(s.p_best / max(s.n_rounds, 1), s.plays) for s in parts])
 
+    def tolerated(self, asked: Criterion) -> Criterion:
+        """Return a criterion with the tolerance that is used for this log."""
+        return asked.at_resolution(self.facts.resolution.unit if self.selection == "full" else 0.0)
+
     def noted(self, *notices: str) -> Summary:
         """Return the summary with more notices, ahead of its own."""
         return replace(self, facts=self.facts.noted(*notices))

@@ -12,11 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from bayesfair.audit.conclusion import conclude
 from bayesfair.audit.group import GroupRecord
-from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.summary import Summary
 from bayesfair.audit.question import Question
 from bayesfair.audit.record import Record
@@ -26,9 +23,8 @@ from bayesfair.audit.saved.unfinished import Followed, Unfinished
 from bayesfair.base.notices import Notice
 from bayesfair.base.writing import check_target
 from bayesfair.errors import BayesfairWarning, DataError, OptionError
-from bayesfair.inference.contract import label_of
 
-__all__ = ["Checkpoint", "as_at_first", "begun", "check_logs", "check_question", "checkpoint_for"]
+__all__ = ["Checkpoint", "as_begun", "begun", "check_logs", "checkpoint_for"]
 
 
 class Checkpoint:
@@ -52,16 +48,16 @@ class Checkpoint:
         self.written = False
         """Whether the file holds something of this audit."""
         self._several = False
-        self._joined: tuple[Record, bool, int] | None = None
+        self._joined: Record | None = None
+        self._whole: Question | None = None
         self._origin: Origin | None = None
-        self._arm_groups: dict[str, str] | None = None
         self._before: dict[str, Record] = {}
         self._parts: dict[str, tuple[Summary, Question, Unfinished]] = {}
         self._new = False
         self._last = time.monotonic()
         self._lock = threading.RLock()
 
-    def begin(self, prior: Any, arm_groups: Mapping[str, str] | None, *, several: bool) -> None:
+    def begin(self, earlier: Any, *, several: bool) -> None:
         """Say what the audit is: of one log or several, and whether it was begun before.
 
         What an earlier attempt had seen (a log read in parts that turned out to need reading whole)
@@ -71,13 +67,12 @@ class Checkpoint:
             self._parts.clear()
             self._new = False
         self._several = several
-        self._arm_groups = None if arm_groups is None else dict(arm_groups)
-        if isinstance(prior, (Record, GroupRecord)) and prior.unfinished:
-            self._origin = prior.origin
-            self._before = {"": prior} if isinstance(prior, Record) else dict(prior.audits)
+        if is_unfinished(earlier):
+            self._origin = earlier.origin
+            self._before = {"": earlier} if isinstance(earlier, Record) else dict(earlier.audits)
 
-    def joining(self, earlier: Any, *, objective: bool, draws: int) -> None:
-        """Say that the audit will be joined with that of the logs before, and how.
+    def joining(self, earlier: Any, whole: Question) -> None:
+        """Say that the audit will be joined with that of the logs before, and what is asked then.
 
         Raises
         ------
@@ -92,7 +87,7 @@ class Checkpoint:
                 kind="unused_option",
                 column="partial",
             )
-        self._joined = earlier, objective, draws
+        self._joined, self._whole = earlier, whole
 
     def seen(self, label: str, summary: Summary, question: Question, log: Followed) -> None:
         """Remember what has been seen of a log up to here; write it if the last time is long ago.
@@ -108,27 +103,14 @@ class Checkpoint:
         log : Followed
             Where these rounds were read.
         """
-        model = "truth" if question.truth is not None else question.model
-        name = model if model is None or model == "truth" else label_of(model)
-        before, objective = 0, question.objective
-        source = summary.facts.last_source
+        before, source = 0, summary.facts.last_source
         earlier = begun(question)
-        if self._joined is not None:
-            first, objective, draws = self._joined
-            before = first.summary.end.n_rounds
-            summary, question = first.summary.merged(summary), replace(question, draws=draws)
+        if self._joined is not None and self._whole is not None:
+            before = self._joined.summary.end.n_rounds
+            summary, question = self._joined.summary.merged(summary), self._whole
         elif earlier is not None and earlier.unfinished is not None:
             before = earlier.unfinished.before
-        unfinished = Unfinished(
-            log.n_rounds,
-            before,
-            log.digest,
-            source,
-            objective,
-            name,
-            self._arm_groups,
-            _asked(question),
-        )
+        unfinished = Unfinished(log.n_rounds, before, log.digest, source)
         with self._lock:
             self._parts[label] = (summary, question, unfinished)
             self._new = True
@@ -157,13 +139,7 @@ class Checkpoint:
             self._new, self.written, self._last = False, True, time.monotonic()
 
     def _unfinished(self, summary: Summary, question: Question, state: Unfinished) -> Record:
-        bare = replace(
-            question,
-            objective=False,
-            model=None,
-            truth=None,
-            criterion=replace(question.criterion, judge="both"),
-        )
+        bare = replace(question, objective=False, model=None, truth=None)
         audit = conclude(summary, bare, [], None)
         n = summary.n_rounds
         note = Notice(
@@ -173,7 +149,13 @@ class Checkpoint:
             n=n,
         )
         rest = tuple(f for f in audit.findings if Notice.of(f).kind != "no_objective")
-        return replace(audit, findings=(note, *rest), unfinished=state, origin=self._origin)
+        return replace(
+            audit,
+            question=question.kept(),
+            findings=(note, *rest),
+            unfinished=state,
+            origin=self._origin,
+        )
 
     def last_words(self) -> str | None:
         """Keep what has been seen, and return where, in a sentence; None if there is nothing.
@@ -216,28 +198,12 @@ class Checkpoint:
                 Path(self.path).unlink(missing_ok=True)
 
 
-def _asked(question: Question) -> dict[str, Any]:
-    """Return what logs of the same audit that were not begun are to start from."""
-    earlier = begun(question)
-    if earlier is not None and earlier.unfinished is not None:
-        return earlier.unfinished.start
-    return {
-        "family": question.family,
-        "prior": _plain(question.prior),
-        "support": _plain(question.support),
-    }
+def is_unfinished(earlier: Any) -> bool:
+    """Whether this is an audit, of one log or several, that was interrupted."""
+    return isinstance(earlier, (Record, GroupRecord)) and bool(earlier.unfinished)
 
 
-def _plain(values: Any) -> Any:
-    """Return numbers as JSON has them: a prior, or the values of a finite reward."""
-    if values is None or isinstance(values, (Record, GroupRecord)) or hasattr(values, "beliefs"):
-        return None
-    if isinstance(values, Mapping):
-        return {str(label): _plain(row) for label, row in values.items()}
-    return np.asarray(values, dtype=np.float64).tolist()
-
-
-def checkpoint_for(partial: Any, data: Any, prior: Any, beliefs_model: Any) -> Checkpoint | None:
+def checkpoint_for(partial: Any, data: Any, question: Question) -> Checkpoint | None:
     """Return where to keep the audit on its way, if that is asked for.
 
     Raises
@@ -247,10 +213,8 @@ def checkpoint_for(partial: Any, data: Any, prior: Any, beliefs_model: Any) -> C
     """
     if partial is None:
         return None
-    earlier = isinstance(prior, (Record, AuditState, GroupRecord)) and not getattr(
-        prior, "unfinished", False
-    )
-    if beliefs_model is not None:
+    earlier = question.earlier is not None and not is_unfinished(question.earlier)
+    if question.beliefs_model is not None:
         why = "beliefs_model= fits the whole log again and again, and leaves no state to go on from"
     elif earlier and isinstance(data, Mapping):
         why = "several logs that go on from an earlier audit would need that one too to go on from"
@@ -265,15 +229,15 @@ def checkpoint_for(partial: Any, data: Any, prior: Any, beliefs_model: Any) -> C
 
 def begun(question: Question) -> Record | None:
     """Return the interrupted audit of this very log, if that is what to go on with."""
-    prior = question.prior
-    return prior if isinstance(prior, Record) and prior.unfinished is not None else None
+    earlier = question.earlier
+    return earlier if isinstance(earlier, Record) and earlier.unfinished is not None else None
 
 
-def check_logs(logs: Mapping[str, Any], prior: Any) -> None:
+def check_logs(logs: Mapping[str, Any], earlier: Any) -> None:
     """Refuse to go on with an interrupted audit of several logs where one of them is missing."""
-    if not isinstance(prior, GroupRecord) or not prior.unfinished:
+    if not isinstance(earlier, GroupRecord) or not earlier.unfinished:
         return
-    for label, audit in prior.audits.items():
+    for label, audit in earlier.audits.items():
         if label not in logs:
             raise DataError(
                 f"the interrupted audit had begun the group {label!r} of "
@@ -283,22 +247,33 @@ def check_logs(logs: Mapping[str, Any], prior: Any) -> None:
             )
 
 
-def check_question(summary: Summary, question: Question) -> None:
-    """Refuse to finish an interrupted audit with another question than it began with."""
-    summary.criterion.require_same(question.criterion)
-    family = summary.start.family
-    if question.family not in ("auto", family) or question.support is not None:
+def as_begun(question: Question) -> Question:
+    """Return the question with the start that an interrupted audit was asked for at first.
+
+    Raises
+    ------
+    OptionError
+        If it asks for another one.
+    """
+    earlier = question.earlier
+    if not is_unfinished(earlier):
+        return question
+    audits = [earlier] if isinstance(earlier, Record) else list(earlier.audits.values())
+    first = next(audit for audit in audits if audit.unfinished is not None)
+    if question.family not in ("auto", first.family) or question.support is not None:
         raise OptionError(
-            f"the audit was begun with family={family!r} and goes on with it: leave family= and "
-            "support= out, or audit the log from its start.",
+            f"the audit was begun with family={first.family!r} and goes on with it: leave family= "
+            "and support= out, or audit the log from its start.",
             kind="not_the_same",
             column="family",
             value=question.family,
         )
-
-
-def as_at_first(question: Question, interrupted: GroupRecord) -> Question:
-    """Return what was asked of a log that the interrupted audit of several had not begun."""
-    asked = next(a.unfinished for a in interrupted.audits.values() if a.unfinished).start
-    support = None if asked["support"] is None else np.array(asked["support"], dtype=np.float64)
-    return replace(question, family=asked["family"], prior=asked["prior"], support=support)
+    if question.context_model not in (None, first.context_model):
+        raise OptionError(
+            f"the audit was begun with context_model={first.context_model!r} and goes on with it: "
+            "leave context_model= out, or audit the log from its start.",
+            kind="not_the_same",
+            column="context_model",
+            value=question.context_model,
+        )
+    return question.begun_as(first.question)

@@ -9,6 +9,7 @@ variables of ``posterior`` that others read (`IN_POSTERIOR`), but for the few th
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -35,8 +36,8 @@ from bayesfair.audit.log.series import Series
 from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.summary import Summary
 from bayesfair.audit.log.violations import JudgedRounds, Violations
+from bayesfair.audit.question import Question
 from bayesfair.audit.record import Record as AuditRecord
-from bayesfair.audit.record import Settings
 from bayesfair.audit.saved.guards_schema import GUARDS, REWARD_MOMENTS
 from bayesfair.audit.saved.kinds import (
     NUMBER,
@@ -61,8 +62,10 @@ from bayesfair.audit.saved.unfinished import Unfinished
 from bayesfair.audit.truth.objective import CellFound, Objective
 from bayesfair.base.notices import Notice
 from bayesfair.history.probabilities import Repairs, Resolution
+from bayesfair.inference.contract import label_of
 from bayesfair.kernels.log.conjugate import BeliefTable
 from bayesfair.kernels.log.propensities import Histogram
+from bayesfair.rewards import Rewards
 
 __all__ = ["IN_POSTERIOR", "N_CHAINS", "folded", "packed", "unpacked", "with_draws"]
 
@@ -74,10 +77,26 @@ IN_POSTERIOR = {
 }  # fmt: skip
 """Field of `Objective` -> its variable in ``posterior``, and the dimensions beside the draws."""
 
+
+def _name(value: Any) -> str:
+    return type(value).__name__ if isinstance(value, Rewards) else label_of(value)
+
+
+def _as_json(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options as JSON, what is none of it as text."""
+    found: dict[str, Any] = json.loads(
+        json.dumps(dict(options), default=lambda x: x.tolist() if hasattr(x, "tolist") else str(x))
+    )
+    return found
+
+
 # -- sorts of fields ------------------------------------------------------------------------------
 
 LABELS = Many(TEXT, "arm")
 JSON = Mapped(Plain(dict), dict, dict)
+ANY = Mapped(JSON, lambda value: {"is": value}, lambda found: found["is"])
+NAMED = Mapped(TEXT, _name, str)
+"""What cannot be kept, by its name: a function that builds a model, known rewards."""
 NOTICES = Many(Mapped(JSON, lambda found: Notice.of(found).to_dict(), Notice.of))
 
 
@@ -102,15 +121,21 @@ CRITERION = Record(Criterion, {
     "judge": TEXT,
 })  # fmt: skip
 
-SETTINGS = Record(Settings, {
+QUESTION = Record(Question, {
+    "criterion": CRITERION,
     "family": TEXT,
-    "model": Maybe(TEXT),
-    "prior": TEXT,
-    "seed": Maybe(WHOLE),
-    "draws": WHOLE,
-    "beliefs_model": Maybe(TEXT),
+    "prior": Maybe(ANY),
+    "support": Maybe(Many(NUMBER)),
+    "earlier": None,
+    "model": Maybe(NAMED),
+    "beliefs_model": Maybe(NAMED),
     "context_model": Maybe(TEXT),
-    "version": TEXT,
+    "truth": Maybe(NAMED),
+    "objective": TRUTH,
+    "draws": WHOLE,
+    "seed": Maybe(WHOLE),
+    "options": Mapped(JSON, _as_json, dict),
+    "arm_groups": Maybe(JSON),
 })  # fmt: skip
 
 TABLE = Record(BeliefTable, {
@@ -317,14 +342,14 @@ OBJECTIVE = Record(Objective, {
 """The draws that fill chains stand in ``posterior``."""
 
 AUDIT = Record(AuditRecord, {
-    "criterion": CRITERION,
-    "settings": SETTINGS,
+    "question": QUESTION,
     "summary": SUMMARY,
     "objective": Maybe(OBJECTIVE),
     "regret_objective": Maybe(ESTIMATE),
     "findings": NOTICES,
+    "prior": TEXT,
+    "version": TEXT,
     "extra": JSON,
-    "model_options": None,
     "fitted": None,
     "arm_groups": Maybe(Record(GroupPairs, {
         "member": LABELS,
@@ -338,10 +363,6 @@ AUDIT = Record(AuditRecord, {
         "before": WHOLE,
         "digest": TEXT,
         "source": TEXT,
-        "objective": TRUTH,
-        "model": Maybe(TEXT),
-        "arm_groups": Maybe(JSON),
-        "start": JSON,
     })),
 })  # fmt: skip
 """``data``: how many rounds are kept in the table ``rounds``; None for none."""

@@ -30,24 +30,12 @@ class Unfinished:
         Of these rounds as they were read.
     source : str
         What the log is called.
-    objective : bool
-        Whether an objective part was asked for.
-    model : str or None
-        Its model, or ``"truth"``; None for the conjugate posterior.
-    arm_groups : dict or None
-        As in `bayesfair.audit`.
-    start : dict
-        ``family``, ``prior`` and ``support`` as asked, for logs that were not begun.
     """
 
     n_rounds: int
     before: int
     digest: str
     source: str
-    objective: bool
-    model: str | None
-    arm_groups: dict[str, str] | None
-    start: dict[str, Any]
 
 
 class Followed:

@@ -120,10 +120,10 @@ def with_prior_sensitivity(result: Record | GroupRecord) -> Record | GroupRecord
 
 def audit_prior_sensitivity(audit: Record, *, model: Any = None) -> PriorSensitivity:
     """Return `PriorSensitivity` of an audit; see `Audit.prior_sensitivity`."""
-    settings, start = audit.settings, audit.summary.start
+    question, start = audit.question, audit.summary.start
     if not isinstance(audit.data, History):
         raise OptionError(_NEEDS_WHOLE_LOG)
-    if audit.objective is None or settings.model == "truth":
+    if audit.objective is None or audit.model == "truth":
         raise OptionError("there is no posterior whose prior could matter: the truth was known or "
                           "the objective part left out.")  # fmt: skip
     if start.given_context:
@@ -132,18 +132,18 @@ def audit_prior_sensitivity(audit: Record, *, model: Any = None) -> PriorSensiti
             "out.",
             kind="excluded",
             column="context_model",
-            value=settings.context_model,
+            value=audit.context_model,
         )
     if start.n_rounds:
         raise OptionError("a resumed audit has no prior of its own; audit the whole log instead.")
-    if settings.seed is None:
+    if question.seed is None:
         raise OptionError("audit with an int seed, so that the draws can be repeated.")
     if audit.fitted is not None:  # its draws are at hand: nothing is sampled again
-        tree = audit.fitted.tree
-        model = audit.fitted.model if model is None else model
+        tree = audit.fitted
+        model = question.model if model is None else model
     else:  # exact draws of the conjugate posterior, made anew at once
         tree = fit(
-            audit.data, family=start.family, seed=settings.seed, draws=settings.draws,
+            audit.data, family=start.family, seed=question.seed, draws=question.draws,
             prior=None if start.prior_is_learned else start.prior,
         )  # fmt: skip
     criterion = audit.criterion
