@@ -45,6 +45,8 @@ TRY = {
     "table": ({"table": "rounds"}, {}),
     "unique": ({"unique": "site"}, {}),
     "user": ({"user": "site"}, {}),
+    "context": ({"context": "site"}, {}),
+    "missing_context": ({"context": "site", "missing_context": "?"}, {",2,x,": ",2,,"}),
     "keep_prob": ({"keep_prob": "q_a"}, {}),
     "prior": ({"prior": {"a": (1, 2)}}, {}),
     "missing": ({"missing": "drop"}, {"\na,1,0.6": "\na,,0.6", "\na,1,,": "\na,,,"}),
