@@ -1,0 +1,196 @@
+"""Reading and auditing long logs: against a bare reader, against length, against workers.
+
+    python benchmarks/scale.py [--rounds 100000,1000000] [--formats parquet,csv,jsonl,dsjson]
+                               [--workers 1,2]
+
+Every figure is of a process of its own on one core (10 arms, the whole rule logged):
+
+* reading: `scan_history` alone over the bare reader (pyarrow; `json` for JSON lines);
+* whole: scan and audit over the bare reader and the audit of the same log in memory;
+* peak: the most memory that the process of the scan and audit held.
+
+Kernels are run once before. With --workers, the Parquet log is cut into 8 files, which the workers
+of a local Dask cluster share.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+K = 10
+PIECE = 250_000
+
+
+def pieces(n):
+    """The rounds of a log, piece by piece: whoever asks gets the same."""
+    import pyarrow as pa
+
+    rng = np.random.default_rng(1)
+    for start in range(0, n, PIECE):
+        size = min(PIECE, n - start)
+        pi = rng.dirichlet(np.ones(K), size).round(6)
+        pi[:, -1] = 1 - pi[:, :-1].sum(axis=1).round(6)
+        pi = np.abs(pi).round(6)
+        arm = np.minimum((rng.random((size, 1)) > pi.cumsum(axis=1)).sum(axis=1), K - 1)
+        reward = (rng.random(size) < 0.2 + 0.05 * arm).astype(np.int64)
+        yield pa.table({
+            "timestamp": np.arange(start, start + size),
+            "arm": np.array([f"a{i}" for i in range(K)])[arm], "reward": reward,
+            **{f"p_a{i}": pi[:, i] for i in range(K)},
+        })  # fmt: skip
+
+
+def write(kind, n, path):
+    import pyarrow.csv as pc
+    import pyarrow.parquet as pq
+
+    tables = pieces(n)
+    first = next(tables)
+    tables = itertools.chain([first], tables)
+    if kind in ("parquet", "csv"):
+        writer = {"parquet": pq.ParquetWriter, "csv": pc.CSVWriter}[kind](path, first.schema)
+        with writer:
+            for table in tables:
+                writer.write_table(table)
+        return
+    with path.open("w") as file:
+        for table in tables:
+            for row in table.to_pylist():
+                file.write(json.dumps(row if kind == "jsonl" else dsjson(row)) + "\n")
+
+
+def dsjson(row):
+    chosen = int(row["arm"][1:])
+    order = [chosen, *(i for i in range(K) if i != chosen)]
+    return {
+        "_label_cost": -row["reward"], "_label_probability": row[f"p_a{chosen}"],
+        "_label_Action": chosen + 1, "_labelIndex": chosen, "Timestamp": row["timestamp"],
+        "a": [i + 1 for i in order], "p": [row[f"p_a{i}"] for i in order],
+    }  # fmt: skip
+
+
+def bare(kind, path):
+    import pyarrow.csv as pc
+    import pyarrow.parquet as pq
+
+    if kind == "parquet":
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            return sum(batch.num_rows for batch in file.iter_batches(batch_size=1 << 16))
+    if kind == "csv":
+        return sum(batch.num_rows for batch in pc.open_csv(path))
+    with path.open() as file:
+        return sum(1 for line in file if json.loads(line))
+
+
+def one(kind, what, path):
+    """Return seconds and peak memory of one task, in this process."""
+    import bayesfair as bf
+
+    bf.audit(bf.History(["a", "b"], [1, 0], selection_probability=[[0.5, 0.5]] * 2), seed=1)
+    data = bf.read_history(path) if what == "memory" else None
+    if what == "audit":  # the kernels of many arms
+        bf.audit(bf.read_history(path.with_name(f"short.{path.suffix[1:]}")), seed=1)
+    begin = time.perf_counter()
+    if what == "bare":
+        bare(kind, path)
+    elif what == "scan":
+        for _ in bf.scan_history(path).chunks():
+            pass
+    else:
+        bf.audit(bf.scan_history(path) if data is None else data, seed=1)
+    seconds = time.perf_counter() - begin
+    return {"seconds": seconds, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6}
+
+
+def measured(kind, what, path, repeats):
+    """Return the best of several runs, each in a process on one core."""
+    argv = [sys.executable, __file__, "--one", kind, what, str(path)]
+    found = []
+    for _ in range(repeats):
+        core = {min(os.sched_getaffinity(0))}
+        done = subprocess.run(
+            argv, check=True, capture_output=True, text=True,
+            preexec_fn=lambda c=core: os.sched_setaffinity(0, c),
+        )  # fmt: skip
+        found.append(json.loads(done.stdout.splitlines()[-1]))
+    return min(found, key=lambda f: f["seconds"])
+
+
+def formats(kinds, lengths, repeats, folder):
+    print(
+        "format    rounds  bare s  scan s  reading  audit s  whole  share reading  rounds/s  "
+        "peak GB"
+    )
+    for kind, n in itertools.product(kinds, lengths):
+        path, short = folder / f"log.{kind}", folder / f"short.{kind}"
+        write(kind, n, path)
+        write(kind, 1000, short)
+        run = {w: measured(kind, w, path, repeats) for w in ("bare", "scan", "audit")}
+        seconds = {w: r["seconds"] for w, r in run.items()}
+        ratio = float("nan")
+        if n <= 2_000_000:  # the whole log in memory
+            memory = measured(kind, "memory", path, repeats)["seconds"]
+            ratio = seconds["audit"] / (seconds["bare"] + memory)
+        print(
+            f"{kind:8} {n:8} {seconds['bare']:7.2f} {seconds['scan']:7.2f} "
+            f"{seconds['scan'] / seconds['bare']:8.2f} {seconds['audit']:8.2f} {ratio:6.2f} "
+            f"{seconds['scan'] / seconds['audit']:14.2f} {n / seconds['audit']:9.3g} "
+            f"{run['audit']['peak']:8.2f}",
+            flush=True,
+        )
+        path.unlink()
+
+
+def workers(counts, n, folder):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from distributed import Client, LocalCluster
+
+    import bayesfair as bf
+
+    logs = folder / "logs"
+    logs.mkdir()
+    whole = pa.concat_tables(pieces(n))
+    for i, start in enumerate(range(0, n, -(-n // 8))):
+        pq.write_table(whole.slice(start, -(-n // 8)), logs / f"part-{i}.parquet")
+    scan = bf.scan_history(logs, order="timestamp")
+    print(f"workers  seconds  rounds/s  ({n} rounds, 8 Parquet files)")
+    for count in counts:
+        with (
+            LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None) as cluster,
+            Client(cluster) as client,
+        ):
+            client.run(bf.audit, scan, seed=1)  # every worker has loaded what it needs
+            begin = time.perf_counter()
+            bf.audit(scan, seed=1, client=client)
+            seconds = time.perf_counter() - begin
+        print(f"{count:7} {seconds:8.2f} {n / seconds:9.3g}", flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", default="100000,1000000")
+    parser.add_argument("--formats", default="parquet,csv,jsonl,dsjson")
+    parser.add_argument("--workers", default="")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--one", nargs=3)
+    asked = parser.parse_args()
+    if asked.one:
+        kind, what, path = asked.one
+        print(json.dumps(one(kind, what, Path(path))))
+        raise SystemExit
+    lengths = [int(float(x)) for x in asked.rounds.split(",")]
+    with tempfile.TemporaryDirectory() as folder:
+        if asked.formats:
+            formats(asked.formats.split(","), lengths, asked.repeats, Path(folder))
+        if asked.workers:
+            workers([int(x) for x in asked.workers.split(",")], lengths[-1], Path(folder))
