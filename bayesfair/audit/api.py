@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Concatenate, Protocol, cast, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Protocol, cast, overload
 
 from numpy.typing import ArrayLike
 
@@ -32,6 +32,9 @@ from bayesfair.inference.contract import family_of_models
 from bayesfair.readers import HistoryScan
 from bayesfair.rewards import Rewards
 from bayesfair.typing import FilePath, Model, Progress, Seed
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 __all__ = ["audit", "load_audit", "merge"]
 
@@ -97,7 +100,7 @@ def audit(
     partial: Any = None,
     model_options: Mapping[str, Any] | None = None,
     sampler: Mapping[str, Any] | None = None,
-    client: Any = None,
+    client: Client | None = None,
 ) -> Audit | AuditGroup:
     r"""Audit a log for smooth fairness and calibration.
 
