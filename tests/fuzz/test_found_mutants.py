@@ -79,6 +79,7 @@ FOUND = {
     "words before an action that was not chosen": (
         "cb_adf", b"shared |u\n0:-1:0.5 |a\nx1 |a\n", "before the |",
     ),
+    "a header of one endless name": ("none", b"[" * 200_000, "none.csv|log.csv|1"),
     "raised digits as the number of voters": ("old", "\u00b2\n1,x\n".encode(), "row 1"),
 }  # fmt: skip
 

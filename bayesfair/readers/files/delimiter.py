@@ -16,7 +16,10 @@ _LONG = 1 << 18  # characters from which the last row of the text may be cut
 
 def header_of(text: str, delimiter: str) -> list[str]:
     """Return the fields of the first row, as a delimiter splits it."""
-    return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), []) or [""]
+    try:
+        return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), []) or [""]
+    except csv.Error:  # a name of more than 131 072 characters, which no column has
+        return [text]
 
 
 def detected(text: str, name: str, wanted: Sequence[str]) -> str:
