@@ -31,7 +31,7 @@ PIECE = 250_000
 
 
 def pieces(n):
-    """The rounds of a log, piece by piece: whoever asks gets the same."""
+    """Yield the rounds of a log, piece by piece: whoever asks gets the same."""
     import pyarrow as pa
 
     rng = np.random.default_rng(1)
