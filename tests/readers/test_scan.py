@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -328,3 +329,25 @@ def test_the_rule_for_columns_in_one_place():
     )
     assert (off.order, off.propensity, off.probabilities) == (None, None, {})
     assert off.columns == ["arm", "reward"]
+
+
+@pytest.mark.parametrize("by", [None, "site"])
+@pytest.mark.parametrize("read", [read_history, scan_history])
+def test_options_that_meet_nothing_say_so_once_for_all_rows(read, by):
+    log = pd.DataFrame(
+        {"arm": ["a", "b"] * 3, "reward": [1, 0, 1, 0, 1, 1], "p_a": 0.5, "p_b": 0.5}
+    ).assign(site=["x", "x", "y", "y", "y", "y"])
+
+    def said(log, **options):
+        history = read(log, by=by, **options)
+        logs = [history] if by is None else list(history.values())
+        parts = [list(one)[-1] if read is scan_history else one for one in logs]
+        return {
+            notice.column for part in parts for notice in part.notices
+            if notice.kind == "option_without_effect"
+        }  # fmt: skip
+
+    assert said(log, missing="drop", rewards={"won": 1}) == {"missing", "rewards"}
+    lacks = log.assign(reward=[1, 0, 1, 0, None, 1])  # group x lacks nothing, the log does
+    assert said(lacks, missing="drop", rewards={1: 0.5}) == set()
+    assert said(log, rewards={"won": 1, "0": 2}) == set()

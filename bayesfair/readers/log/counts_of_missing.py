@@ -15,7 +15,7 @@ from bayesfair.history import History
 from bayesfair.readers.log.columns import Layout
 from bayesfair.readers.log.rounds import Rounds
 
-__all__ = ["Tally", "empty_columns"]
+__all__ = ["Tally", "empty_columns", "nothing_missing"]
 
 
 def empty_columns(never: NDArray[np.bool_], layout: Layout) -> list[Notice]:
@@ -34,6 +34,13 @@ def empty_columns(never: NDArray[np.bool_], layout: Layout) -> list[Notice]:
             n=int(never.sum()),
         )
     ]
+
+
+def nothing_missing(missing: str | float, *, lacks: bool) -> list[Notice]:
+    """Return the notice that `missing` had nothing to do, unless a reward or an arm lacks."""
+    if missing == "error" or lacks:
+        return []
+    return [no_effect("missing", missing, "no reward and no arm is missing")]
 
 
 @dataclass
@@ -118,8 +125,8 @@ class Tally:
                 f"{more}): {done}.",
                 kind="missing_rewards", column=layout.reward, value=missing, n=rewards,
             ))  # fmt: skip
-        if not self.total and missing != "error" and layout.by is None:
-            found.append(no_effect("missing", missing, "no reward and no arm is missing"))
+        if layout.by is None:  # groups: said of all of them together
+            found += nothing_missing(missing, lacks=bool(self.total))
         if self.no_arm:
             rows = "this row was" if self.no_arm == 1 else "these rows were"
             verb = "is" if self.no_arm == 1 else "are"

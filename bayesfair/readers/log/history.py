@@ -14,7 +14,7 @@ from bayesfair.base.notices import Notice
 from bayesfair.history import History
 from bayesfair.history.logs import Logs
 from bayesfair.readers.files.tables import no_rows
-from bayesfair.readers.log.counts_of_missing import Tally, empty_columns
+from bayesfair.readers.log.counts_of_missing import Tally, empty_columns, nothing_missing
 from bayesfair.readers.log.options import KINDS, LogOptions, OneLogOptions, with_log_options
 from bayesfair.readers.log.reading import Reading, group_priors, reading_of
 from bayesfair.readers.log.rounds import Converter, Rounds, concatenated
@@ -175,8 +175,7 @@ def _read(reading: Reading) -> History | Mapping[str, History]:
         notices.append(discovery_notice(len(converter.book.labels)))
     labels = converter.book.labels
     contexts = converter.context_labels
-    notices += converter.book.notices() + converter.groups.notices()
-    notices += [note for encoder in converter.contexts for note in encoder.notices()]
+    notices += converter.notices()
     if layout.by is None:
         return _history(reading, rounds, labels, notices, contexts)
     converter.groups.check()
@@ -185,6 +184,7 @@ def _read(reading: Reading) -> History | Mapping[str, History]:
     priors = group_priors(reading, names)
     if rounds.pi is not None:
         notices += empty_columns(np.isnan(rounds.pi).all(axis=0), layout)
+    notices += nothing_missing(reading.missing, lacks=rounds.lack)
     ordered = in_label_order(names)
     place = {name: g for g, name in enumerate(ordered)}
     group = np.array([place[name] for name in names])[rounds.group]

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from bayesfair.base.arrow_arrays import is_missing
 from bayesfair.base.checks import counted
 from bayesfair.base.label_encoder import LabelEncoder
+from bayesfair.base.notices import Notice
+from bayesfair.base.options import no_effect
 from bayesfair.errors import DataError
 from bayesfair.readers.formats.dsjson import KEPT
 from bayesfair.readers.log.nested import nested_matrix
@@ -69,6 +71,11 @@ class Rounds:
     def __len__(self) -> int:
         return len(self.arm)
 
+    @property
+    def lack(self) -> bool:
+        """Whether a reward or an arm is missing."""
+        return bool((np.isnan(self.reward) | (self.arm < 0)).any())
+
     def take(self, index: Any) -> Rounds:
         """Return the rounds at these positions."""
         present: dict[str, Any] = {
@@ -114,6 +121,7 @@ class Converter:
         self.order_kind: str | None = None
         self.known_kind: str | None = None
         self._first_order: dict[str, Any] = {}
+        self._met: set[str] = set()
 
     def _remedy(self, label: str) -> str:
         layout = self.layout
@@ -174,7 +182,12 @@ class Converter:
             group = self.group_of(*column(layout.by))
         return Rounds(
             arm=arm,
-            reward=rewards(*column(layout.reward), decimal=decimal, mapping=self.reading.rewards),
+            reward=rewards(
+                *column(layout.reward),
+                decimal=decimal,
+                mapping=self.reading.rewards,
+                met=self._met,
+            ),
             row=np.arange(row0, row0 + table.num_rows, dtype=np.int64),
             pi=pi,
             propensity=optional(layout.propensity),
@@ -222,6 +235,15 @@ class Converter:
         if chance is None or self.layout.keep_prob != KEPT:
             return chance
         return np.where(np.isnan(chance), 1.0, chance)
+
+    def notices(self) -> list[Notice]:
+        """Return what all rows read so far had in common: merged labels, words that none held."""
+        encoders = (self.book, self.groups, *self.contexts)
+        found = [note for encoder in encoders for note in encoder.notices()]
+        if self.reading.rewards and not self._met:
+            why = f"none of these values occurs in column {self.layout.reward!r}"
+            found.append(no_effect("rewards", self.reading.rewards, why))
+        return found
 
     def _watched(self, table: Any) -> NDArray[np.float64] | None:
         """Return the columns that look like the order of the rounds, whatever they hold."""

@@ -19,7 +19,7 @@ from bayesfair.history import History
 from bayesfair.history.probabilities import Resolution
 from bayesfair.readers.files.read_ahead import ahead
 from bayesfair.readers.files.tables import no_rows
-from bayesfair.readers.log.counts_of_missing import Tally, empty_columns
+from bayesfair.readers.log.counts_of_missing import Tally, empty_columns, nothing_missing
 from bayesfair.readers.log.first_pass import ROWS, Found, collected, rewards_seen, tables_of
 from bayesfair.readers.log.history import discovery_notice
 from bayesfair.readers.log.options import KINDS, LogOptions, OneLogOptions, with_log_options
@@ -184,12 +184,13 @@ class HistoryScan:
             raise no_rows(reading.source, tally.total)
         if self.place is None:
             progress.check_end()
-        late = [*converter.book.notices(), *progress.notices(self.source)]
+        late = [*converter.notices(), *progress.notices(self.source)]
         late += tally.notices(reading.missing, self.arms, reading.layout)
         if self.place is not None:  # what was counted is counted in the partition
             late = [
                 Notice.of({**Notice.of(said).to_dict(), "text": f"{self.place.name}: {said}"})
                 for said in late
+                if Notice.of(said).kind != "option_without_effect"  # it may have one elsewhere
             ]
         last = held.with_notices(*late)
         # rows left out after the last round belong to it
@@ -253,9 +254,11 @@ class _Progress:
         self._trends = [Trend() for _ in reading.layout.watched]
         self._latest: Rounds | None = None  # the one row with the largest `known_at`
         self._never: NDArray[np.bool_] | None = None
+        self._lacks = reading.group is None  # a log of its own says it itself
 
     def look_at(self, rounds: Rounds) -> None:
-        """Note which arms have no probability in any row, of whatever group."""
+        """Note which arms have no probability in any row, of whatever group; and what lacks."""
+        self._lacks = self._lacks or rounds.lack
         if self.reading.group is None or rounds.pi is None:
             return
         if self._never is None:
@@ -310,13 +313,13 @@ class _Progress:
         DataError
             If the log runs backwards.
         """
-        found: list[str] = []
+        found: list[Notice] = []
         if self._trends:
             found += check_trends(self._trends, self.reading.layout.watched, source)
         found += tied(self.n_ties, self.n_rounds - self.start, str(self.reading.layout.order))
         if self._never is not None:
             found += empty_columns(self._never, self.reading.layout)
-        return found
+        return found + nothing_missing(self.reading.missing, lacks=self._lacks)
 
 
 @overload

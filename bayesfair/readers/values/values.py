@@ -195,11 +195,12 @@ def rewards(
     *,
     decimal: str = ".",
     mapping: Mapping[Any, float] | None = None,
+    met: set[str] | None = None,
 ) -> NDArray[np.float64]:
     """Return rewards as floats, NaN where there is none.
 
     Booleans and the words true/false, yes/no (in any case) are 1/0, numbers are themselves; any
-    other word needs a `mapping`.
+    other word needs a `mapping`. What of it occurs is added to `met`.
 
     Raises
     ------
@@ -219,12 +220,13 @@ def rewards(
 
     def parse(text: str) -> float | None:
         word = text.strip()
-        if word in meaning:
-            return meaning[word]
-        value = _number(word, decimal)
-        if value is not None:
-            return meaning.get(_key(value), value)
-        return _WORDS.get(word.casefold())
+        value = None if word in meaning else _number(word, decimal)
+        key = word if value is None else _key(value)
+        if key in meaning:
+            if met is not None:
+                met.add(key)
+            return meaning[key]
+        return _WORDS.get(word.casefold()) if value is None else value
 
     def explain(value: str) -> str:
         if _number(value, "," if decimal == "." else ".") is not None:
