@@ -39,7 +39,8 @@ def known_worths(worth: Any, items: Sequence[str]) -> NDArray[np.float64]:
         lacking = [item for item in items if item not in named]
         if lacking:
             raise ArmError(
-                f"worth= has no value for {lacking[0]!r} ({len(lacking)} lacking).",
+                f"worth= has no value for {lacking[0]!r} ({len(lacking)} lacking). Give "
+                "each item its own.",
                 kind="unknown_item",
                 column="worth",
                 value=lacking[0],

@@ -341,7 +341,7 @@ def test_options_that_meet_nothing_say_so_once_for_all_rows(read, by):
     def said(log, **options):
         history = read(log, by=by, **options)
         logs = [history] if by is None else list(history.values())
-        parts = [list(one)[-1] if read is scan_history else one for one in logs]
+        parts = [list(one.chunks())[-1] if read is scan_history else one for one in logs]
         return {
             notice.column for part in parts for notice in part.notices
             if notice.kind == "option_without_effect"

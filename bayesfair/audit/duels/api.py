@@ -221,9 +221,16 @@ def _log_of(duels: Comparisons | DuelLog, slot: str | None, given: dict[str, Any
 
 def _check_sizes(log: DuelLog, begin: int) -> None:
     if not log.n_rounds:
-        raise DataError("the log holds no duel.", kind="empty", source=log.source)
+        raise DataError(
+            "the log holds no duel, so nothing can be audited: give one with rows.",
+            kind="empty",
+            source=log.source,
+        )
     if log.n_items < 2:
-        raise DataError("an audit of who is compared needs at least two items.", kind="few_items")
+        raise DataError(
+            "an audit of who is compared needs at least two items: read all duels of the log.",
+            kind="few_items",
+        )
     if begin >= log.n_rounds:
         raise OptionError(
             f"from_round={begin} leaves no duel to judge: the log has {log.n_rounds}, counted "

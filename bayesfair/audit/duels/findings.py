@@ -118,7 +118,8 @@ def _came_or_went(log: DuelLog) -> list[Notice]:
         Notice(
             f"{counted(len(moved), 'item')} came or went: {listed(moved, 5)} (no duel in the first "
             "or the last twentieth of the log). They are held to the windows between their first "
-            "and last duel; give offered= if it is known when they were on offer.",
+            "and last duel; where it is known when they were on offer, a DuelLog takes that as "
+            "offered.",
             kind="came_or_went",
             n=len(moved),
         )

@@ -160,7 +160,8 @@ def law_of(log: DuelLog, cuts: Ints, window: int | None = None) -> Law:
     windows = windows_of(log, window, ALPHA, begin)
     if windows.most_offered < 2:
         raise DataError(
-            "no two items were on offer throughout a window. Give a smaller window=, or offered=.",
+            "no two items were on offer throughout a window. Give a smaller window=; where it is "
+            "known when they were on offer, a DuelLog takes that as offered.",
             kind="no_pair",
         )
     whole = windows_of(log, log.n_rounds, ALPHA, begin).where_covered_by(windows)

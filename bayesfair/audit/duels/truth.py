@@ -156,7 +156,10 @@ def _truth_of_fit(log: DuelLog, tree: Any, seed: Any) -> Truth:
     lacking = [item for item in log.items if item not in known]
     if lacking:
         raise ArmError(
-            f"fit= has no item {lacking[0]!r}.", kind="unknown_item", column="fit", value=lacking[0]
+            f"fit= has no item {lacking[0]!r}. Fit the duels that are audited.",
+            kind="unknown_item",
+            column="fit",
+            value=lacking[0],
         )
     values = found.transpose("chain", "draw", "item").values.reshape(-1, len(known))
     at = [known.index(item) for item in log.items]

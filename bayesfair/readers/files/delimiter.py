@@ -48,8 +48,8 @@ def detected(text: str, name: str, wanted: Sequence[str]) -> str:
     line = text.splitlines()[0][:200]
     if line.lstrip().startswith(("{", "[{", "[[")):
         raise DataError(
-            f"{name} looks like JSON ({line[:60]!r}); export the log as CSV or Parquet, one row "
-            "per round."
+            f"{name} looks like JSON ({line[:60]!r}), not like delimited text. Say format='json' "
+            "if it is, or export the log as CSV or Parquet, one row per round."
         )
     if not able:
         raise DataError(

@@ -295,7 +295,8 @@ class Converter:
         found, kind = order_values(seen, lambda at: where(int(rows[at])), decimal=self.decimal)
         if self.known_kind not in (None, kind):
             raise DataError(
-                f"{where(int(rows[0]))}: holds a {kind}, the rows before a {self.known_kind}."
+                f"{where(int(rows[0]))}: holds a {kind}, the rows before a {self.known_kind}. "
+                "Write all rows in one way."
             )
         self.known_kind = kind
         if kind == NUMBER:

@@ -356,5 +356,6 @@ def _whole(reading: Reading, rounds: Rounds, values: NDArray[np.float64], column
     if np.abs(values).max(initial=0) > 2.0**53:
         at = int(np.abs(values).argmax())
         raise DataError(
-            f"{_place(reading, rounds, at, column)}: {values[at]:g} lies beyond any round."
+            f"{_place(reading, rounds, at, column)}: {values[at]:g} lies beyond any round. "
+            "Correct it."
         )
