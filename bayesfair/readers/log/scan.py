@@ -313,13 +313,14 @@ class _Progress:
         DataError
             If the log runs backwards.
         """
-        found: list[Notice] = []
+        found: list[str] = []
         if self._trends:
             found += check_trends(self._trends, self.reading.layout.watched, source)
         found += tied(self.n_ties, self.n_rounds - self.start, str(self.reading.layout.order))
         if self._never is not None:
             found += empty_columns(self._never, self.reading.layout)
-        return found + nothing_missing(self.reading.missing, lacks=self._lacks)
+        found += nothing_missing(self.reading.missing, lacks=self._lacks)
+        return found
 
 
 @overload
