@@ -116,7 +116,7 @@ def reading_of(function: Callable[..., Any], source: Any, options: Mapping[str, 
             f'arms={asked["arms"]!r} must be a list of labels, or "by_group" together with by=.'
         )
     labels = asked["arms"] = None if by_group else _known_arms(asked["arms"])
-    if asked["by"] and asked["prior"] is not None and not isinstance(asked["prior"], Mapping):
+    if asked["by"] is not None and asked["prior"] is not None and not isinstance(asked["prior"], Mapping):
         raise OptionError("prior together with by= must be a mapping of group to prior.")
     opened = open_log(source, asked)
     notices = _guess_columns(opened, asked)
