@@ -182,6 +182,11 @@ LOG_COLUMNS = Group(
     ),
     missing_context=option("Level that stands for a missing context (default: refused)."),
     keep_prob=option("Column of the chance that the row was kept, of a thinned log; '' for none."),
+    constant_within=option(
+        "Columns, comma-separated, or a duration (1h) within which the rule did not change: it is "
+        "assembled from the chosen arms' probabilities.",
+        convert=csv_labels,
+    ),
     rewards=option("Worth of words, as in won=1,lost=0.", convert=word_values),
     missing=option("Missing rewards: error, unobserved, drop, or a number.", str, "error"),
     delimiter=DELIMITER,

@@ -77,7 +77,7 @@ TRY = {
     "arms": {"audit": ["a,b,zed"], "": ["a=.9,b=.2"]},
     "offered": {"audit": ["could_{arm}"], "": ["p1"]}, "offered_delimiter": ["/"],
     "known_at": ["late"], "unique": ["site"], "user": ["site"], "known_until": ["until"],
-    "keep_prob": ["q_a"],
+    "keep_prob": ["q_a"], "constant_within": ["p_a,site"],
     "rewards": ["1=0,0=1"],
     "missing": ["drop"], "probability_tolerance": ["0.4"],
     "left": ["f"], "right": ["who"], "winner": ["who"], "loser": ["f"], "wins": ["o,t"],

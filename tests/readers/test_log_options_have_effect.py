@@ -48,6 +48,7 @@ TRY = {
     "context": ({"context": "site"}, {}),
     "missing_context": ({"context": "site", "missing_context": "?"}, {",2,x,": ",2,,"}),
     "keep_prob": ({"keep_prob": "q_a"}, {}),
+    "constant_within": ({"constant_within": "site"}, {}),
     "prior": ({"prior": {"a": (1, 2)}}, {}),
     "missing": ({"missing": "drop"}, {"\na,1,0.6": "\na,,0.6", "\na,1,,": "\na,,,"}),
     "rewards": ({"rewards": {"1": 0.0}}, {}),

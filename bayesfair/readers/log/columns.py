@@ -74,6 +74,8 @@ class Layout:
         Columns of the source that play no part, as they stand in it.
     nested : str or None
         The one column whose records or lists hold what `probabilities` names.
+    assembled, within : str or None, tuple of str
+        The propensity that the rule was assembled from, and within what it was constant.
     watched : dict of str to Look
         Unused columns that look like the order of the rounds, and what they look like.
     """
@@ -99,6 +101,8 @@ class Layout:
     nested: str | None = None
     watched: dict[str, Look] = field(default_factory=dict)
     context: tuple[str, ...] = ()
+    assembled: str | None = None
+    within: tuple[str, ...] = ()
 
     @property
     def columns(self) -> list[str]:

@@ -112,6 +112,11 @@ def read_history(source: Source, **options: Unpack[LogOptions]) -> History | Map
         Of a thinned log: column of the chance that the row was kept (default: 1 - pdrop of dsjson).
         `bayesfair.value.policy_value` reweights; an audit is refused, since what the rule had seen
         cannot be followed.
+    constant_within : str or sequence of str, optional
+        Where only the chosen arms' probabilities are there: columns within whose values (and within
+        groups) the rule did not change, or a duration such as ``"1h"`` (s, min, h, d, w; windows of
+        the clock, of `order`). The whole rule is assembled from them, with a notice, and refused
+        where they differ or do not tell the probability of every arm.
     prior : mapping or array, optional
         Label -> (successes, failures) before the log begins; with `by`, group -> such a mapping.
     missing : "error", "unobserved", "drop" or number

@@ -32,6 +32,7 @@ class OneLogOptions(TypedDict, total=False):
     context: str | Sequence[str] | None
     missing_context: str | None
     keep_prob: Option
+    constant_within: str | Sequence[str] | None
     prior: Any
     missing: str | float
     rewards: Mapping[Any, float] | None
@@ -57,7 +58,7 @@ KINDS = {
     **each(PLAIN, "arm", "reward", "propensity", "order", "known_at", "known_until", "round",
            "unique", "user", "keep_prob", "decimal"),
     "probabilities": TEXT_OR_FALSE, "offered": TEXT, "chosen": TEXT, "format": TEXT,
-    "table": TEXT, "context": NAMES, "by": NAMES, "missing_context": TEXT,
+    "table": TEXT, "context": NAMES, "by": NAMES, "constant_within": NAMES, "missing_context": TEXT,
     "rewards": MAPPING,
 }  # fmt: skip
 

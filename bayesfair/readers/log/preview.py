@@ -152,7 +152,9 @@ def preview(source: Any, **options: Unpack[LogOptions]) -> Preview:
 def _named(layout: Layout) -> dict[str, str]:
     """Return the options that say what the layout says."""
     found = {role: column for role in _SINGLE if (column := getattr(layout, role)) is not None}
-    if layout.probabilities:
+    if layout.assembled:
+        found |= {"propensity": layout.assembled, "constant_within": ",".join(layout.within)}
+    elif layout.probabilities:
         found["probabilities"] = layout.pattern
     if layout.offered_list:
         found["offered"] = layout.offered_list
@@ -167,10 +169,11 @@ def _parts(layout: Layout) -> dict[str, str]:
     for role in _SINGLE:
         if (column := getattr(layout, role)) is not None:
             found.setdefault(column, []).append(role)
-    for column in layout.by_parts:
-        found.setdefault(column, []).append("by")
-    for column in layout.context:
-        found.setdefault(column, []).append("context")
+    several = {"by": layout.by_parts, "context": layout.context, "constant_within": layout.within,
+               "propensity": [layout.assembled] if layout.assembled else []}  # fmt: skip
+    for role, columns in several.items():
+        for column in columns:
+            found.setdefault(column, []).append(role)
     if layout.nested:
         found.setdefault(layout.nested, []).append("probabilities")
     else:

@@ -16,6 +16,7 @@ from bayesfair.errors import OptionError
 from bayesfair.readers.files.joined import with_joined
 from bayesfair.readers.files.tables import Source, open_source
 from bayesfair.readers.log.columns import Layout, Roles, names_in
+from bayesfair.readers.log.constant_rules import with_assembled_rule
 from bayesfair.readers.log.first_rows import layout_of
 from bayesfair.readers.log.long_form import one_row_per_round
 from bayesfair.readers.log.options import DEFAULTS
@@ -116,7 +117,11 @@ def reading_of(function: Callable[..., Any], source: Any, options: Mapping[str, 
             f'arms={asked["arms"]!r} must be a list of labels, or "by_group" together with by=.'
         )
     labels = asked["arms"] = None if by_group else _known_arms(asked["arms"])
-    if asked["by"] is not None and asked["prior"] is not None and not isinstance(asked["prior"], Mapping):
+    if (
+        asked["by"] is not None
+        and asked["prior"] is not None
+        and not isinstance(asked["prior"], Mapping)
+    ):
         raise OptionError("prior together with by= must be a mapping of group to prior.")
     opened = open_log(source, asked)
     notices = _guess_columns(opened, asked)
@@ -130,13 +135,21 @@ def reading_of(function: Callable[..., Any], source: Any, options: Mapping[str, 
         with opened.locating():
             opened, changed = one_row_per_round(opened, asked)
         asked |= changed
-    layout = layout_of(opened, asked)
+    layout, played = layout_of(opened, asked), split if len(split) > 1 else ()
+    if within := tuple(names_in(asked["constant_within"])):
+        with opened.locating():
+            opened, changed = with_assembled_rule(opened, asked, layout, by_group=by_group)
+        asked |= changed
+        origin = layout.propensity
+        layout = replace(layout_of(opened, asked), assembled=origin, within=within)
+        played += (*within, str(origin))
     layout = replace(layout, notices=(*notices, *layout.notices))
-    if len(split) > 1:
-        rest, watched = (tuple(c for c in names if c not in split)
+    if played:
+        rest, watched = (tuple(c for c in names if c not in played)
                          for names in (layout.unused, layout.watched))  # fmt: skip
         kept = {name: layout.watched[name] for name in watched}
-        layout = replace(layout, by_parts=split, unused=rest, watched=kept)
+        parts = split if len(split) > 1 else ()
+        layout = replace(layout, by_parts=parts, unused=rest, watched=kept)
     _refuse_unused(function, DEFAULTS | dict(options), opened, layout, long=bool(long))
     return Reading(
         opened, layout, opened.name, labels if labels is not None else layout.arms_from_columns,
@@ -147,7 +160,7 @@ def reading_of(function: Callable[..., Any], source: Any, options: Mapping[str, 
 
 def open_log(source: Any, asked: Mapping[str, Any]) -> Source:
     """Open the source of a log; `asked` are all options of its reader."""
-    several = ("context", "by")
+    several = ("context", "by", "constant_within")
     roles = [role for role in (*Roles._fields[:-1], "chosen", "round") if role not in several]
     named = [str(asked[role]) for role in roles if asked[role]]
     named += [name for role in several for name in names_in(asked[role])]
