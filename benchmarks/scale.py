@@ -166,7 +166,9 @@ def workers(counts, n, folder):
     print(f"workers  seconds  rounds/s  ({n} rounds, 8 Parquet files)")
     for count in counts:
         with (
-            LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None) as cluster,
+            LocalCluster(
+                n_workers=count, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+            ) as cluster,
             Client(cluster) as client,
         ):
             client.run(bf.audit, scan, seed=1)  # every worker has loaded what it needs

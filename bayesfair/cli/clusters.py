@@ -57,7 +57,7 @@ def cluster(scheduler: str | None) -> Iterator[Any]:
         ) from None  # fmt: skip
     with contextlib.ExitStack() as stack:
         if scheduler == "local":
-            workers = LocalCluster(threads_per_worker=1, dashboard_address=None)
+            workers = LocalCluster(threads_per_worker=1, dashboard_address="127.0.0.1:0")
             stack.enter_context(workers)
             client = Client(workers)
         else:

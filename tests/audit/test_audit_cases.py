@@ -132,7 +132,9 @@ def test_case_71_three_bernoulli_arms(theta, best):
 def test_utility_is_reported_beside_fairness_where_the_truth_is_known():
     # always arm 1 of (1; 0 or 2 with P = .4) pays 1.0 per round, always arm 2 pays 0.8
     truth = bf.rewards.Finite(support=[0, 1, 2], pmf=[[0, 1, 0], [0.6, 0, 0.4]])
-    log = bf.History([1] * 10, [0.0] * 10, selection_probability=[[0.0, 1.0]] * 10)
+    log = bf.History(
+        ["b"] * 10, [0.0] * 10, arms=["a", "b"], selection_probability=[[0.0, 1.0]] * 10
+    )
     result = bf.audit(log, family="finite", truth=truth)
     found = result.to_dict()["utility"]
     assert found["reward_per_round"] == pytest.approx(0.8)

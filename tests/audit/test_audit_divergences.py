@@ -82,7 +82,7 @@ def test_objective_audit_of_the_reference_rounds_under_every_divergence():
         if "m" not in case or len(case["pi"]["float"]) < 2:
             continue
         pi = np.array(case["pi"]["float"])
-        log = bf.History([int(pi.argmax())], [0], selection_probability=pi[None])
+        log = bf.History([pi.argmax()], [0], arms=range(len(pi)), selection_probability=pi[None])
         result = bf.audit(
             log, eps1=case["eps1_float"], divergence=NAMES[case["divergence"]],
             truth=bf.rewards.Bernoulli(case["m"]["float"]),

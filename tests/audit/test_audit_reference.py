@@ -125,7 +125,8 @@ def test_fairness_regret_reference_with_known_truth():
         if "m" not in case:
             continue
         pi = np.array([p["float"] for p in case["pi"]])
-        log = bf.History(pi.argmax(axis=1), np.zeros(len(pi)), selection_probability=pi)
+        named = range(pi.shape[1])
+        log = bf.History(pi.argmax(axis=1), np.zeros(len(pi)), arms=named, selection_probability=pi)
         result = bf.audit(log, truth=bf.rewards.Bernoulli(case["m"]["float"]))
         assert result.regret_objective.value * len(pi) == pytest.approx(
             case["total_float"], abs=1e-12

@@ -58,7 +58,7 @@ def test_other_numbers_are_unknown_words():
 
 def test_one_column_cannot_hold_the_wins_of_both_sides():
     table = pa.table({"cited": ["a", "b"], "citing": ["b", "a"], "count": [5, 2]})
-    with pytest.raises(OptionError, match=r"different columns.*loser= and weight="):
+    with pytest.raises(OptionError, match=r"all different.*loser= and weight="):
         read_comparisons(table, left="cited", right="citing", wins=("count", "count"))
     duels = read_comparisons(table, winner="cited", loser="citing", weight="count")
     assert duels.win_matrix().tolist() == [[0, 5], [2, 0]]

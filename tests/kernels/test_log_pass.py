@@ -146,3 +146,12 @@ def test_violating_rounds_per_draw_are_those_of_the_definition(k, n_draws, eps1)
             np.testing.assert_array_equal(found[0], over @ weights)
             np.testing.assert_array_equal(found[1], first)
             np.testing.assert_array_equal(found[2], last)
+
+
+def test_a_lower_limit_below_zero_never_violates():
+    # limits of two windows: the second pair is surely apart in the first, nobody in the second
+    limits = np.array([[-0.9, 0.3], [-0.5, -0.4]])
+    n, first, last = count_violations(
+        limits, np.array([4, 5]), np.ones(2), np.zeros((2, 3)), 1, 0.05
+    )
+    assert n.tolist() == [1, 1, 1] and first.tolist() == last.tolist() == [4, 4, 4]

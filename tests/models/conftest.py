@@ -18,7 +18,7 @@ def compiled():
     def get(name, history, **options):
         model = importlib.import_module(f"bayesfair.models.{name}").build(history, **options)
         shape = tuple(value.shape for value in data_of(model).values())
-        key = (name, shape, repr(sorted(options)))
+        key = (name, shape, repr(sorted(options)), repr(dict(model.coords)))
         if key not in stored:
             stored[key] = CompiledModel(model)
         elif checked[key] < 3:  # that only data differ: a few histories show it as well as all

@@ -38,7 +38,7 @@ def test_options_name_what_is_allowed(reader, options, message):
 
 @pytest.mark.parametrize("size", ["x", 0, -1, 1.5, True])
 def test_chunk_rounds_is_a_positive_whole_number(size):
-    with pytest.raises(OptionError, match="must be a positive whole number"):
+    with pytest.raises(OptionError, match="must be a whole number from 1 on"):
         scan_history(FRAME, chunk_rounds=size)
     assert scan_history(FRAME, chunk_rounds=np.int64(2)).chunk_rounds == 2
 

@@ -9,7 +9,6 @@ variables of ``posterior`` that others read (`IN_POSTERIOR`), but for the few th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -17,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.log.accumulators import (
     ChosenChecks,
     Facts,
@@ -36,7 +34,6 @@ from bayesfair.audit.log.series import Series
 from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.summary import Summary
 from bayesfair.audit.log.violations import JudgedRounds, Violations
-from bayesfair.audit.question import Question
 from bayesfair.audit.record import Record as AuditRecord
 from bayesfair.audit.saved.guards_schema import GUARDS, REWARD_MOMENTS
 from bayesfair.audit.saved.kinds import (
@@ -50,7 +47,6 @@ from bayesfair.audit.saved.kinds import (
     Mapped,
     Maybe,
     OneOf,
-    Plain,
     Record,
     Sink,
     Store,
@@ -58,14 +54,19 @@ from bayesfair.audit.saved.kinds import (
     i4,
     i8,
 )
+from bayesfair.audit.saved.question_schema import (
+    CRITERION,
+    JSON,
+    LABELS,
+    NOTICES,
+    QUESTION,
+    by_label,
+)
 from bayesfair.audit.saved.unfinished import Unfinished
 from bayesfair.audit.truth.objective import CellFound, Objective
-from bayesfair.base.notices import Notice
 from bayesfair.history.probabilities import Repairs, Resolution
-from bayesfair.inference.contract import label_of
 from bayesfair.kernels.log.conjugate import BeliefTable
 from bayesfair.kernels.log.propensities import Histogram
-from bayesfair.rewards import Rewards
 
 __all__ = ["IN_POSTERIOR", "N_CHAINS", "folded", "packed", "unpacked", "with_draws"]
 
@@ -78,65 +79,7 @@ IN_POSTERIOR = {
 """Field of `Objective` -> its variable in ``posterior``, and the dimensions beside the draws."""
 
 
-def _name(value: Any) -> str:
-    return type(value).__name__ if isinstance(value, Rewards) else label_of(value)
-
-
-def _as_json(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options as JSON, what is none of it as text."""
-    found: dict[str, Any] = json.loads(
-        json.dumps(dict(options), default=lambda x: x.tolist() if hasattr(x, "tolist") else str(x))
-    )
-    return found
-
-
-# -- sorts of fields ------------------------------------------------------------------------------
-
-LABELS = Many(TEXT, "arm")
-JSON = Mapped(Plain(dict), dict, dict)
-ANY = Mapped(JSON, lambda value: {"is": value}, lambda found: found["is"])
-NAMED = Mapped(TEXT, _name, str)
-"""What cannot be kept, by its name: a function that builds a model, known rewards."""
-NOTICES = Many(Mapped(JSON, lambda found: Notice.of(found).to_dict(), Notice.of))
-
-
-def by_label(kind: Record) -> Mapped:
-    """Return the kind of a dictionary of records, each by its own label."""
-    return Mapped(Many(kind), lambda found: tuple(found.values()),
-                  lambda every: {one.label: one for one in every})  # fmt: skip
-
-
 # -- the record, from the leaves up ---------------------------------------------------------------
-
-CRITERION = Record(Criterion, {
-    "eps1": NUMBER,
-    "eps2": NUMBER,
-    "delta": NUMBER,
-    "divergence": TEXT,
-    "reward_divergence": TEXT,
-    "tolerance": NUMBER,
-    "tolerance_given": TRUTH,
-    "eps2_arms": Maybe(WHOLE),
-    "from_round": WHOLE,
-    "judge": TEXT,
-})  # fmt: skip
-
-QUESTION = Record(Question, {
-    "criterion": CRITERION,
-    "family": TEXT,
-    "prior": Maybe(ANY),
-    "support": Maybe(Many(NUMBER)),
-    "earlier": None,
-    "model": Maybe(NAMED),
-    "beliefs_model": Maybe(NAMED),
-    "context_model": Maybe(TEXT),
-    "truth": Maybe(NAMED),
-    "objective": TRUTH,
-    "draws": WHOLE,
-    "seed": Maybe(WHOLE),
-    "options": Mapped(JSON, _as_json, dict),
-    "arm_groups": Maybe(JSON),
-})  # fmt: skip
 
 TABLE = Record(BeliefTable, {
         "parameters": f8("arm", "parameter"),

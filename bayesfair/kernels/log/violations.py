@@ -178,7 +178,8 @@ def count_violations(
     Parameters
     ----------
     differences : (T, P) array
-        Divergence of the decisions of every pair; NaN = not on offer together, may hold inf.
+        Divergence of the decisions of every pair, or a lower limit of it; NaN = not on offer
+        together, may hold inf.
     rounds : (T,) array of int
         Their numbers.
     weights : (T,) array
@@ -212,6 +213,8 @@ def count_violations(
     # 0 times infinity is 0: at eps1 = 0 rewards do not count
     known = np.ascontiguousarray(distances) if eps1 > 0 else np.zeros_like(distances)
     values = np.ascontiguousarray(differences, dtype=np.float64)
+    if not of_arms:
+        values = np.maximum(values, 0.0)  # below 0: surely not apart, as 0 is
     k = values.shape[1]
     one, two = np.triu_indices(k, 1) if of_arms else (np.arange(k), np.full(k, k))
     low, high = eps1 * known.min(axis=1), eps1 * known.max(axis=1)

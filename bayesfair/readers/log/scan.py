@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Unpack, overload
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from bayesfair.base import notices as noticed
 from bayesfair.base.arguments import constructed, takes
+from bayesfair.base.checks import check_count
 from bayesfair.base.labels import in_order
 from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError, OptionError
@@ -380,7 +380,7 @@ def scan_history(
     >>> scan_history(examples.path("ecmo")).arms
     ('ECMO', 'conventional')
     """
-    asked = None if chunk_rounds is None else _positive(chunk_rounds)
+    asked = None if chunk_rounds is None else check_count(chunk_rounds, "chunk_rounds", 1)
     _check_scannable(options)
     reading = reading_of(scan_history, source, options)
     opened, layout = reading.source, reading.layout
@@ -441,14 +441,3 @@ def _check_scannable(options: LogOptions) -> None:
             raise OptionError(
                 f"{name}={value!r} needs {reason}", kind="needs_whole", column=name, value=value
             )
-
-
-def _positive(chunk_rounds: Any) -> int:
-    """Return a positive whole number, however it is typed."""
-    try:
-        number = operator.index(chunk_rounds)
-    except TypeError:
-        number = 0
-    if number < 1 or isinstance(chunk_rounds, bool):
-        raise OptionError(f"chunk_rounds={chunk_rounds!r} must be a positive whole number.")
-    return number
