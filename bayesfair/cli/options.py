@@ -166,6 +166,9 @@ LOG_COLUMNS = Group(
     offered_delimiter=option("Separates arms in such a list.", str, "|"),
     known_at=option("Column: first round or time that may use the reward."),
     known_until=option("Column: number of rounds whose rewards are known (batches)."),
+    waiting=option(
+        "A missing reward is 0 once so long has passed: 7d, 12h, 30min, or a number of --order."
+    ),
     round=option(
         "Column that numbers the rounds, where each row is one arm of a round; '' where it is not."
     ),

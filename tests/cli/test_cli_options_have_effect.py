@@ -77,7 +77,7 @@ TRY = {
     "arms": {"audit": ["a,b,zed"], "": ["a=.9,b=.2"]},
     "offered": {"audit": ["could_{arm}"], "": ["p1"]}, "offered_delimiter": ["/"],
     "known_at": ["late"], "unique": ["site"], "user": ["site"], "known_until": ["until"],
-    "keep_prob": ["q_a"], "constant_within": ["p_a,site"],
+    "keep_prob": ["q_a"], "constant_within": ["p_a,site"], "waiting": ["5"],
     "rewards": ["1=0,0=1"],
     "missing": ["drop"], "probability_tolerance": ["0.4"],
     "left": ["f"], "right": ["who"], "winner": ["who"], "loser": ["f"], "wins": ["o,t"],
@@ -112,6 +112,7 @@ NEEDS = {
         "b,0,0.9,0.1,0.1,1,y,0,0.4,0.6,a,1,1,1": "b,0,0.0,1.0,1.0,1,y,0,0.4,0.6,a,1,0,1",
     },
     ("audit", "missing"): {"\nb,0,": "\nb,,"},
+    ("audit", "waiting"): {"\nb,0,": "\nb,,"},
     ("audit", "probability_tolerance"): {"a,1,0.9,0.1,": "a,1,0.9,0.05,"},
     ("audit", "decimal"): {"a,1,": "a,1.0,"},
 }  # fmt: skip
@@ -178,7 +179,8 @@ def prepared(capsys, folder, command, kind, option):
     (folder / "data.csv").write_text(text)
     if kind == "resumed" and not (folder / "e.nc").exists():
         for name, n in (("e.nc", 9), ("other.nc", 5)):
-            (folder / "part.csv").write_text("\n".join(text.splitlines()[:n]) + "\n")
+            rows = without(KINDS[command][kind][0], *gone).splitlines()[:n]
+            (folder / "part.csv").write_text("\n".join(rows) + "\n")
             run(capsys, folder, command, str(folder / "part.csv"),
                 [*FEW, "--save", str(folder / name)])  # fmt: skip
     return str(folder / "data.csv")

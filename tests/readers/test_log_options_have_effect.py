@@ -39,6 +39,7 @@ TRY = {
     "offered_delimiter": ({"offered_delimiter": "/"}, {}),
     "known_at": ({"known_at": "late"}, {}),
     "known_until": ({"known_until": "until"}, {}),
+    "waiting": ({"waiting": 1}, {"\na,1,0.6": "\na,,0.6", "\na,1,,": "\na,,,"}),
     "round": ({"round": "timestamp"}, {}),
     "chosen": ({"chosen": "could_a"}, {}),
     "format": ({"format": "json"}, {}),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,13 +17,11 @@ from bayesfair.readers.files.frames import open_frame
 from bayesfair.readers.files.headers import missing_column
 from bayesfair.readers.files.tables import Source
 from bayesfair.readers.log.columns import Layout, names_in
-from bayesfair.readers.values.times import NUMBER, order_values
+from bayesfair.readers.values.times import NUMBER, duration, order_values
 from bayesfair.readers.values.values import numbers
 
 __all__ = ["with_assembled_rule"]
 
-_UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 604800}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h|d|w)")
 _AGREE = 1e-6  # how far apart values of one arm may lie: as sums from 1
 type _Floats = NDArray[np.float64]
 
@@ -79,9 +76,9 @@ def with_assembled_rule(
     chance = numbers(*column(layout.propensity), decimal=asked["decimal"])
     span = np.zeros(n, np.int64)
     for name in [*within, *([layout.by] if layout.by else [])]:
-        found = _DURATION.fullmatch(name.strip())
-        if name not in source.header and found:
-            codes = _windows(column, layout, asked, found)
+        seconds = duration(name)
+        if name not in source.header and seconds is not None:
+            codes = _windows(column, layout, asked, seconds)
         elif name not in source.header:
             raise missing_column(name, "constant_within", source.name, source.header)
         else:
@@ -142,7 +139,7 @@ def with_assembled_rule(
 
 
 def _windows(
-    column: Any, layout: Layout, asked: Mapping[str, Any], found: re.Match[str]
+    column: Any, layout: Layout, asked: Mapping[str, Any], seconds: float
 ) -> NDArray[np.int64]:
     """Return the number of each row's window of the clock."""
     option = f"constant_within={asked['constant_within']!r}"
@@ -153,7 +150,6 @@ def _windows(
             kind="needs_time", column="constant_within",
         )  # fmt: skip
     values, kind = order_values(*column(layout.order), decimal=asked["decimal"])
-    seconds = float(found[1]) * _UNITS[found[2]]
     if kind == NUMBER or not seconds:
         raise OptionError(
             f"{option}: a duration above 0 needs times, and column {layout.order!r} holds numbers "

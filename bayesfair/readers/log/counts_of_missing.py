@@ -117,6 +117,8 @@ class Tally:
             done = {
                 "unobserved": "these rounds count in every fairness number, beliefs are not "
                 "updated (missing='unobserved')",
+                "error": "the log ends before their time is over (waiting=), these rounds count in "
+                "every fairness number, beliefs are not updated",
                 "drop": f"these rows were {left_out}",
             }.get(str(missing), f"read as reward {missing} (missing={missing!r})")
             verb = "is" if rewards == 1 else "are"

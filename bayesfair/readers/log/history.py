@@ -20,6 +20,7 @@ from bayesfair.readers.log.reading import Reading, group_priors, reading_of
 from bayesfair.readers.log.rounds import Converter, Rounds, concatenated
 from bayesfair.readers.log.rounds_to_history import grouped_by_arm, history_of, in_order
 from bayesfair.readers.log.several import at_once
+from bayesfair.readers.log.waiting import waits_for_nothing
 from bayesfair.readers.values.stamps import Trend, check_trends
 from bayesfair.typing import Source
 
@@ -91,6 +92,10 @@ def read_history(source: Source, **options: Unpack[LogOptions]) -> History | Map
         known: rounds at that time or later may use it. Default: the next round.
     known_until : str, optional
         Column with the number of rounds whose rewards are known in this round (batches).
+    waiting : str or number, optional
+        How long a reward may come late: a duration such as ``"7d"`` (s, min, h, d, w) where `order`
+        is a time, else a number of its units. A reward that is missing is 0, known from then on,
+        once so long has passed in the log (of the group), and not known at its end before.
     round, chosen : str, optional
         Of a log with one row per round *and arm on offer*: the column that numbers the rounds, and
         the one of 0/1 that marks the row of the chosen arm (default: the row with a reward).
@@ -182,6 +187,7 @@ def _read(reading: Reading) -> History | Mapping[str, History]:
     contexts = converter.context_labels
     notices += converter.notices()
     if layout.by is None:
+        notices += waits_for_nothing(reading, lacks=rounds.lack)
         return _history(reading, rounds, labels, notices, contexts)
     converter.groups.check()
     names = converter.groups.labels
@@ -190,6 +196,7 @@ def _read(reading: Reading) -> History | Mapping[str, History]:
     if rounds.pi is not None:
         notices += empty_columns(np.isnan(rounds.pi).all(axis=0), layout)
     notices += nothing_missing(reading.missing, lacks=rounds.lack)
+    notices += waits_for_nothing(reading, lacks=rounds.lack)
     ordered = in_label_order(names)
     place = {name: g for g, name in enumerate(ordered)}
     group = np.array([place[name] for name in names])[rounds.group]
@@ -203,7 +210,7 @@ def _read(reading: Reading) -> History | Mapping[str, History]:
             own, part, arms = _own_arms(own, part, labels)
         return _history(own, part, arms, notices, contexts)
 
-    plain = not (reading.by_group or priors)
+    plain = not (reading.by_group or priors or reading.waiting is not None)
     together = at_once(rounds, index, bounds, labels, reading) if plain else None
     if together is not None:
         return Logs(ordered, one, together, lambda name: reading.of_group(name, {}).name)

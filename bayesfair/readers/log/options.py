@@ -25,6 +25,7 @@ class OneLogOptions(TypedDict, total=False):
     offered_delimiter: str
     known_at: Option
     known_until: str | None
+    waiting: str | float | None
     round: Option
     chosen: str | None
     unique: str | None
@@ -55,8 +56,8 @@ DEFAULTS: dict[str, Any] = {
 }  # fmt: skip
 
 KINDS = {
-    **each(PLAIN, "arm", "reward", "propensity", "order", "known_at", "known_until", "round",
-           "unique", "user", "keep_prob", "decimal"),
+    **each(PLAIN, "arm", "reward", "propensity", "order", "known_at", "known_until", "waiting",
+           "round", "unique", "user", "keep_prob", "decimal"),
     "probabilities": TEXT_OR_FALSE, "offered": TEXT, "chosen": TEXT, "format": TEXT,
     "table": TEXT, "context": NAMES, "by": NAMES, "constant_within": NAMES, "missing_context": TEXT,
     "rewards": MAPPING,

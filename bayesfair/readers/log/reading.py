@@ -20,8 +20,9 @@ from bayesfair.readers.log.constant_rules import with_assembled_rule
 from bayesfair.readers.log.first_rows import layout_of
 from bayesfair.readers.log.long_form import one_row_per_round
 from bayesfair.readers.log.options import DEFAULTS
+from bayesfair.readers.values.times import duration
 
-__all__ = ["Reading", "group_priors", "open_log", "parse_missing", "reading_of"]
+__all__ = ["Reading", "bad_waiting", "group_priors", "open_log", "parse_missing", "reading_of"]
 
 
 _WELL_KNOWN = {
@@ -61,6 +62,8 @@ class Reading:
         Outcomes before the log.
     missing_context : str or None
         Level of a context that is missing; None = refused.
+    waiting : str, float or None
+        How long a reward may be missing until it is 0: a duration, or a number of `order`.
     group : str or None
         The only group to be read.
     """
@@ -77,6 +80,7 @@ class Reading:
     offered_delimiter: str
     prior: Any
     missing_context: str | None = None
+    waiting: str | float | None = None
     group: str | None = None
 
     def of_group(self, group: str, priors: Mapping[str, Any]) -> Reading:
@@ -154,7 +158,7 @@ def reading_of(function: Callable[..., Any], source: Any, options: Mapping[str, 
     return Reading(
         opened, layout, opened.name, labels if labels is not None else layout.arms_from_columns,
         by_group, missing, tolerance, asked["decimal"], asked["rewards"], mark, asked["prior"],
-        asked["missing_context"] or None,
+        asked["missing_context"] or None, _waiting(asked, missing),
     )  # fmt: skip
 
 
@@ -203,6 +207,41 @@ def parse_missing(value: Any) -> str | float:
         if number is not None and math.isfinite(number):
             return number
     return check_choice(value, "missing", ("error", "unobserved", "drop", "a number"))
+
+
+def _waiting(asked: Mapping[str, Any], missing: str | float) -> str | float | None:
+    """Return the waiting time that was asked for: a duration as it was written, or a number.
+
+    Raises
+    ------
+    OptionError
+        If it is neither, or stands beside another meaning of missing rewards.
+    """
+    given = asked["waiting"]
+    if given is None or given is False or given == "":
+        return None
+    text = str(given)
+    span = numerals.number(text.strip()) if duration(text) is None else duration(text)
+    if span is None or not math.isfinite(span) or span <= 0 or given is True:
+        raise bad_waiting(
+            given, "must be a duration such as '7d' (s, min, h, d, w), or a number above 0"
+        )
+    if missing not in ("error", "unobserved"):
+        raise bad_waiting(
+            given, f"says what a missing reward means, and so does missing={missing!r}"
+        )
+    if asked["known_until"]:
+        raise bad_waiting(
+            given, "needs the rounds that may use each reward (known_at=), no known_until="
+        )
+    return text.strip() if duration(text) is not None else span
+
+
+def bad_waiting(given: Any, why: str) -> OptionError:
+    """Return the error of a waiting time that cannot be used."""
+    return OptionError(
+        f"waiting={given!r} {why}.", kind="bad_option", column="waiting", value=given
+    )
 
 
 def _known_arms(arms: Sequence[Any] | None) -> tuple[str, ...] | None:

@@ -17,6 +17,7 @@ from bayesfair.history.probabilities import Resolution
 from bayesfair.readers.log.counts_of_missing import Tally
 from bayesfair.readers.log.reading import Reading
 from bayesfair.readers.log.rounds import Rounds
+from bayesfair.readers.log.waiting import waited
 
 __all__ = ["check_known", "grouped_by_arm", "history_of", "in_order", "settled", "tied"]
 
@@ -128,6 +129,9 @@ def history_of(
     """
     tally = tally or Tally(np.zeros(len(arms), dtype=np.int64))
     known_at = _known_rounds(reading, rounds, offset, length)
+    if reading.waiting is not None:
+        rounds, known_at, said = waited(reading, rounds, known_at)
+        notices = (*notices, *said)
     rounds, kept = settled(reading, rounds, tally)
     known_until = rounds.known_until
     if known_until is not None:
@@ -162,7 +166,7 @@ def history_of(
             probability_tolerance=reading.tolerance,
             notices=tuple(notices),
             resolution=resolution or Resolution(),
-            missing=str(reading.missing),
+            missing="unobserved" if reading.waiting is not None else str(reading.missing),
             reward_column=reading.layout.reward,
             unused_columns=reading.layout.unused,
             context=None
@@ -224,7 +228,7 @@ def settled(
     gone = no_reward & ~no_arm
     if gone.any():
         counts = np.bincount(rounds.arm[gone], minlength=len(tally.by_arm))
-        if reading.missing == "error":
+        if reading.missing == "error" and reading.waiting is None:
             at = int(np.flatnonzero(gone)[0])
             raise DataError(
                 f"{_place(reading, rounds, at, reading.layout.reward)}: the reward is missing "

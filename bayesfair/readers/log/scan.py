@@ -350,9 +350,9 @@ def scan_history(
     the source (an unsorted source is refused where `order` is used); where neither `arms` nor
     columns such as ``p_{arm}`` name the arms, a first pass over the source collects them and counts
     the rounds; `known_at` is a round number, since a time would need the rounds still to come, as
-    would `known_until`, `constant_within` and `round`. With `by`, a first pass collects the groups,
-    rows have to be in order within their group only, and an audit reads the source once for each
-    group; once more before, the rewards alone, where family or levels follow from all groups.
+    would `known_until`, `waiting`, `constant_within` and `round`. With `by`, a first pass collects
+    the groups, rows have to be in order within their group only, and an audit reads the source once
+    for each group; once more before, the rewards alone, where family or levels follow from all.
 
     Parameters
     ----------
@@ -361,7 +361,7 @@ def scan_history(
     chunk_rounds : int, optional
         Rounds per part; default 250000, fewer where there are more than 30 arms.
     **options
-        Those of `read_history`; `known_until`, `constant_within` and `round` are refused.
+        Those of `read_history`; the four just named are refused.
 
     Returns
     -------
@@ -431,13 +431,15 @@ def _check_scannable(options: LogOptions) -> None:
     for name, reason in (
         ("known_until", "the rounds still to come, " + whole.format(
             "Give the first round that may use each reward (known_at=),")),
+        ("waiting", "the rounds still to come, " + whole.format(
+            "Write rewards and the rounds that may use them (known_at=) into the log,")),
         ("constant_within", "all rows of a span, " + whole.format(
             "Write the probabilities of all arms into the log,")),
         ("round", "all rows of a round, " + whole.format("Write the log with one row per round,")),
         ("arms", "all rows of a group, " + whole.format("Name the arms,")),
     ):  # fmt: skip
         value = options.get(name)
-        if (isinstance(value, str) or name == "constant_within") and value:
+        if (isinstance(value, str) or name in ("constant_within", "waiting")) and value:
             raise OptionError(
                 f"{name}={value!r} needs {reason}", kind="needs_whole", column=name, value=value
             )

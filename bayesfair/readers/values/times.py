@@ -19,7 +19,7 @@ from bayesfair.errors import DataError
 from bayesfair.readers.values.values import simple
 from bayesfair.typing import Where
 
-__all__ = ["KINDS", "NUMBER", "mixed", "order_values"]
+__all__ = ["KINDS", "NUMBER", "duration", "mixed", "order_values"]
 
 NUMBER, NAIVE, AWARE = "number", "time without zone", "time with zone"
 KINDS = (NUMBER, NAIVE, AWARE)
@@ -29,6 +29,21 @@ _ISO = re.compile(
 )
 # Zones as some databases write them: "10:00 UTC", "10:00 +02"
 _TIDY = ((r"\s*(UTC|GMT)$", "Z"), (r"\s+(Z|[+-]\d\d(:?\d\d)?)$", r"\1"))
+
+_SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 604800}
+_DURATION = re.compile(rf"(\d+(?:\.\d+)?) ?({'|'.join(_SECONDS)})")
+
+
+def duration(text: str) -> float | None:
+    """Return the seconds of a duration with its unit; None if it is none.
+
+    Examples
+    --------
+    >>> duration("1h"), duration("1.5 min"), duration("7"), duration("site")
+    (3600.0, 90.0, None, None)
+    """
+    found = _DURATION.fullmatch(text.strip())
+    return float(found[1]) * _SECONDS[found[2]] if found else None
 
 
 def order_values(column: Any, where: Where, *, decimal: str = ".") -> tuple[NDArray[Any], str]:
