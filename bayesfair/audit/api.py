@@ -14,6 +14,7 @@ from bayesfair.audit.log.context_tables import CONTEXT_MODELS
 from bayesfair.audit.log.start import most_offered
 from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.unused import refuse_unused
+from bayesfair.audit.modelled_rule import check_rule, with_modelled_rule
 from bayesfair.audit.parts import merge_records
 from bayesfair.audit.question import Question
 from bayesfair.audit.record import Record
@@ -71,6 +72,8 @@ def _by_data[**P](function: Callable[Concatenate[Any, P], object]) -> _OfLogs[P]
         "objective",
         "judge",
         "context_model",
+        "rule",
+        "rule_window",
     ),
     progress=CALL,
 )
@@ -96,6 +99,8 @@ def audit(
     from_round: int = 0,
     judge: str = "both",
     arm_groups: Mapping[str, str] | None = None,
+    rule: str | None = None,
+    rule_window: int | None = None,
     progress: Progress | None = None,
     partial: Any = None,
     model_options: Mapping[str, Any] | None = None,
@@ -165,6 +170,14 @@ def audit(
         either is, fair only if both are; the objective one where `truth` is given.
     arm_groups : mapping of label to group, optional
         Also report pairs between and within groups of arms.
+    rule : str, optional
+        ``"estimated"``: of a log without probabilities, also estimate shares of the arms from the
+        choices, in windows of rounds, each with a Dirichlet(1/2) posterior, and what they would
+        need and lack: ``modelled`` in `Audit.to_dict`. A model: no part of any verdict, nor of
+        merged or resumed audits. ``if_calibrated`` is what choices drawn from P* would show,
+        so estimated: the noise of the estimates raises both.
+    rule_window : int, optional
+        Least rounds of such a window, default 100 for each arm; windows are as even as can be.
     progress : callable, optional
         Called with the number of rounds done after each part of a scan.
     partial : str, Path or Checkpoint, optional
@@ -222,6 +235,10 @@ def audit(
     _check_context_model(
         context_model, model=model, beliefs_model=beliefs_model, arm_groups=arm_groups
     )
+    check_rule(
+        rule, rule_window, context_model=context_model, beliefs_model=beliefs_model, client=client,
+        divergence=None if divergence == "total_variation" else divergence,
+    )  # fmt: skip
     if truth is not None and not isinstance(truth, Rewards):
         raise OptionError(
             f"truth={truth!r} must be the true reward laws, such as "
@@ -229,10 +246,12 @@ def audit(
         )
     if truth is not None and model is not None:
         raise OptionError("give truth= (known rewards) or model= (a posterior of them), not both.")
-    drawn = (objective and truth is None) or beliefs_model is not None
+    drawn = (objective and truth is None) or beliefs_model is not None or rule is not None
     refuse_unused(given(audit, locals()), data, drawn=drawn)
     if objective and truth is None and seed is None:
         raise no_seed("the objective part draws from a posterior", ", or objective=False")
+    if rule is not None and seed is None:
+        raise no_seed("rule='estimated' draws from a posterior")
     check_judge(judge, objective)
     criterion = Criterion(
         eps1=eps1,
@@ -264,7 +283,10 @@ def audit(
     )
     if client is not None:
         check_client(client, question, data, partial)
-    return as_audit(run(data, question, progress, partial, client))
+    found = run(data, question, progress, partial, client)
+    if rule is not None and seed is not None:
+        found = with_modelled_rule(found, rule_window, seed)
+    return as_audit(found)
 
 
 def _check_context_model(context_model: str | None, **others: Any) -> None:

@@ -76,6 +76,7 @@ def brief_numbers(audit: Record) -> dict[str, Any]:
     if true is not None and judged_by_truth:
         regret = calibration["objective"]
         found["calibration"]["objective"] = {name: regret[name] for name in _CALIBRATION}
-    if "prior_sensitivity" in audit.extra:
-        found["prior_sensitivity"] = audit.extra["prior_sensitivity"]
+    for name in ("prior_sensitivity", "modelled"):
+        if name in audit.extra:
+            found[name] = audit.extra[name]
     return found

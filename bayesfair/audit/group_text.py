@@ -8,7 +8,7 @@ from typing import Any
 from bayesfair.audit.criterion import VERDICTS
 from bayesfair.audit.log.check_words import contradiction_lines
 from bayesfair.audit.log.verdict_words import prior_title, verdict_lines
-from bayesfair.audit.text import Columns, asked, hangs_words
+from bayesfair.audit.text import Columns, asked, hangs_words, modelled_words
 from bayesfair.base.checks import counted
 from bayesfair.base.shown import MOST_ROWS, fitted, number, shortened, table, visible, wrapped
 
@@ -133,6 +133,13 @@ def render_group(group: dict[str, Any]) -> str:
         lines += _at_most(
             f"[{names[label]}] {hangs_words(audit['prior_sensitivity'])}"
             for label, audit in asked_prior.items()
+        )
+    modelled = {label: audit["modelled"] for label, audit in groups.items() if "modelled" in audit}
+    if modelled:
+        lines += ["", "Rules estimated from the choices (a model, no part of the verdict)"]
+        lines += _at_most(
+            modelled_words(found, f"[{visible(label)}] as estimated")
+            for label, found in modelled.items()
         )
     notices = [f"[{where}] {notice}" for where, notice in collected_notices(group, names)]
     if notices or group["notices"]:

@@ -28,6 +28,7 @@ __all__ = [
     "hangs_words",
     "listing",
     "log_words",
+    "modelled_words",
     "notice_lines",
     "render",
     "sensitivity_lines",
@@ -56,6 +57,7 @@ def render(audit: dict[str, Any]) -> str:
         "",
         *_calibration_lines(audit),
         *_utility_lines(audit),
+        *_modelled_lines(audit),
     ]
     tested = check_line(audit["checks"])
     foot = [
@@ -203,6 +205,30 @@ def _utility_lines(audit: dict[str, Any]) -> list[str]:
         f"Utility under the known truth: {number(found['reward_per_round'])} reward per round, "
         f"standard regret {number(found['standard_regret'], 1)} in total "
         f"({number(found['standard_regret_per_round'])} per round)",
+    ]
+
+
+def modelled_words(found: dict[str, Any], title: str) -> str:
+    """Return what a rule needs and lacks, one line with its intervals."""
+    eps2, regret = (
+        f"{number(x['mean'])} [{number(x['lower'])}, {number(x['upper'])}]"
+        for x in (found["smallest_eps2"], found["regret_per_round"])
+    )
+    return f"{title}: it needs eps2 = {eps2}, regret {regret} per round"
+
+
+def _modelled_lines(audit: dict[str, Any]) -> list[str]:
+    """Show what a rule that was estimated from the choices amounts to, where that was asked."""
+    found = audit.get("modelled")
+    if found is None:
+        return []
+    windows = counted(found["n_windows"], "window")
+    return [
+        "",
+        f"Rule estimated from the choices (a model, no part of the verdict): {windows} of "
+        f"{found['window']} rounds, {found['prior']}",
+        f"  {modelled_words(found, 'as estimated')}",
+        f"  {modelled_words(found['if_calibrated'], 'choices drawn from P* would show')}",
     ]
 
 

@@ -230,6 +230,11 @@ AUDIT_QUESTION = CRITERION.extended(
     context_model=option(
         "Beliefs given the context (--context): cells (each value and arm by itself)."
     ),
+    rule=option(
+        "Where no probabilities were logged: estimated, from the choices in windows (a model, "
+        "beside the verdict)."
+    ),
+    rule_window=option("Least rounds of a window of --rule; default 100 for each arm.", COUNT),
     tolerance=option("Excess that does not count as a violation.", NUMBER),
     objective=option("Also audit against the true rewards.", bool, True),
 )
