@@ -133,11 +133,6 @@ class Rewards(Abstract, ABC):
 
     # -- what every family answers -------------------------------------------------------------
 
-    @property
-    @abstractmethod
-    def support_note(self) -> str:
-        """What rewards the family can hold, in words, for messages."""
-
     @abstractmethod
     def best_arm_probability(self, *, offered: ArrayLike | None = None) -> Floats:
         """Return P(arm has the highest realised reward), ``(..., arm)``, ties split evenly.

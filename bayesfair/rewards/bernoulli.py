@@ -79,11 +79,6 @@ class Bernoulli(Rewards):
             self._require("complement", near & (self.complement >= 0), "it must be 1 - mean.")
 
     @property
-    def support_note(self) -> str:
-        """What rewards the family can hold."""
-        return "0 or 1"
-
-    @property
     def _failure(self) -> Floats:
         return 1.0 - self.mean if self.complement is None else self.complement
 

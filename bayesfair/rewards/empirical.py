@@ -87,11 +87,6 @@ class Empirical(Rewards):
         return self.draws.shape[:-2]
 
     @property
-    def support_note(self) -> str:
-        """What rewards the family can hold."""
-        return "the values drawn"
-
-    @property
     def mean(self) -> Floats:
         """Mean of the draws, ``(..., arm)``, in reward units."""
         return np.asarray(self.draws.mean(axis=-2))

@@ -161,11 +161,6 @@ class Finite(Rewards):
         return self.pmf.shape[:-2]
 
     @property
-    def support_note(self) -> str:
-        """What rewards the family can hold."""
-        return f"one of {listed([f'{v:g}' for v in self.support], 8)}"
-
-    @property
     def mean(self) -> Floats:
         """Mean reward, ``(..., arm)``, in reward units."""
         return np.asarray(self.pmf @ self.support)

@@ -73,11 +73,6 @@ class NegativeBinomial(Rewards):
         self._require("p", few, TOO_MANY)
 
     @property
-    def support_note(self) -> str:
-        """What rewards the family can hold."""
-        return "whole numbers from 0 up"
-
-    @property
     def mean(self) -> Floats:
         """Mean reward, ``(..., arm)``: n (1 - p)/p."""
         return np.asarray(self.n * ((1 - self.p) / self.p))

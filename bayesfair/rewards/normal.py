@@ -70,11 +70,6 @@ class Normal(Rewards):
         good = (self.sd > 0) & np.isfinite(self.sd)
         self._require("sd", good, "a standard deviation is above 0; a certain reward is a Finite.")
 
-    @property
-    def support_note(self) -> str:
-        """What rewards the family can hold."""
-        return "any number"
-
     def best_arm_probability(self, *, offered: ArrayLike | None = None) -> Floats:
         """Return P*(i), ``(..., arm)``, to 1e-9; see the class for the formula.
 

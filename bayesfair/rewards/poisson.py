@@ -75,11 +75,6 @@ class Poisson(Rewards):
         self._require("rate", few, TOO_MANY)
 
     @property
-    def support_note(self) -> str:
-        """What rewards the family can hold."""
-        return "whole numbers from 0 up"
-
-    @property
     def mean(self) -> Floats:
         """Mean reward, ``(..., arm)``: the rate."""
         return self.rate

@@ -85,11 +85,6 @@ class StudentT(Rewards):
         self._require("scale", good, "a scale is above 0; a certain reward is a Finite.")
 
     @property
-    def support_note(self) -> str:
-        """What rewards the family can hold."""
-        return "any number"
-
-    @property
     def mean(self) -> Floats:
         """Mean reward, ``(..., arm)``; NaN where df <= 1."""
         return np.where(self.df > 1, self.loc, np.nan)

@@ -27,8 +27,6 @@ class Waits(bf.rewards.Rewards):
     Each of the three is a function of a number and the parameters.
     """
 
-    support_note = "numbers above 0"
-
     def _of(self, function, x, axis):
         return function(x, *(np.expand_dims(getattr(self, n), axis) for n in self._parameters))
 

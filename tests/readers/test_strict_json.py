@@ -15,7 +15,7 @@ import bayesfair as bf
 from bayesfair.base.json_text import DEEPEST, BadJson, each_line, from_json, strictly
 from bayesfair.base.notices import notices_from_json
 from bayesfair.errors import BayesfairError, DataError
-from bayesfair.readers.log.nested import literal
+from bayesfair.readers.log.nested import meaning
 
 GOOD = '{"model_a":"x","model_b":"z","winner":"model_a","votes":2}\n'
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -177,7 +177,7 @@ def test_python_and_numpy_text_is_read_as_before():
         "['\\d']": ["\\d"],
     }
     for text, value in cases.items():
-        assert repr(literal(text)) == repr(value), text
+        assert repr(meaning(text)) == repr(value), text
 
 
 def test_an_arm_twice_among_offers_is_refused(tmp_path):

@@ -23,7 +23,6 @@ __all__ = [
     "regret_of",
     "share_distance",
     "wilson_interval",
-    "z_threshold",
 ]
 
 
@@ -124,17 +123,6 @@ def beta_interval(successes: int, n: int) -> tuple[float, float]:
     lower = 0.0 if successes == 0 else float(special.betaincinv(a, b, 0.025))
     upper = 1.0 if successes == n else float(special.betaincinv(a, b, 0.975))
     return lower, upper
-
-
-def z_threshold(alpha: float) -> float:
-    """Return the two-sided normal threshold at level ``alpha``.
-
-    Examples
-    --------
-    >>> round(z_threshold(0.05), 3)
-    1.96
-    """
-    return float(special.ndtri(1 - alpha / 2))
 
 
 def freedman_bound(excess: float, variance: float, step: float) -> float:

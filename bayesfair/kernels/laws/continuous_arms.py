@@ -24,7 +24,7 @@ from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.laws.finite_arms import arms_with_law
 from bayesfair.kernels.laws.quadrature import require_sum_of_one, unit_nodes
 
-__all__ = ["LOWEST_DF", "location_scale_best_arm", "student_cdf"]
+__all__ = ["LOWEST_DF", "location_scale_best_arm"]
 
 LOWEST_DF = 0.05
 """Below this the tails exceed the range of double precision (1e-6 quantiles beyond 1e120)."""
@@ -123,22 +123,6 @@ def student_tail(z, df, log_c, nodes, weights):  # type: ignore[no-untyped-def]
         for u in range(nodes.shape[0]):
             total += weights[u] * math.exp(log_shape((p + nodes[u]) * width, df))
     return max(0.5 - math.exp(log_c) * width * total, 0.0)
-
-
-@compiled()
-def _cdf_rows(z, df, nodes, weights, out):  # type: ignore[no-untyped-def]
-    for i in range(z.shape[0]):
-        tail = student_tail(abs(z[i]), df[i], log_constant(df[i]), nodes, weights)
-        out[i] = 1.0 - tail if z[i] > 0 else tail
-
-
-def student_cdf(z: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return P(T <= z) of the standard Student t (normal for df = inf), to about 1e-15."""
-    z, df = np.broadcast_arrays(np.asarray(z, np.float64), np.asarray(df, np.float64))
-    out = np.empty(z.size)
-    nodes, weights, _ = panel_rule()
-    _cdf_rows(z.ravel(), df.ravel(), nodes, weights, out)
-    return out.reshape(z.shape)
 
 
 @compiled()

@@ -8,12 +8,13 @@ r"""What is kept of a log for the checks of the log itself; `log_pass` finds it 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.kernels.compiled import compiled
+from bayesfair.kernels.log.rows import fixed
 from bayesfair.typing import Floats
 
 __all__ = [
@@ -211,14 +212,14 @@ def row_prints(arm: NDArray[np.int32], reward: Floats, p: Floats | None) -> Prin
     """Return a fingerprint of arm, reward and the chosen arm's probability of every round."""
     out = np.empty(len(arm), np.uint64)
     chances = np.zeros(len(arm)) if p is None else p
-    _row_prints(_fixed(arm), _bits(reward), _bits(chances), PRINT_BASE, out)
+    _row_prints(fixed(arm), _bits(reward), _bits(chances), PRINT_BASE, out)
     return out
 
 
 def _bits(values: Floats) -> Prints:
     """Return the bits of numbers; one for both zeros, one for all NaN."""
     clean = np.where(np.isnan(values), np.nan, np.asarray(values, np.float64) + 0.0)
-    return _fixed(clean.view(np.uint64))
+    return fixed(clean.view(np.uint64))
 
 
 @compiled()
@@ -238,7 +239,7 @@ def _windows(rows, width, base, out):  # type: ignore[no-untyped-def]
 def window_prints(rows: Prints) -> Prints:
     """Return the fingerprint of every window of `WINDOW` rows in a row, (T - WINDOW + 1,)."""
     out = np.empty(max(len(rows) - WINDOW + 1, 0), np.uint64)
-    _windows(_fixed(rows), WINDOW, PRINT_BASE, out)
+    _windows(fixed(rows), WINDOW, PRINT_BASE, out)
     return out
 
 
@@ -255,13 +256,6 @@ def anchors(prints: Prints, most: int, limit: int = ALL_PRINTS) -> tuple[NDArray
     return kept, limit
 
 
-def _fixed(values: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view: one compiled version serves frozen and ordinary arrays."""
-    view = values.view()
-    view.flags.writeable = False
-    return view
-
-
 @compiled()
 def _text_prints(data, offsets, base, out):  # type: ignore[no-untyped-def]
     for t in range(out.shape[0]):
@@ -274,5 +268,5 @@ def _text_prints(data, offsets, base, out):  # type: ignore[no-untyped-def]
 def text_prints(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Prints:
     """Return a fingerprint, never 0, of texts whose bytes are data[offsets[t] : offsets[t + 1]]."""
     out = np.empty(len(offsets) - 1, np.uint64)
-    _text_prints(_fixed(data), _fixed(offsets), PRINT_BASE, out)
+    _text_prints(fixed(data), fixed(offsets), PRINT_BASE, out)
     return out

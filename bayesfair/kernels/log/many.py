@@ -6,7 +6,7 @@ is done with each of them is what is done with a log that is audited alone.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from bayesfair.kernels.laws.tie_integral import tie_nodes
 from bayesfair.kernels.log.guards import RewardMoments, moments_into, moments_table, rule_into
 from bayesfair.kernels.log.part_result import TOLERANCES
 from bayesfair.kernels.log.propensities import pair_maxima_into
+from bayesfair.kernels.log.rows import fixed
 from bayesfair.kernels.log.stream_blocks import Log, Out
 from bayesfair.kernels.log.stream_narrow import run_narrow
 from bayesfair.typing import Floats, Ints
@@ -111,33 +112,33 @@ def stream_many(
     """
     n_logs, (n, k) = len(bounds) - 1, pi.shape
     nodes, weights = tie_nodes(k)
-    nothing, reward = np.empty(0, np.int64), _fixed(reward)
+    nothing, reward = np.empty(0, np.int64), fixed(reward)
     log = Log(
         size=n,
         n_rounds=n,
-        arm=_fixed(arm),
-        pi=_fixed(np.ascontiguousarray(pi).reshape(-1)),
+        arm=fixed(arm),
+        pi=fixed(np.ascontiguousarray(pi).reshape(-1)),
         stride=(k, 1),
-        offered=_fixed(np.empty((0, k), bool)),
-        until=_fixed(nothing),
-        update_arm=_fixed(arm),
+        offered=fixed(np.empty((0, k), bool)),
+        until=fixed(nothing),
+        update_arm=fixed(arm),
         update_reward=reward,
         counts=np.zeros((1, 2, k)),
         changed_before=True,
-        row_before=_fixed(np.full(k, np.nan)),
-        alpha=_fixed(alpha),
-        beta=_fixed(beta),
+        row_before=fixed(np.full(k, np.nan)),
+        alpha=fixed(alpha),
+        beta=fixed(beta),
         nodes=nodes,
         weights=weights,
-        grid=_fixed(eps1_grid),
+        grid=fixed(eps1_grid),
         asked=eps1_index,
-        limits=_fixed(eps2 + np.array(TOLERANCES)),
+        limits=fixed(eps2 + np.array(TOLERANCES)),
     )
     out = Out.empty(n_logs, n, k, len(eps1_grid), has_pi=True, rows=False)
     chosen = np.take_along_axis(pi, arm[:, None].astype(np.int64), axis=1)[:, 0]
     rule, moments = np.zeros((n_logs, 8)), moments_table((n_logs, k))
     maxima = np.full((n_logs, k, k), -np.inf)
-    _run(_fixed(bounds), log, out, _fixed(pi), _fixed(chosen), rule, moments, maxima)
+    _run(fixed(bounds), log, out, fixed(pi), fixed(chosen), rule, moments, maxima)
     return ManyResults(
         out.frontier, out.sums, out.tallies, out.marks[:, 1], out.regret, rule,
         RewardMoments(*moments), maxima,
@@ -186,13 +187,6 @@ def fair_shares(
     i, j = np.triu_indices(means.shape[1], 1)
     distances = np.ascontiguousarray(np.abs(means[:, i] - means[:, j]).T)
     _fair(
-        _fixed(logs), _fixed(maxima), distances, distances.min(axis=1), distances.max(axis=1),
-        float(eps1), _fixed(allowed), shares,
+        fixed(logs), fixed(maxima), distances, distances.min(axis=1), distances.max(axis=1),
+        float(eps1), fixed(allowed), shares,
     )  # fmt: skip
-
-
-def _fixed(values: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view: one compiled version serves frozen and ordinary arrays."""
-    view = values.view()
-    view.flags.writeable = False
-    return view

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.kernels.compiled import compiled
+from bayesfair.kernels.log.rows import fixed
 
 __all__ = ["PAIR_TIE", "worst_pair", "worst_pairs"]
 
@@ -140,7 +141,7 @@ def worst_pairs(
     if rows.ndim != 2 or rows.shape != means.shape:
         raise ValueError(f"pi {rows.shape} and m {means.shape} must be (rounds, arms) alike.")
     excess, pair = np.empty(len(rows)), np.empty((len(rows), 2), dtype=np.int64)
-    _worst_rows(_fixed(rows), _fixed(means), float(eps1), float(tie), excess, pair)
+    _worst_rows(fixed(rows), fixed(means), float(eps1), float(tie), excess, pair)
     return excess, pair
 
 
@@ -157,10 +158,3 @@ def worst_pair(
     """
     excess, pair = worst_pairs(np.atleast_2d(pi), np.atleast_2d(m), eps1, tie=tie)
     return float(excess[0]), int(pair[0, 0]), int(pair[0, 1])
-
-
-def _fixed(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a read-only view: one compiled version serves frozen and ordinary arrays."""
-    view = values.view()
-    view.flags.writeable = False
-    return view

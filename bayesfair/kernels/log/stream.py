@@ -12,7 +12,7 @@ and parts give those of the whole but for the order of summation.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,7 @@ from bayesfair.kernels.log.part_result import (
     PartRounds,
     RoundSums,
 )
+from bayesfair.kernels.log.rows import fixed
 from bayesfair.kernels.log.stream_blocks import Log, Out, block_size
 from bayesfair.kernels.log.stream_narrow import MOST_ARMS, run_narrow
 from bayesfair.kernels.log.stream_wide import run_wide
@@ -132,23 +133,23 @@ def stream_bernoulli(
         log = Log(
             size=size,
             n_rounds=n_rounds,
-            arm=_fixed(arm),
+            arm=fixed(arm),
             pi=flat,
             stride=stride,
-            offered=_fixed(mask),
-            until=_fixed(updates.until),
-            update_arm=_fixed(updates.arm),
-            update_reward=_fixed(updates.reward),
+            offered=fixed(mask),
+            until=fixed(updates.until),
+            update_arm=fixed(updates.arm),
+            update_reward=fixed(updates.reward),
             counts=_block_counts(n_blocks, size, updates, k, team),
             changed_before=bool(state.changed),
-            row_before=_fixed(state.last_pi if state.last_pi.size else np.full(k, np.nan)),
-            alpha=_fixed(alpha),
-            beta=_fixed(beta),
+            row_before=fixed(state.last_pi if state.last_pi.size else np.full(k, np.nan)),
+            alpha=fixed(alpha),
+            beta=fixed(beta),
             nodes=nodes,
             weights=weights,
-            grid=_fixed(grid),
+            grid=fixed(grid),
             asked=eps1_index,
-            limits=_fixed(eps2 + np.array(TOLERANCES)),
+            limits=fixed(eps2 + np.array(TOLERANCES)),
         )
 
         def run(which: Ints) -> None:
@@ -223,23 +224,16 @@ def _pairs(pi: Floats | None, offered: NDArray[np.bool_] | None, log: Log, out: 
     )
 
 
-def _fixed(values: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view: one compiled version serves frozen and ordinary arrays."""
-    view = values.view()
-    view.flags.writeable = False
-    return view
-
-
 def _flat(pi: Floats | None, n_rounds: int, k: int) -> tuple[Floats, tuple[int, int]]:
     """Return pi as one line of memory and its strides by round and arm, copied only if it must."""
     if pi is None:
-        return _fixed(np.empty(0)), (0, 0)
+        return fixed(np.empty(0)), (0, 0)
     pi = np.asarray(pi, dtype=np.float64)
     if pi.shape != (n_rounds, k):
         raise ValueError(f"pi has shape {pi.shape}, expected {(n_rounds, k)}.")
     if pi.flags.f_contiguous and not pi.flags.c_contiguous:
-        return _fixed(pi.T.reshape(-1)), (1, n_rounds)
-    return _fixed(np.ascontiguousarray(pi).reshape(-1)), (k, 1)
+        return fixed(pi.T.reshape(-1)), (1, n_rounds)
+    return fixed(np.ascontiguousarray(pi).reshape(-1)), (k, 1)
 
 
 def _on_offer(pi: Floats, offered: NDArray[np.bool_] | None, rounds: slice) -> Floats:
@@ -311,7 +305,7 @@ def _block_counts(n_blocks: int, size: int, updates: _Updates, k: int, team: Tea
     counts = np.zeros((n_blocks + 1, 2, k))
 
     def run(which: Ints) -> None:
-        _count(which, bounds, _fixed(updates.arm), _fixed(updates.reward), counts)
+        _count(which, bounds, fixed(updates.arm), fixed(updates.reward), counts)
 
     team.share(run, n_blocks)
     return np.cumsum(counts, axis=0)

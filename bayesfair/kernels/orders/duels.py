@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_ndtr
 
-__all__ = ["LINKS", "Curves", "DuelCounts", "curves", "log_likelihood_draws"]
+__all__ = ["Curves", "DuelCounts", "curves", "log_likelihood_draws"]
 
 # a block of cells by draws that stays in the cache
 _CELLS, _DRAWS = 64, 1024
 
-LINKS = ("logit", "probit", "davidson")
 
 _HALF_LOG_TWO_PI = 0.5 * np.log(2 * np.pi)
 

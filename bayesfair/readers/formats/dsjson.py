@@ -19,8 +19,6 @@ __all__ = ["KEPT", "decisions", "is_dsjson", "said_of"]
 KEPT = "1 - pdrop"
 """Column of the chance that a line was kept, where some were left out."""
 
-_LABELS = ("_label_cost", "_label_probability", "_labelIndex", "_label_Action")
-
 
 def is_dsjson(record: Mapping[str, Any]) -> bool:
     """Whether a record is one of Vowpal Wabbit's."""

@@ -20,7 +20,7 @@ from bayesfair.errors import ArmError, DataError
 from bayesfair.readers.values.values import numbers, simple
 from bayesfair.typing import Where
 
-__all__ = ["entries", "keys_of", "literal", "meaning", "nested_matrix", "parsed"]
+__all__ = ["entries", "keys_of", "meaning", "nested_matrix", "parsed"]
 
 _QUOTE = r"""'([^']*)'|"([^"]*)\""""
 _QUOTED = re.compile(rf"[\[(]\s*(?:{_QUOTE})(?:\s+(?:{_QUOTE}))+\s*[\])]")
@@ -28,27 +28,18 @@ _QUOTED = re.compile(rf"[\[(]\s*(?:{_QUOTE})(?:\s+(?:{_QUOTE}))+\s*[\])]")
 Entry = dict[str, Any] | list[Any] | None
 
 
-def literal(text: str) -> Any:
-    """Return what JSON, Python or NumPy text in brackets stands for; None if it is none of these.
-
-    Examples
-    --------
-    >>> literal('{"a": 0.5, "b": 0.5}'), literal("[0.25 0.75]"), literal("['x', 'y']"), literal("a")
-    ({'a': 0.5, 'b': 0.5}, [0.25, 0.75], ['x', 'y'], None)
-    """
-    try:
-        return meaning(text)
-    except BadJson:
-        return None
-
-
 def meaning(text: str) -> Any:
-    """Return the same as `literal`, and say why text in brackets that means nothing is refused.
+    """Return what JSON, Python or NumPy text in brackets stands for; None if it is none of these.
 
     Raises
     ------
     BadJson
         If it names a key twice, or holds a number that only some programs read, or none can hold.
+
+    Examples
+    --------
+    >>> meaning('{"a": 0.5, "b": 0.5}'), meaning("[0.25 0.75]"), meaning("['x', 'y']"), meaning("a")
+    ({'a': 0.5, 'b': 0.5}, [0.25, 0.75], ['x', 'y'], None)
     """
     text = text.strip()
     if len(text) < 2 or (text[0], text[-1]) not in {("{", "}"), ("[", "]"), ("(", ")")}:
