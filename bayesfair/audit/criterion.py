@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesfair.base.checks import check_choice, check_count, check_in_range
 from bayesfair.errors import OptionError
 from bayesfair.kernels.log.part_result import ROUNDING, TOLERANCES
-from bayesfair.typing import Floats
+from bayesfair.typing import Flags, Floats
 
 __all__ = [
     "DIVERGENCE_NAMES",
@@ -21,6 +21,7 @@ __all__ = [
     "QUESTIONS",
     "VERDICTS",
     "Criterion",
+    "believed_verdict",
     "check_judge",
     "default_eps2",
     "eps2_options",
@@ -138,15 +139,17 @@ class Criterion:
         """Position of the asked eps1 in `grid`."""
         return self.grid.index(self.eps1)
 
-    def verdict_of(self, probability: float) -> str:
-        """Return the objective verdict at a posterior probability of being fair."""
-        return verdict_of(probability, self.delta)
+    def fair_draws(self, smallest_eps2: Floats) -> Flags:
+        """Return which draws keep to the criterion, from the eps2 they need, ``(draw, grid)``."""
+        return np.asarray(smallest_eps2[:, self.grid_index] <= self.allowed)
 
-    def believed(self, needed: float | None) -> str:
-        """Return the verdict of an exact smallest eps2; ``not_auditable`` where there is none."""
-        if needed is None:
-            return "not_auditable"
-        return "fair" if needed <= self.allowed else "unfair"
+    def verdict_of(self, probability: float, upper: float | None = None) -> str:
+        """Return the objective verdict at a probability of being fair, see `verdict_of`."""
+        return verdict_of(probability, self.delta, upper)
+
+    def believed(self, needed: float | None, upper: float | None = None) -> str:
+        """Return the subjective verdict of a smallest eps2, see `believed_verdict`."""
+        return believed_verdict(needed, self.allowed, upper)
 
     @property
     def counting_eps2(self) -> float:
@@ -267,11 +270,36 @@ def top_verdict(
     return worst_verdict(subjective, objective)
 
 
-def verdict_of(probability: float, delta: float) -> str:
-    """Return the objective verdict at a probability of being fair, see `Criterion`."""
+def verdict_of(probability: float, delta: float, upper: float | None = None) -> str:
+    """Return the objective verdict at a probability of being fair, see `Criterion`.
+
+    With ``upper`` the probability is known to lie between the two.
+
+    Examples
+    --------
+    >>> verdict_of(0.97, 0.05), verdict_of(0.01, 0.05), verdict_of(0.01, 0.05, 0.3)
+    ('fair', 'unfair', 'undetermined')
+    """
     if probability >= 1 - delta:
         return "fair"
-    return "unfair" if probability <= delta else "undetermined"
+    return "unfair" if (probability if upper is None else upper) <= delta else "undetermined"
+
+
+def believed_verdict(needed: float | None, allowed: float, upper: float | None = None) -> str:
+    """Return the subjective verdict of a smallest eps2; ``not_auditable`` where there is none.
+
+    With ``upper`` the smallest eps2 is known to lie between the two.
+
+    Examples
+    --------
+    >>> believed_verdict(0.04, 0.05), believed_verdict(0.06, 0.05), believed_verdict(0, 0.05, 0.06)
+    ('fair', 'unfair', 'undetermined')
+    """
+    if needed is None:
+        return "not_auditable"
+    if (needed if upper is None else upper) <= allowed:
+        return "fair"
+    return "unfair" if upper is None or needed > allowed else "undetermined"
 
 
 def worst_verdict(*verdicts: str) -> str:

@@ -168,8 +168,7 @@ class Record:
             return None
         if self.objective.cells:
             return self.objective.probability_fair
-        needed = self.objective.smallest_eps2[:, self.criterion.grid_index]
-        return float(np.mean(needed <= self.criterion.allowed))
+        return float(self.criterion.fair_draws(self.objective.smallest_eps2).mean())
 
     @property
     def converged(self) -> bool:

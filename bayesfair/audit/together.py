@@ -15,7 +15,7 @@ import numpy as np
 from scipy import special
 
 from bayesfair.audit.brief import brief_record
-from bayesfair.audit.criterion import top_verdict, verdict_of
+from bayesfair.audit.criterion import believed_verdict, top_verdict, verdict_of
 from bayesfair.audit.log.checks import LEVEL
 from bayesfair.audit.log.start import start_of
 from bayesfair.audit.log.state import AuditState
@@ -136,7 +136,7 @@ class Pass:
         for label, n, gone, needed, regret, tolerance, p, consistent in zip(
             self.logs, *lists, strict=True
         ):
-            believed = "fair" if needed <= criterion.eps2 + tolerance else "unfair"
+            believed = believed_verdict(needed, criterion.eps2 + tolerance)
             true = verdict_of(p, criterion.delta) if known else None
             top = top_verdict(believed, true, judge=criterion.judge)
             found[label] = brief_record(

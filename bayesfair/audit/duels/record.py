@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from bayesfair.audit.criterion import Criterion, top_verdict
 from bayesfair.audit.duels.judge import Judged
 from bayesfair.audit.duels.law import Law
@@ -79,24 +77,14 @@ class DuelRecord:
 
 def fair_between(judged: Judged, criterion: Criterion) -> tuple[float, float]:
     """Return limits of the probability that a log is fair under the true worths."""
-    at, true = criterion.grid_index, judged.true
-    surely, maybe = (
-        float(np.mean(needed[:, at] <= criterion.allowed)) for needed in (true.most, true.least)
-    )
-    return surely, maybe
+    most, least = criterion.fair_draws(judged.true.most), criterion.fair_draws(judged.true.least)
+    return float(most.mean()), float(least.mean())
 
 
 def verdicts_of(judged: Judged, criterion: Criterion) -> dict[str, str]:
     """Return the verdict of each question."""
     at, believed = criterion.grid_index, judged.believed
-    surely, maybe = fair_between(judged, criterion)
-    found = {"subjective": "undetermined", "objective": "undetermined"}
-    if believed.low[at] > criterion.allowed:
-        found["subjective"] = "unfair"
-    elif believed.high[at] <= criterion.allowed:
-        found["subjective"] = "fair"
-    if criterion.verdict_of(surely) == "fair":
-        found["objective"] = "fair"
-    elif criterion.verdict_of(maybe) == "unfair":
-        found["objective"] = "unfair"
-    return found
+    return {
+        "subjective": criterion.believed(float(believed.low[at]), float(believed.high[at])),
+        "objective": criterion.verdict_of(*fair_between(judged, criterion)),
+    }

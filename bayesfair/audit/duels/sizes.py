@@ -178,8 +178,7 @@ class Sizes:
             bound = criterion.eps1 * race_total_variation(worth[:, i] - worth[:, j])
             surely = float(((most[log] - bound).max(axis=1) <= criterion.allowed).mean())
             maybe = float(((least[log] - bound).max(axis=1) <= criterion.allowed).mean())
-            fair = criterion.verdict_of(surely) == "fair"
-            decided += fair or criterion.verdict_of(maybe) == "unfair"
+            decided += criterion.verdict_of(surely, maybe) != "undetermined"
         return decided / _LOGS
 
 

@@ -73,7 +73,6 @@ class GroupPairs:
         for g, (one, other) in enumerate(self.pairs):
             mask, smallest = self.between(one, other), float(self.smallest_eps2[g])
             largest = [float(m[mask].max(initial=0.0)) for m in maxima if mask.any()]
-            fair = smallest <= criterion.allowed
             entries.append(
                 {
                     "group": one,
@@ -81,7 +80,7 @@ class GroupPairs:
                     "n_pairs": int(mask.sum()) // 2,
                     "smallest_eps2": smallest,
                     "n_violating_rounds": criterion.count_at(self.n_violating[g]),
-                    "verdict": "fair" if fair else "unfair",
+                    "verdict": criterion.believed(smallest),
                     "largest_difference": max(largest, default=None),
                 }
             )

@@ -74,7 +74,7 @@ def objective_by_context(
         one = evaluate(parts, criterion)
         fair = None
         if one.smallest_eps2 is not None:
-            fair = float(np.mean(one.smallest_eps2[:, criterion.grid_index] <= criterion.allowed))
+            fair = float(criterion.fair_draws(one.smallest_eps2).mean())
         cells[label] = CellFound(label, fair, one.regret_estimate(rng, exact=exact))
         found.append(one)
         weights.append(seen.sums.n_rounds / n)

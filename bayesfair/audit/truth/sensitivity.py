@@ -155,7 +155,7 @@ def audit_prior_sensitivity(audit: Record, *, model: Any = None) -> PriorSensiti
     verdicts = ("not_auditable",) * len(POWERS)
     if found.smallest_eps2 is not None:
         needed = found.smallest_eps2[:, criterion.grid_index]
-        ok = needed <= criterion.allowed
+        ok = criterion.fair_draws(found.smallest_eps2)
         # the weights sum to 1 but for rounding, which must not turn a sure verdict
         within, beyond = weights @ ok, weights @ ~ok
         fair = tuple((within / (within + beyond)).tolist())
