@@ -1,0 +1,149 @@
+"""Sphinx settings. The pages of the API are written from the public names at each build."""
+
+import importlib
+import inspect
+import os
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+import bayesfair
+
+project = "bayesfair"
+author = "The bayesfair developers"
+copyright = author
+release = version = bayesfair.__version__
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "run",
+]
+exclude_patterns = ["_build", "templates"]
+templates_path = ["templates"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+myst_enable_extensions = ["dollarmath", "substitution"]
+myst_heading_anchors = 3
+myst_substitutions = {"version": release}
+suppress_warnings = ["myst.header"]
+# single quotes also name parameters, and here and there an inner function that has no page
+nitpick_ignore_regex = [
+    ("py:obj", r"(?!bayesfair\.).*"),
+    ("py:obj", r"bayesfair\.(kernels|inference|audit)\..*"),
+    ("py:obj", r"bayesfair\.families\.(priors|learned)\b.*"),
+]
+default_role = "autolink"  # single quotes of numpydoc: a link where the name is public
+autodoc_typehints = "none"
+autodoc_default_options = {"members": False}
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+html_theme = "pydata_sphinx_theme"
+html_title = "bayesfair"
+html_show_sourcelink = False
+html_theme_options = {
+    "navbar_align": "left",
+    "header_links_before_dropdown": 6,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": ["sphinx-version"],
+}
+html_sidebars = {"**": ["sidebar-nav-bs"]}
+html_copy_source = False
+
+MODULES = (
+    "plots", "ranking", "value", "simulation", "theory",
+    "families", "models", "policies", "rewards", "examples", "errors",
+)  # fmt: skip
+
+
+def _public(module):
+    """Return the public names of a module, sorted as they are listed."""
+    named = getattr(module, "__all__", ())
+    if named:
+        return list(named)
+    parts = sorted(p.stem for p in Path(module.__path__[0]).glob("[a-z]*.py"))
+    if module.__name__ == "bayesfair.models":
+        return parts
+    found = [(p, importlib.import_module(f"{module.__name__}.{p}")) for p in parts]
+    return [f"{p}.{n}" for p, part in found for n in getattr(part, "__all__", ())]
+
+
+def _write_reference():
+    """Write one page that lists the top-level names, and one for each public module."""
+    folder = HERE / "api"
+    folder.mkdir(exist_ok=True)
+    own = [n for n in bayesfair.__all__ if n not in MODULES]
+    pages = {"bayesfair": ("bayesfair", "bayesfair", own)}
+    for name in MODULES:
+        module = importlib.import_module(f"bayesfair.{name}")
+        pages[name] = (f"bayesfair.{name}", f"bayesfair.{name}", _public(module))
+    for name, (title, place, names) in pages.items():
+        lines = [title, "=" * len(title), "", f".. automodule:: {place}", ""]
+        lines += [f".. currentmodule:: {place}", "", ".. autosummary::", "   :toctree: each", ""]
+        lines += [f"   {n}" for n in names]
+        written = "\n".join(lines) + "\n"
+        path = folder / f"{name}.rst"
+        if not path.exists() or path.read_text(encoding="utf-8") != written:
+            path.write_text(written, encoding="utf-8")
+
+
+_write_reference()
+
+
+LINKS = {
+    "SECURITY.md": "security.md",
+    "docs/promises.md": "promises.md",
+    "CHANGELOG.md": "changes.md",
+}
+FENCE = re.compile(r"```\{(section|file|theory)\} ?(.*)\n```")
+LINK = re.compile(r"\[([^\]]*)\]\(((?:\.\./)?[\w/.-]+\.\w+|[\w/]+/Containerfile)\)")
+
+
+def _statements():
+    """Return the statements of `bayesfair.theory`, each as its docstring has it."""
+    theory = importlib.import_module("bayesfair.theory")
+    lines = ["```{eval-rst}", inspect.getdoc(theory).split("\n", 1)[1].strip(), ""]
+    for name in theory.__all__:
+        text = inspect.getdoc(getattr(theory, name)) or ""
+        parts = re.split(r"\n(\w[\w ]*)\n-{3,}\n", "\n" + text)
+        notes = dict(zip(parts[1::2], parts[2::2], strict=True)).get("Notes", "")
+        said = f"{parts[0].strip()}\n\n{notes.strip()}"
+        lines += [f":py:obj:`~bayesfair.theory.{name}`", ""]
+        lines += [f"   {line}".rstrip() for line in said.strip().splitlines()] + [""]
+    return "\n".join([*lines, "```"])
+
+
+def _text_of(found):
+    """Return the text that a fence names: a file, a section of README, or the theory."""
+    kind, name = found.groups()
+    if kind == "theory":
+        return _statements()
+    if kind == "file":
+        return (HERE.parent / name).read_text(encoding="utf-8")
+    text = (HERE.parent / "README.md").read_text(encoding="utf-8")
+    start = text.index(f"\n## {name}\n") + len(f"\n## {name}\n")
+    end = text.find("\n## ", start)
+    return text[start : end if end > 0 else None]
+
+
+def _linked(found):
+    """Return a link of the repository as one between pages; other files are named, not linked."""
+    name, place = found.groups()
+    page = LINKS.get(place.removeprefix("../"), place if (HERE / place).exists() else None)
+    return f"[{name}]({page})" if page else name
+
+
+def _complete(app, docname, source):
+    """Put the texts of the repository into their pages, each said in one place only."""
+    source[0] = LINK.sub(_linked, FENCE.sub(_text_of, source[0]))
+
+
+def setup(app):
+    """Sphinx calls this."""
+    app.connect("source-read", _complete)
