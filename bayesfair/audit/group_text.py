@@ -31,6 +31,10 @@ def group_columns() -> Columns:
     def regret(audit: dict[str, Any], name: str) -> str:
         return number(audit["calibration"]["subjective"][name])
 
+    def interval(audit: dict[str, Any]) -> str:
+        exact = audit["calibration"]["subjective"]["exact"]
+        return "exact" if exact else f"[{regret(audit, 'lower')}, {regret(audit, 'upper')}]"
+
     return [
         ("verdict", lambda a: str(a["verdict"])),
         ("beliefs", lambda a: str(a["subjective"]["verdict"])),
@@ -39,7 +43,7 @@ def group_columns() -> Columns:
         ("eps2 needed", lambda a: number(a["subjective"]["smallest_eps2"])),
         ("p(fair)", lambda a: number((a["objective"] or {}).get("probability_fair"))),
         ("regret/round", lambda a: regret(a, "regret_per_round")),
-        ("95 %", lambda a: f"[{regret(a, 'lower')}, {regret(a, 'upper')}]"),
+        ("95 %", interval),
         ("ESS", lambda a: number(size(a), 1)),
     ]
 

@@ -45,8 +45,7 @@ class ValueAsked:
         try:
             found = policy_value(data, self._rules, **options)
         except BayesfairError as error:
-            more = " With --no-scan it is read whole." if error.kind == "needs_whole" else ""
-            raise error.with_message(f"--value: {error}{more}") from None
+            raise error.with_message(f"--value: {error}") from None
         if isinstance(found, PolicyValue):
             self._found = found.to_dict()
         else:

@@ -87,7 +87,9 @@ def in_shell_words(text: str, flags: Mapping[str, Flag]) -> str:
         text = given.sub(lambda m: _written(flags[m.group(1)], m.group(2)), text)
         called = "|".join(name for of in _FUNCTIONS.values() for name in of if name in flags)
         if called:
-            text = re.sub(rf"\b({called})\b", lambda m: flags[m.group(1)].name, text)
+            text = re.sub(
+                rf"\b(?:bayesfair\.)?({called})\b", lambda m: flags[m.group(1)].name, text
+            )
         named = re.compile(rf"`({names})`|\(option ({names})(?:\[\d+\])?\)")
         text = named.sub(lambda m: _named(m, flags), text)
     return _SHELL.sub(lambda m: _written(Flag(m.group(1)), m.group(2)), text)

@@ -70,11 +70,11 @@ _LIMITS = (
     "a common and an honest answer.",
     "One log cannot tell how often the same rule would be unfair in other runs; several runs, "
     "audited as groups, can.",
-    "Context (who the user is, the time of day) is not part of the audit, whether a column of the "
-    "log holds it or not: a rule that used it is compared with beliefs that did not. A rule that "
-    "looks unfair may be fair given what it knew, and the reverse; the numbers bound the fairness "
-    "given the context neither from above nor from below. Splitting the log by a column audits "
-    "each of its values apart.",
+    "Context (who the user is, the time of day) that the audit was not given is no part of it, "
+    "whether a column of the log holds it or not: a rule that used it is compared with beliefs "
+    "that did not. A rule that looks unfair may be fair given what it knew, and the reverse; the "
+    "numbers bound the fairness given the context neither from above nor from below. Splitting the "
+    "log by a column audits each of its values apart.",
     "The audit takes rewards and probabilities as logged. Whether the reward measures what it "
     "should, and whether the options on offer were the right ones, it cannot say. It is no legal "
     "opinion.",

@@ -381,6 +381,13 @@ def _rule_value(
 
 def _notices(log: History, found: list[RuleValue], n: int, n_used: int) -> list[Notice]:
     notices = [] if log.keep_prob is None else [_thinned(log)]
+    if log.context is not None:
+        notices.append(Notice(
+            f"The context {listed(log.context.columns)} is not used for the values: p_star, "
+            "greedy, the doubly robust estimate and the regrets rest on beliefs of all rounds "
+            "together.",
+            kind="context_unused", column="context", value=list(log.context.columns),
+        ))  # fmt: skip
     if n_used < n:
         notices.append(Notice(
             f"{counted(n - n_used, 'round')} without an observed reward "

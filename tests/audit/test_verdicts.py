@@ -172,7 +172,7 @@ def test_violations_that_ended_are_said_to_have_ended():
     assert question_words(later.to_dict(), "subjective") == "fair in all 940 rounds"
     some = bf.audit(settled_log(), seed=1, from_round=20).to_dict()
     assert some["subjective"]["last_violating_round"] == 59
-    assert "of the first 40 rounds, not once since" in question_words(some, "subjective")
+    assert "of the first 40 judged rounds, not once since" in question_words(some, "subjective")
 
 
 # -- the same, by whichever way ----------------------------------------------------------------

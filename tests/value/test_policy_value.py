@@ -285,3 +285,23 @@ def test_the_intervals_hold_the_value_in_95_of_100_logs():
     # .92 is the least coverage allowed, .98 the most: what 300 logs can show of that, at 1 in 1000
     low, high = binom.ppf(5e-4, n_logs, 0.92), binom.ppf(1 - 5e-4, n_logs, 0.98)
     assert all(low <= n <= high for n in held.values()), held
+
+
+def test_a_context_that_the_values_do_not_use_is_said(tmp_path, capsys):
+    log = tmp_path / "log.csv"
+    log.write_text("leaf,arm,reward,p_a,p_b\nx,a,1,.5,.5\ny,b,1,.5,.5\nx,b,0,.5,.5\ny,a,0,.5,.5\n")
+    found = policy_value(bf.read_history(log, context="leaf"))
+    (said,) = [n for n in found.notices if n.kind == "context_unused"]
+    assert (said.column, said.value) == ("context", ["leaf"])
+    kinds = {n.kind for n in policy_value(bf.read_history(log)).notices}
+    assert "context_unused" not in kinds
+    given = ["--context", "leaf", "--context-model", "cells", "--value", "p_star"]
+    assert "'leaf' is not used for the values" in run(capsys, "audit", log, *given).out
+
+
+def test_a_value_of_a_log_read_in_parts_is_refused_in_the_words_of_the_shell(tmp_path, capsys):
+    log = tmp_path / "log.csv"
+    log.write_text("arm,reward,p_a,p_b\na,1,.5,.5\nb,1,.5,.5\n")
+    status, _, err = run(capsys, "audit", log, "--scan", "--value", "p_star")
+    assert status == 2 and "read_history" not in err
+    assert err.count("--no-scan") == 1 and ".--no-scan" not in err

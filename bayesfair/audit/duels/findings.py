@@ -132,7 +132,7 @@ def _windows(law: Law) -> list[Notice]:
     found = [
         Notice(
             f"The law of the slot was not given: shares of the slot in {counted(n, 'window')} of "
-            f"about {int(np.median(law.windows.length))} duels stand for them. Limits are "
+            f"about {int(np.median(law.windows.length))} duels stand for it. Limits are "
             "simultaneous 95 % (Clopper-Pearson). A window is held against the mean of the bounds "
             "of its duels, which its mean law keeps to if every duel does: 'unfair' is shown for "
             "some duel, 'fair' speaks of the windows' means, not of each duel.",

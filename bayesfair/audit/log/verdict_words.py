@@ -187,7 +187,8 @@ def _about(
         return f"{about} of {counted(n, unit)} {said}"
     until = int(last["upper"]) + 1 - begin
     if until <= _NOT_SINCE * n:
-        return f"{about} of the first {counted(until, unit)} {said}, not once since (97.5 %)"
+        some = counted(until, f"judged {unit}" if begin else unit)
+        return f"{about} of the first {some} {said}, not once since (97.5 %)"
     return (
         f"{about} of {counted(n, unit)} {said}, the first in {unit} "
         f"{first['mean']:.0f}{_range(first)}, the last in {unit} "
@@ -201,7 +202,8 @@ def _exactly(found: int, first: int | None, last: int | None, n: int, begin: int
         return f"in {'the one' if n == 1 else f'all {n}'} {unit if n == 1 else unit + 's'}"
     until = last + 1 - begin
     if until <= _NOT_SINCE * n:
-        some = f"{found} of the first {until} {unit}s" if until > 1 else f"the first {unit}"
+        what = f"judged {unit}" if begin else unit
+        some = f"{found} of the first {until} {what}s" if until > 1 else f"the first {what}"
         return f"in {some}, not once since"
     if found == n:
         return f"in {'the one' if n == 1 else f'all {n}'} {unit if n == 1 else unit + 's'}"
