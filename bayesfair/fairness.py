@@ -195,6 +195,14 @@ def divergence(
     return xr.DataArray(values, dims=names, coords=coords, name=name)
 
 
+def _reward_divergence(divergence: str, reward_divergence: str | None) -> str:
+    """Return the divergence of rewards, that of decisions where none is named; both checked."""
+    check_choice(divergence, "divergence", DIVERGENCES)
+    other = divergence if reward_divergence is None else reward_divergence
+    check_choice(other, "reward_divergence", DIVERGENCES)
+    return other
+
+
 def _decisions(given: Any, arms: Sequence[str] | None) -> tuple[NDArray[np.float64], list[str]]:
     """Return selection probabilities as (..., k) in the order of `arms`, with their labels."""
     if hasattr(given, "dims") and "arm" in given.dims:
@@ -294,9 +302,7 @@ def smallest_eps2(
     import xarray as xr
 
     rewards = _rewards(rewards, "smallest_eps2")
-    check_choice(divergence, "divergence", DIVERGENCES)
-    other = divergence if reward_divergence is None else reward_divergence
-    check_choice(other, "reward_divergence", DIVERGENCES)
+    other = _reward_divergence(divergence, reward_divergence)
     eps1 = check_in_range(eps1, "eps1", 0, np.inf, high_open=True)
     pi, labels = _decisions(selection_probability, rewards.arms)
     if pi.ndim > 2 or len(rewards.batch_shape) > 1:
@@ -411,9 +417,7 @@ def guarantee_note(divergence: str, reward_divergence: str | None = None) -> str
     >>> guarantee_note("total_variation")[:60]
     'Proved: with independent arms the rule that selects with P* '
     """
-    check_choice(divergence, "divergence", DIVERGENCES)
-    other = divergence if reward_divergence is None else reward_divergence
-    check_choice(other, "reward_divergence", DIVERGENCES)
+    other = _reward_divergence(divergence, reward_divergence)
     # decisions are Bernoulli laws: their Wasserstein distance is their total variation
     decisions = "total_variation" if divergence == "wasserstein" else divergence
     if other == "wasserstein":

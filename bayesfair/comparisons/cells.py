@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bayesfair.base.checks import check_choice, listed
 from bayesfair.comparisons.connectivity import Connectivity, connectivity_of
 from bayesfair.errors import DataError, OptionError
+from bayesfair.kernels.log.rows import fixed
 from bayesfair.kernels.orders.duels import DuelCounts
 from bayesfair.kernels.orders.graph import ranking_edges, ranking_matrices
 from bayesfair.kernels.orders.plackett_luce_stages import (
@@ -65,9 +66,7 @@ class ComparisonCells:
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
             if isinstance(value, np.ndarray):
-                view = value.view()
-                view.flags.writeable = False
-                object.__setattr__(self, name, view)
+                object.__setattr__(self, name, fixed(value))
 
     # -- what it holds -------------------------------------------------------------------------
 

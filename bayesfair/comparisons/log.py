@@ -13,6 +13,7 @@ from bayesfair.base.checks import as_numbers, check_choice
 from bayesfair.comparisons.data import Comparisons
 from bayesfair.comparisons.worths import known_worths
 from bayesfair.errors import DataError, OptionError, ProbabilityError
+from bayesfair.kernels.log.rows import fixed
 from bayesfair.typing import Flags, Floats, Ints
 
 __all__ = ["DuelLog", "one_law"]
@@ -99,9 +100,7 @@ class DuelLog:
             values["propensity"] = self._checked_propensity(chosen, known=law is not None)
         for name, value in values.items():
             if value is not None:
-                view = value.view()
-                view.flags.writeable = False
-                object.__setattr__(self, name, view)
+                object.__setattr__(self, name, fixed(value))
 
     @classmethod
     @takes()

@@ -17,6 +17,7 @@ from bayesfair.base.labels import by_label, labels_of, text_of
 from bayesfair.base.notices import Notice
 from bayesfair.errors import ArmError, DataError
 from bayesfair.kernels.log.guards import text_prints
+from bayesfair.kernels.log.rows import fixed
 from bayesfair.typing import Column, Labels, Where
 
 __all__ = [
@@ -433,8 +434,4 @@ def _check_one_meaning(raw: NDArray[Any], arms: tuple[str, ...], where: Where) -
 
 def frozen(values: NDArray[Any] | None) -> NDArray[Any] | None:
     """Return a read-only view, so that a validated history stays valid."""
-    if values is None:
-        return None
-    view = values.view()
-    view.flags.writeable = False
-    return view
+    return None if values is None else fixed(values)

@@ -44,6 +44,14 @@ def _cycles(wins: Floats) -> int:
     return round(float(np.trace(beats @ beats @ beats)) / 3)
 
 
+def _asked(
+    tree: xr.DataTree, comparisons: Comparisons, seed: int, replicates: int
+) -> tuple[np.random.Generator, int, Comparisons]:
+    """Return the source of randomness, the number of replicates and the data that were fitted."""
+    count = int(check_in_range(replicates, "replicates", 20, np.inf, high_open=True))
+    return as_generator(seed), count, fitted_data(tree, comparisons)
+
+
 @takes()
 @reads_fits
 def pl_consistency(
@@ -91,9 +99,7 @@ def pl_consistency(
     """
     import xarray as xr
 
-    rng = as_generator(seed)
-    count = int(check_in_range(replicates, "replicates", 20, np.inf, high_open=True))
-    given = fitted_data(tree, comparisons)
+    rng, count, given = _asked(tree, comparisons, seed, replicates)
     comparisons = given.in_label_order()  # a seed then draws the same data in any order
     fill = _fitted_probability(tree, comparisons)
     wins = observed_wins(comparisons)
@@ -172,9 +178,7 @@ def predicted_wins(
     """
     import xarray as xr
 
-    rng = as_generator(seed)
-    count = int(check_in_range(replicates, "replicates", 20, np.inf, high_open=True))
-    given = fitted_data(tree, comparisons)
+    rng, count, given = _asked(tree, comparisons, seed, replicates)
     comparisons = given.in_label_order()  # a seed then draws the same data in any order
     k = comparisons.n_items
     if k > 400:

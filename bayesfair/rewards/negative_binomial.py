@@ -12,8 +12,8 @@ from scipy import special
 from bayesfair.base.arguments import constructed
 from bayesfair.kernels.laws.count_laws import count_best_arm, levels_needed
 from bayesfair.kernels.laws.divergences_counts import count_divergence
-from bayesfair.rewards.base import Rewards, as_float
-from bayesfair.rewards.poisson import MOST_LEVELS, TOO_MANY
+from bayesfair.rewards.base import Rewards
+from bayesfair.rewards.poisson import MOST_LEVELS, TOO_MANY, counts_in
 from bayesfair.typing import Floats, Labels
 
 __all__ = ["NegativeBinomial"]
@@ -89,13 +89,11 @@ class NegativeBinomial(Rewards):
 
     def log_prob(self, reward: ArrayLike) -> Floats:
         """Return the log mass at `reward`, broadcast to ``(..., arm)``; -inf off the counts."""
-        value = as_float(reward)
-        whole = (value >= 0) & (value < np.inf) & (value == np.floor(value))
-        v = np.where(whole, value, 0.0)
+        v, off = counts_in(reward)
         # Gamma(v+n) / (Gamma(n) v!) as a beta function, which keeps its digits
         log = -special.betaln(v + 1, self.n) - np.log(v + self.n)
         log = log + self.n * np.log(self.p) + special.xlog1py(v, -self.p)
-        return np.where(np.isnan(value), np.nan, np.where(whole, log, -np.inf))
+        return np.asarray(log + off)
 
     def _sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         return rng.negative_binomial(self.n, self.p, size=shape).astype(np.float64)

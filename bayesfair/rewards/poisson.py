@@ -25,6 +25,20 @@ TOO_MANY = (
 )
 
 
+def counts_in(reward: ArrayLike) -> tuple[Floats, Floats]:
+    """Return rewards as counts, and what a log mass gains: -inf off the counts, NaN where unknown.
+
+    Examples
+    --------
+    >>> counts_in([2, 0.5, np.nan])
+    (array([2., 0., 0.]), array([  0., -inf,  nan]))
+    """
+    value = as_float(reward)
+    whole = (value >= 0) & (value < np.inf) & (value == np.floor(value))
+    off = np.where(np.isnan(value), np.nan, np.where(whole, 0.0, -np.inf))
+    return np.where(whole, value, 0.0), off
+
+
 @constructed
 @dataclass(frozen=True, eq=False, repr=False)
 class Poisson(Rewards):
@@ -92,11 +106,9 @@ class Poisson(Rewards):
 
     def log_prob(self, reward: ArrayLike) -> Floats:
         """Return the log mass at `reward`, broadcast to ``(..., arm)``; -inf off the counts."""
-        value = as_float(reward)
-        whole = (value >= 0) & (value < np.inf) & (value == np.floor(value))
-        n = np.where(whole, value, 0.0)
+        n, off = counts_in(reward)
         log = special.xlogy(n, self.rate) - self.rate - special.gammaln(n + 1)
-        return np.where(np.isnan(value), np.nan, np.where(whole, log, -np.inf))
+        return np.asarray(log + off)
 
     def _sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         return rng.poisson(self.rate, size=shape).astype(np.float64)

@@ -156,12 +156,21 @@ class Pairs(NamedTuple):
 
         ``context`` (T,): the number of each round's context, where beliefs are given one.
         """
-        worst = judged = None
+        judged = None
         if part.selection_probability is not None:
             judged = JudgedRounds.of(
                 part.selection_probability, start, criterion, rows.may,
                 np.empty(0, np.int32) if context is None else context,
             )  # fmt: skip
+        return cls.kept(part, found, start, judged)
+
+    @classmethod
+    def kept(
+        cls, part: History, found: PairSums, start: int, judged: JudgedRounds | None = None
+    ) -> Pairs:
+        """Return what is kept of the pairs of a part, which ``start`` rounds precede."""
+        worst = None
+        if part.selection_probability is not None:
             (arm, other), t = found.worst_pair, found.worst_round
             row = None if part.row is None or t < 0 else int(part.row[t])
             worst = Worst(found.worst_excess, start + t, row, arm, other, part.source)

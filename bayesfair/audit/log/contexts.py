@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesfair.audit.log.accumulators import Moments, Pairs, Sums, Worst
+from bayesfair.audit.log.accumulators import Moments, Pairs, Sums
 from bayesfair.audit.log.cells import ChosenCell, FullCell
 from bayesfair.audit.log.context_tables import ContextTables, iter_cells, numbered
 from bayesfair.audit.log.state import AuditState
@@ -214,7 +214,7 @@ def seen_in(
         if part.selection == "chosen":
             terms = np.maximum(1 - of.rounds.p_best_chosen / p, 0.0)
         regret = Moments.of(len(terms), _sums_of(terms))
-        pairs = _kept_pairs(part, of.pairs, start)
+        pairs = Pairs.kept(part, of.pairs, start)
         found[labels[i]] = Seen(
             labels[i], sums, pairs, regret, RewardMoments(*moments), cells_of(own)
         )
@@ -233,16 +233,6 @@ def without_context(part: History, result: PartResult, rows: LogPass) -> Without
 
 def _sums_of(terms: Floats) -> Floats:
     return np.array([[terms.sum(), (terms * terms).sum(), terms.max(initial=-np.inf)]])
-
-
-def _kept_pairs(part: History, found: PairSums, start: int) -> Pairs:
-    worst = None
-    if part.selection_probability is not None:
-        (arm, other), t = found.worst_pair, found.worst_round
-        row = None if part.row is None or t < 0 else int(part.row[t])
-        worst = Worst(found.worst_excess, start + t, row, arm, other, part.source)
-    rounds = Violations(found.n_violating, found.first_violating, found.last_violating)
-    return Pairs(found.frontier, worst, rounds.shifted(start), None)
 
 
 def within_contexts(every: list[RewardMoments]) -> RewardMoments:

@@ -20,8 +20,18 @@ from bayesfair.history import History
 from bayesfair.kernels.log.guards import WINDOW, Prints, anchors, row_prints, window_prints
 from bayesfair.kernels.log.log_pass import LogPass
 from bayesfair.kernels.log.row_terms import window_surprises
+from bayesfair.typing import Flags, Ints
 
-__all__ = ["Blocks", "Keys", "Repeat", "Tie", "Ties", "stamps_of"]
+__all__ = [
+    "Blocks",
+    "Common",
+    "Keys",
+    "Repeat",
+    "Tie",
+    "Ties",
+    "grouped",
+    "stamps_of",
+]  # fmt: skip
 
 MOST = 1 << 15
 """Windows that are remembered; of longer logs a share of them, chosen by their fingerprint."""
@@ -288,6 +298,57 @@ def stamps_of(time: NDArray[Any] | None) -> NDArray[np.int64] | None:
     return (time.astype(np.float64) + 0.0).view(np.int64)
 
 
+def grouped(prints: Prints) -> tuple[Ints, Flags, Ints, Ints]:
+    """Return rows sorted by their fingerprint (0 = none: left out), stably.
+
+    Returns
+    -------
+    order, again, firsts, lasts : arrays
+        The rows; which have the fingerprint of the one before; places of each one's first and last.
+    """
+    there = np.flatnonzero(prints != 0)
+    order = there[np.argsort(prints[there], kind="stable")]
+    again = np.diff(prints[order], prepend=np.uint64(0)) == 0
+    return order, again, np.flatnonzero(~again), np.flatnonzero(np.append(~again, True)[1:])
+
+
+class Common(NamedTuple):
+    """Where the different fingerprints of two parts, ascending in each, are the same.
+
+    Attributes
+    ----------
+    mine, theirs : arrays of int
+        Places of those in both.
+    new : array of bool
+        Which of the later part's are new.
+    at : array of int
+        Where these go among the earlier part's.
+    """
+
+    mine: Ints
+    theirs: Ints
+    new: Flags
+    at: Ints
+
+    @classmethod
+    def of(cls, early: Prints, later: Prints) -> Common:
+        """Compare both."""
+        _, mine, theirs = np.intersect1d(early, later, assume_unique=True, return_indices=True)
+        new = np.ones(len(later), bool)
+        new[theirs] = False
+        return cls(mine, theirs, new, np.searchsorted(early, later[new]))
+
+    def first[T: np.generic](self, early: NDArray[T], later: NDArray[T]) -> NDArray[T]:
+        """Return the values of both; of a fingerprint in both the earlier part's."""
+        return np.insert(early, self.at, later[self.new], axis=0)
+
+    def last[T: np.generic](self, early: NDArray[T], later: NDArray[T]) -> NDArray[T]:
+        """Return the values of both; of a fingerprint in both the later part's."""
+        changed = early.copy()
+        changed[self.mine] = later[self.theirs]
+        return self.first(changed, later)
+
+
 @dataclass(frozen=True, eq=False)
 class Keys:
     """Fingerprints of the keys of rounds that a user named as unique; 8 bytes and two arms each.
@@ -318,12 +379,8 @@ class Keys:
     @classmethod
     def of(cls, column: str, start: int, keys: Prints, arm: NDArray[np.int32]) -> Keys:
         """Remember the keys (n,) of a part; 0 = none."""
-        there = np.flatnonzero(keys != 0)
-        order = there[np.argsort(keys[there], kind="stable")]
+        order, again, firsts, lasts = grouped(keys)
         found, chosen = keys[order], arm[order]
-        again = np.append(False, found[1:] == found[:-1]) if len(found) else np.zeros(0, bool)
-        firsts = np.flatnonzero(~again)
-        lasts = np.append(firsts[1:], len(found)) - 1 if len(found) else firsts
         same = again[1:] & (chosen[1:] == chosen[:-1])
         row = int(order[again].min()) + start if again.any() else -1
         return cls(
@@ -333,27 +390,17 @@ class Keys:
 
     def merged(self, later: Keys) -> Keys:
         """Return what is remembered of both parts."""
-        common, mine, theirs = np.intersect1d(
-            self.prints, later.prints, assume_unique=True, return_indices=True
-        )
+        both = Common.of(self.prints, later.prints)
+        mine, theirs = both.mine, both.theirs
         seen = [r for r in (self.row, later.row, *later.first_row[theirs].tolist()) if r >= 0]
-        last = self.last_arm.copy()
-        last[mine] = later.last_arm[theirs]
-        new = np.ones(len(later.prints), bool)
-        new[theirs] = False
-        at = np.searchsorted(self.prints, later.prints[new])
-
-        def with_new(old: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
-            return np.insert(old, at, more[new])
-
         return Keys(
             self.column,
-            with_new(self.prints, later.prints),
-            with_new(self.first_arm, later.first_arm),
-            with_new(last, later.last_arm),
-            self.n_repeated + later.n_repeated + len(common),
+            both.first(self.prints, later.prints),
+            both.first(self.first_arm, later.first_arm),
+            both.last(self.last_arm, later.last_arm),
+            self.n_repeated + later.n_repeated + len(mine),
             self.n_same + later.n_same
             + int((self.last_arm[mine] == later.first_arm[theirs]).sum()),
             min(seen, default=-1),
-            with_new(self.first_row, later.first_row),
+            both.first(self.first_row, later.first_row),
         )  # fmt: skip

@@ -7,11 +7,12 @@ should happen as often as the logged probabilities say. Users may interleave in 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.audit.log.repeats import Common, grouped
 from bayesfair.kernels.log.guards import Prints
 from bayesfair.typing import Floats
 
@@ -125,19 +126,14 @@ class Users:
         pi : (n, k) array or None
             The whole rule.
         """
-        there = np.flatnonzero(users != 0)
-        order = there[np.argsort(users[there], kind="stable")]
-        found = users[order]
-        new = np.append(True, found[1:] != found[:-1]) if len(found) else np.zeros(0, bool)
-        firsts = np.flatnonzero(new)
-        lasts = np.append(firsts[1:], len(found)) - 1 if len(found) else firsts
-        again = np.flatnonzero(~new)
-        before, now = arm[order[again - 1]], order[again]
+        order, again, firsts, lasts = grouped(users)
+        repeated = np.flatnonzero(again)
+        before, now = arm[order[repeated - 1]], order[repeated]
         sums = _sums(before, arm[now], None if p is None else p[now],
                      None if pi is None else pi[now])  # fmt: skip
         kept = order[firsts] if start else np.zeros(0, np.int64)
         return cls(
-            column, start, found[firsts], arm[order[lasts]], arm[kept],
+            column, start, users[order[firsts]], arm[order[lasts]], arm[kept],
             np.full(len(kept), np.nan) if p is None else np.array(p[kept]),
             np.empty((len(kept), 0)) if pi is None else np.array(pi[kept]),
             sums,
@@ -145,35 +141,23 @@ class Users:
 
     def merged(self, later: Users) -> Users:
         """Return what is remembered of both parts."""
-        _common, mine, theirs = np.intersect1d(
-            self.prints, later.prints, assume_unique=True, return_indices=True
-        )
-        pi = later.first_pi[theirs]
-        p = later.first_p[theirs]
-        step = _sums(self.last_arm[mine], later.first_arm[theirs], p,
+        met = Common.of(self.prints, later.prints)
+        pi, p = later.first_pi[met.theirs], later.first_p[met.theirs]
+        step = _sums(self.last_arm[met.mine], later.first_arm[met.theirs], p,
                      pi if pi.shape[1] else None)  # fmt: skip
-        last = self.last_arm.copy()
-        last[mine] = later.last_arm[theirs]
-        new = np.ones(len(later.prints), bool)
-        new[theirs] = False
-        at = np.searchsorted(self.prints, later.prints[new])
-
-        def with_new(old: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
-            return np.insert(old, at, more[new], axis=0)
-
         both = replace(
             self,
-            prints=with_new(self.prints, later.prints),
-            last_arm=with_new(last, later.last_arm),
+            prints=met.first(self.prints, later.prints),
+            last_arm=met.last(self.last_arm, later.last_arm),
             again=self.again.joined(step).joined(later.again),
         )
         if not self.start:
             return both
         return replace(
             both,
-            first_arm=with_new(self.first_arm, later.first_arm),
-            first_p=with_new(self.first_p, later.first_p),
-            first_pi=with_new(self.first_pi, later.first_pi),
+            first_arm=met.first(self.first_arm, later.first_arm),
+            first_p=met.first(self.first_p, later.first_p),
+            first_pi=met.first(self.first_pi, later.first_pi),
         )
 
 
