@@ -34,7 +34,7 @@ from bayesfair.audit.truth.objective import (
 )
 from bayesfair.audit.truth.together import objective_together
 from bayesfair.base.checks import as_generator
-from bayesfair.base.notices import Notice, unique
+from bayesfair.base.notices import Notice, few_draws, unique
 from bayesfair.fairness import guarantee_note
 from bayesfair.families import FAMILIES
 from bayesfair.families.logs import prior_notices, prior_of
@@ -66,7 +66,7 @@ def conclude(summary: Summary, question: Question, notes: list[str], data: Any) 
     elif question.objective:
         rng = as_generator(0 if question.seed is None else question.seed)
         objective, more = _objective(summary, question, rng, data)
-        notices += more
+        notices += [*more, *(() if question.truth is not None else few_draws(question.draws))]
         regret = objective.regret_estimate(rng, exact=question.truth is not None)
     else:
         notices.append(Notice(

@@ -9,7 +9,7 @@ from typing import Any, Self
 from bayesfair.base.json_text import from_json
 from bayesfair.errors import DataError
 
-__all__ = ["Notice", "notices_from_json", "notices_to_json", "unique"]
+__all__ = ["Notice", "few_draws", "notices_from_json", "notices_to_json", "unique"]
 
 _FIELDS = ("row", "column", "value", "n")
 
@@ -112,3 +112,15 @@ def notices_from_json(text: Any) -> list[Notice]:
         return [Notice.of(one) for one in found]
     except (KeyError, TypeError) as error:
         raise DataError(f"{what} holds no list of notices ({error}). {remedy}") from None
+
+
+def few_draws(n: int) -> tuple[Notice, ...]:
+    """Return what is to be said where no draw can lie beyond the ends of a 95 % interval."""
+    if n >= 40:
+        return ()
+    text = (
+        f"{n} draws are too few: with fewer than 40 none lies beyond either end of an interval of "
+        "95 %, and a probability near 0 or 1, with what is concluded from it, may be chance. "
+        "Ask for more (draws=4000 is the default)."
+    )
+    return (Notice(text, kind="few_draws", column="draws", n=n),)

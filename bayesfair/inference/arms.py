@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesfair.base.checks import as_generator, check_choice, check_in_range, listed
 from bayesfair.base.labels import by_label, label_order
-from bayesfair.base.notices import notices_to_json
+from bayesfair.base.notices import few_draws, notices_to_json
 from bayesfair.errors import ConvergenceError, OptionError
 from bayesfair.families import FAMILIES, Family
 from bayesfair.families.logs import choose_family, prior_notices, prior_of
@@ -128,6 +128,7 @@ def fit_history(
     if closed is not None:
         prior, support = options.get("prior"), options.get("support")
         notices = (*notices, *prior_notices(history, closed, prior=prior, support=support))
+    notices = (*notices, *few_draws(n_draws))
     tree.attrs.update(
         make_tree(
             {},

@@ -11,7 +11,7 @@ import numpy as np
 
 from bayesfair.base.checks import as_generator, check_choice, check_in_range, check_known
 from bayesfair.base.labels import one_label
-from bayesfair.base.notices import Notice
+from bayesfair.base.notices import Notice, few_draws
 from bayesfair.base.options import Effect, given, no_effect, refuse_without_effect
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import ConvergenceError, DataError, OptionError
@@ -289,6 +289,7 @@ def _accepted(
     groups["constant_data"] = data_group(comparisons, links)
     if len(links.weak_components) > 1 or links.no_data or links.tie_links:
         notices += links.sentences()
+    notices += few_draws(attrs["draws"]) if "posterior" in groups else ()
     if certificate is not None and not certificate.holds:
         if attrs["method"] == "laplace":
             text = f"these draws are not certified: {certificate}. Use method='auto'."

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bayesfair.audit.duels.beliefs import options_of
 from bayesfair.base.arguments import FIT
 from bayesfair.base.checks import check_choice, check_count, check_in_range
-from bayesfair.base.notices import Notice, notices_from_json
+from bayesfair.base.notices import Notice, few_draws, notices_from_json
 from bayesfair.comparisons import DuelLog, known_worths
 from bayesfair.errors import ArmError, OptionError
 from bayesfair.inference import fit
@@ -167,7 +167,9 @@ def _truth_of_fit(log: DuelLog, tree: Any, seed: Any) -> Truth:
     model, prior, method = (
         str(tree.attrs.get(name, "not said")) for name in ("model", "prior", "method")
     )
-    return Truth(values[:, at], model, prior, method, seed, beliefs, tuple(notices))
+    return Truth(
+        values[:, at], model, prior, method, seed, beliefs, (*notices, *few_draws(len(values)))
+    )
 
 
 def _check_model(model: Any) -> None:
