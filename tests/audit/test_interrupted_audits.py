@@ -211,6 +211,25 @@ def test_several_logs_go_on_where_they_stopped(tmp_path):
         half.resume(logs)
 
 
+@pytest.mark.parametrize("by", [None, "day"])
+def test_beliefs_of_each_context_go_on_where_they_stopped(tmp_path, by):
+    log, path = write_log(tmp_path / "log.csv", groups=3), tmp_path / "a.nc.partial"
+    lines = log.read_text().splitlines()
+    days = ["day", *(str(1 + t // (N // 2)) for t in range(N))]
+    log.write_text("\n".join(f"{line},{day}" for line, day in zip(lines, days, strict=True)))
+    read = {"context": "city", "by": by, "known_at": False, "chunk_rounds": 150}
+    asked = {"eps1": 1, "seed": 3, "draws": 50, "context_model": "cells"}
+    whole = bf.audit(scanned(log, **read), **asked)
+    for parts in (2, 6):
+        half = interrupted(
+            lambda **how: bf.audit(scanned(log, **read), **asked, **how), parts, path
+        )
+        assert half.unfinished
+        found = half.resume(scanned(log, **read), partial=path)
+        assert found.to_dict() == whole.to_dict()
+        assert not path.exists()
+
+
 def test_every_so_often_it_is_written_whatever_ends_the_run(tmp_path):
     log, path = write_log(tmp_path / "log.csv"), tmp_path / "a.nc.partial"
     seen = []
