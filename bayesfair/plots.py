@@ -27,7 +27,7 @@ __all__ = [
     "rank_figure_size",
 ]
 
-_INK, _FAINT, _ACCENT = "#22313f", "#9aa5b1", "#b5482a"
+INK, FAINT, ACCENT = "#22313f", "#9aa5b1", "#b5482a"
 _ROW = 0.24  # inches per item
 LABELLED_ARMS = 30
 """With more arms `plot_selection` draws points."""
@@ -97,7 +97,7 @@ def plot_ranks(
     y = np.arange(len(items))
     ranked = table["island"].values >= 0
     islands = len(set(table["island"].values[ranked].tolist()))
-    for parity, colour in ((1, _INK), (0, _ACCENT)):
+    for parity, colour in ((1, INK), (0, ACCENT)):
         at = ranked & (table["tier"].values % 2 == parity)
         axes.hlines(y[at], low[at], high[at], color=colour, linewidth=2)
         axes.plot(middle[at], y[at], "o", color=colour, markersize=4)
@@ -115,17 +115,13 @@ def plot_ranks(
     if islands > 1:
         title += "\n[islands] share no comparison: between them only the prior speaks"
     axes.set_title(title, fontsize=9, loc="left")
-    axes.grid(axis="x", color=_FAINT, alpha=0.35, linewidth=0.6)
     if quantity == "rank":
         from matplotlib.ticker import MaxNLocator
 
         axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
         axes.set_xlim(0.5, int(ranked.sum()) + 0.5)
         axes.set_xticks(sorted({1, *(int(t) for t in axes.get_xticks() if 1 < t <= ranked.sum())}))
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(axis="y", length=0)
-    return axes
+    return bare(axes)
 
 
 @takes(ax=AXES, label=PLAIN)
@@ -187,12 +183,12 @@ def plot_cumulative_regret(
 
 def _draw_cumulative(n: Any, total: Any, ax: Axes | None, label: str | None) -> Axes:
     axes = _axes(ax, (6.0, 3.6))
-    axes.plot(n, total, color=None if label else _INK, linewidth=1.6, label=label)
+    axes.plot(n, total, color=None if label else INK, linewidth=1.6, label=label)
     axes.set_xlabel("rounds")
     axes.set_ylabel("fairness regret, cumulative")
     axes.set_xlim(0, max(n[-1] if len(n) else 1, 1))
     axes.set_ylim(bottom=0)
-    axes.grid(color=_FAINT, alpha=0.35, linewidth=0.6)
+    axes.grid(color=FAINT, alpha=0.35, linewidth=0.6)
     if label:
         axes.legend(frameon=False)
     return axes
@@ -230,20 +226,20 @@ def plot_frontier(audit: Numbered | Mapping[str, Any], *, ax: Axes | None = None
         x = [eps1 for eps1, _ in drawn]
         low, high = ([_finite(found[end]) for _, found in drawn] for end in ("lower", "upper"))
         mean = [_finite(found["mean"]) for _, found in drawn]
-        axes.fill_between(x, low, high, color=_ACCENT, alpha=0.25, linewidth=0)
+        axes.fill_between(x, low, high, color=ACCENT, alpha=0.25, linewidth=0)
         known = numbers["criterion"].get("model") == "truth"
         label = "objective, exact" if known else "objective, mean and 95 %"
-        axes.plot(x, mean, color=_ACCENT, label=label)
+        axes.plot(x, mean, color=ACCENT, label=label)
     if exact:
-        axes.plot(*zip(*exact, strict=True), color=_INK, label="subjective, exact")
+        axes.plot(*zip(*exact, strict=True), color=INK, label="subjective, exact")
     criterion = numbers["criterion"]
-    axes.plot(criterion["eps1"], criterion["eps2"], "x", color=_INK, label="asked for")
+    axes.plot(criterion["eps1"], criterion["eps2"], "x", color=INK, label="asked for")
     axes.set_xlabel("eps1")
     axes.set_ylabel("smallest eps2")
     axes.set_ylim(bottom=0)
     width = max(row["eps1"] for row in rows) or 1.0
     axes.set_xlim(-0.03 * width, 1.05 * width)
-    axes.grid(color=_FAINT, alpha=0.35, linewidth=0.6)
+    axes.grid(color=FAINT, alpha=0.35, linewidth=0.6)
     axes.legend(frameon=False)
     return axes
 
@@ -324,40 +320,45 @@ def plot_selection(audit: Numbered | Mapping[str, Any], *, ax: Axes | None = Non
     if len(arms) > LABELLED_ARMS:
         axes = _axes(ax, (4.8, 4.4))
         top = 1.05 * max(chosen.max(), np.nanmax(believed))
-        axes.plot([0, top], [0, top], color=_FAINT, linewidth=1, label="calibrated")
+        axes.plot([0, top], [0, top], color=FAINT, linewidth=1, label="calibrated")
         axes.plot(
             believed,
             chosen,
             "o",
-            color=_ACCENT,
+            color=ACCENT,
             markersize=3,
             alpha=0.6,
             label="an item" if of_duels else "an arm",
         )
         axes.set(xlabel="mean P*, believed", ylabel=name, xlim=(0, top), ylim=(0, top))
-        axes.grid(color=_FAINT, alpha=0.35, linewidth=0.6)
+        axes.grid(color=FAINT, alpha=0.35, linewidth=0.6)
         axes.legend(frameon=False)
         return axes
     axes = _axes(ax, (6.0, 1.4 + _ROW * len(arms)))
     y = np.arange(len(arms))
-    axes.hlines(y, np.minimum(believed, chosen), np.maximum(believed, chosen), color=_FAINT)
-    axes.plot(believed, y, "o", color=_INK, markerfacecolor="none", label="P*, believed")
+    axes.hlines(y, np.minimum(believed, chosen), np.maximum(believed, chosen), color=FAINT)
+    axes.plot(believed, y, "o", color=INK, markerfacecolor="none", label="P*, believed")
     posterior = [a["p_best_objective"] for a in arms]
     if None not in posterior:
         true = numbers["criterion"]["model"] == "truth"
-        axes.plot(posterior, y, "|", color=_INK, label="P*, true" if true else "P*, posterior")
-    axes.plot(chosen, y, "o", color=_ACCENT, markersize=5, label=name)
+        axes.plot(posterior, y, "|", color=INK, label="P*, true" if true else "P*, posterior")
+    axes.plot(chosen, y, "o", color=ACCENT, markersize=5, label=name)
     names = shortened(a["item" if of_duels else "arm"] for a in arms)
     axes.set_yticks(y, names, fontsize=8, parse_math=False)
     axes.set_ylim(len(arms) - 0.4, -0.6)
     axes.set_xlim(left=0)
     axes.set_xlabel("probability, mean over the rounds")
-    axes.grid(axis="x", color=_FAINT, alpha=0.35, linewidth=0.6)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(axis="y", length=0)
-    axes.legend(
+    bare(axes).legend(
         frameon=False, fontsize=8, ncols=2, loc="lower left", bbox_to_anchor=(0, 1),
         handlelength=1.2, columnspacing=1.2,
     )  # fmt: skip
+    return axes
+
+
+def bare(axes: Axes) -> Axes:
+    """Leave of the frame the lower side alone, and lines at its ticks."""
+    axes.grid(axis="x", color=FAINT, alpha=0.35, linewidth=0.6)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.tick_params(axis="y", length=0)
     return axes

@@ -251,14 +251,18 @@ class ComparisonCells:
         spread = np.where(spread > 0, spread, 1.0)
         return (self.covariates - self.covariates.mean(axis=0)) / spread, spread
 
+    def _won_and_lost(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return winner and loser of the cells of duels that were decided."""
+        left_first = self.outcome == 0
+        a = np.where(left_first, self.left, self.right)
+        b = np.where(left_first, self.right, self.left)
+        return a[self.outcome < 2], b[self.outcome < 2]
+
     def win_matrix(self) -> NDArray[np.float64]:
         """Return how often item i came before item j, ``(k, k)``; ties apart."""
         if self.kind == "duels":
             table = np.zeros((self.n_items, self.n_items))
-            won = self.outcome < 2
-            a = np.where(self.outcome == 0, self.left, self.right)[won]
-            b = np.where(self.outcome == 0, self.right, self.left)[won]
-            np.add.at(table, (a, b), self.count[won])
+            np.add.at(table, self._won_and_lost(), self.count[self.outcome < 2])
             return table
         return ranking_matrices(self.item, self.level, self.start, self.count, self.n_items)[0]
 
@@ -288,10 +292,9 @@ class ComparisonCells:
     def connectivity(self) -> Connectivity:
         """Return which items are linked, who never lost or won, and who has no data."""
         if self.kind == "duels":
-            won, tied = self.outcome < 2, self.outcome == 2
-            a = np.where(self.outcome == 0, self.left, self.right)[won]
-            b = np.where(self.outcome == 0, self.right, self.left)[won]
-            return connectivity_of(self.items, a, b, self.left[tied], self.right[tied])
+            tied = self.outcome == 2
+            won, lost = self._won_and_lost()
+            return connectivity_of(self.items, won, lost, self.left[tied], self.right[tied])
         edges = ranking_edges(self.item, self.level, self.start)
         return connectivity_of(self.items, *edges)
 

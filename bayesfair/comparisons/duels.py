@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.base.checks import check_choice
-from bayesfair.base.label_encoder import LabelEncoder, encoded
+from bayesfair.base.label_encoder import Encoded, LabelEncoder, encoded
 from bayesfair.base.notices import Notice
 from bayesfair.base.options import no_effect
 from bayesfair.comparisons.outcomes import OUTCOMES, Words, resolve_first, resolve_outcomes
@@ -206,9 +206,7 @@ def collapse_duels(
         )
         shown = np.full(n, side, np.int8)
     else:
-        told = encoded(first, "first item")
-        if len(told.codes) != n:
-            raise DataError(f"first has {len(told.codes)} rows, left {n}; they must agree.")
+        told = _told_first(first, n)
         shown = resolve_first(told, a, b, names, source.where)
     outcome, notes, dropped = _both_bad(outcome, words.both_bad)
     notices += notes
@@ -321,9 +319,7 @@ def collapse_counts(
     names = [np.array([*c.labels, None], dtype=object)[c.codes][kept] for c in (a, b)]
     shown = first
     if first is not None and not isinstance(first, str):
-        told = encoded(first, "first item")
-        if len(told.codes) != n:
-            raise DataError(f"first has {len(told.codes)} rows, left {n}; they must agree.")
+        told = _told_first(first, n)
         words_of = np.array([*told.labels, None], dtype=object)
         shown = np.tile(words_of[told.codes][kept], 3)
     taken = source.taken(kept)
@@ -344,3 +340,11 @@ def collapse_counts(
         "notices": (*notices, *fields["notices"]),
         "n_skipped": fields["n_skipped"] + int(gone.sum()),
     }
+
+
+def _told_first(first: Any, n: int) -> Encoded:
+    """Return the column that names which item was shown first, a row for each of ``n``."""
+    told = encoded(first, "first item")
+    if len(told.codes) != n:
+        raise DataError(f"first has {len(told.codes)} rows, left {n}; they must agree.")
+    return told

@@ -13,7 +13,11 @@ import numpy as np
 from bayesfair.base.checks import counted
 from bayesfair.base.shown import number, shortened
 from bayesfair.plots import (
+    ACCENT,
+    FAINT,
+    INK,
     LABELLED_ARMS,
+    bare,
     plot_cumulative_regret,
     plot_frontier,
     plot_selection,
@@ -29,8 +33,7 @@ _WIDTH = 4.7  # inches; narrow, so that the writing stays legible on a phone
 _LABEL = 24
 _LABELLED_GROUPS = 40
 _DRAWN_GROUPS = 1000
-_INK, _FAINT, _ACCENT = "#22313f", "#9aa5b1", "#b5482a"  # those of `bayesfair.plots`
-_COLOURS = {_INK: "var(--ink)", _FAINT: "var(--faint)", _ACCENT: "var(--accent)",
+_COLOURS = {INK: "var(--ink)", FAINT: "var(--faint)", ACCENT: "var(--accent)",
             "#000000": "var(--ink)"}  # fmt: skip
 
 
@@ -84,8 +87,8 @@ def group_figures(numbers: dict[str, Any]) -> list[Figure]:
     def draw(axes: Axes) -> None:
         y = np.arange(len(values))
         axes.hlines(y, *(np.array([part[end] for _, part in values]) for end in ("lower", "upper")),
-                    color=_ACCENT, linewidth=1.2)  # fmt: skip
-        axes.plot(middle, y, "o", color=_ACCENT, markersize=4 if few else 2)
+                    color=ACCENT, linewidth=1.2)  # fmt: skip
+        axes.plot(middle, y, "o", color=ACCENT, markersize=4 if few else 2)
         if few:
             names = shortened((label for label, _ in values), _LABEL)
             axes.set_yticks(y, names, fontsize=8, parse_math=False)
@@ -94,7 +97,7 @@ def group_figures(numbers: dict[str, Any]) -> list[Figure]:
             axes.set_ylabel("groups, in order of their regret")
         axes.set_xlim(left=0)
         axes.set_xlabel("fairness regret per round, 95 %")
-        _bare(axes)
+        bare(axes)
 
     left_out = len(numbers["groups"]) - n_values
     caption = (
@@ -187,13 +190,6 @@ def _selection(numbers: dict[str, Any]) -> Figure:
         "selection", _svg("selection", lambda axes: plot_selection(shown, ax=axes), height), alt,
         caption,
     )  # fmt: skip
-
-
-def _bare(axes: Axes) -> None:
-    axes.grid(axis="x", color=_FAINT, alpha=0.35, linewidth=0.6)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(axis="y", length=0)
 
 
 def _svg(name: str, draw: Callable[[Axes], Any], height: float = 3.3) -> str:

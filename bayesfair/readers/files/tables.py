@@ -10,7 +10,7 @@ import bisect
 import codecs
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +32,7 @@ from bayesfair.readers.formats.registry import (
     looks_of,
     record_part,
 )
+from bayesfair.typing import Where
 
 __all__ = ["Part", "Source", "no_rows", "open_source"]
 
@@ -104,6 +105,25 @@ class Source:
             table = part.table(columns, labels)
             row += table.num_rows
             yield table
+
+    def whole(self) -> tuple[Any, Callable[[str], tuple[Any, Where]]]:
+        """Return all of it as one Arrow table, and what gives a column and where its rows stand."""
+        import pyarrow as pa
+
+        table = pa.concat_tables(self.tables(list(self.header)), promote_options="permissive")
+
+        def column(name: str) -> tuple[Any, Where]:
+            return table.column(
+                name
+            ), lambda at: f"row {self.first_row + at} of {self.name}, column {name!r}"
+
+        return table, column
+
+    def free(self, pattern: str, labels: Sequence[str]) -> str:
+        """Return the pattern, with underscores ahead of it where a column has its name already."""
+        while any(pattern.replace("{arm}", label) in self.header for label in labels):
+            pattern = f"_{pattern}"
+        return pattern
 
     def sample(self, columns: Sequence[str], n: int) -> Any:
         """Return at most `n` of the first rows, None if they cannot be had without faults."""

@@ -63,13 +63,7 @@ def with_assembled_rule(
             f"probabilities, but in {source.name} {there}. Leave it out.",
             kind="option_without_effect", column="constant_within",
         )  # fmt: skip
-    table = pa.concat_tables(source.tables(list(source.header)), promote_options="permissive")
-
-    def column(name: str) -> tuple[Any, Any]:
-        return table.column(
-            name
-        ), lambda at: f"row {source.first_row + at} of {source.name}, column {name!r}"
-
+    table, column = source.whole()
     n = table.num_rows
     encoder = LabelEncoder("arm", asked["arms"])
     (arm,) = encoder.settled(encoder.encode(*column(layout.arm)))
@@ -122,9 +116,7 @@ def with_assembled_rule(
     pi, zero, rest = _completed(
         pi, own, logged, asked, encoder.labels, source, source.first_row + first
     )
-    pattern = "p_{arm}"
-    while any(pattern.replace("{arm}", label) in source.header for label in encoder.labels):
-        pattern = f"_{pattern}"
+    pattern = source.free("p_{arm}", encoder.labels)
     for label, values in zip(encoder.labels, pi.T, strict=True):
         name = pattern.replace("{arm}", label)
         table = table.append_column(name, pa.array(values[span]))

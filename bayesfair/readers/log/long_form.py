@@ -51,12 +51,7 @@ def one_row_per_round(source: Source, asked: Mapping[str, Any]) -> tuple[Source,
 
     names = _columns(source, asked)
     arm, round, chosen, chance = (names[n] for n in ("arm", "round", "chosen", "propensity"))
-    table = pa.concat_tables(source.tables(list(source.header)), promote_options="permissive")
-
-    def column(name: str) -> tuple[Any, Any]:
-        return table.column(
-            name
-        ), lambda at: f"row {source.first_row + at} of {source.name}, column {name!r}"
+    table, column = source.whole()
 
     def refuse(at: int, name: str, what: str, kind: str) -> DataError:
         return DataError(
@@ -103,9 +98,7 @@ def one_row_per_round(source: Source, asked: Mapping[str, Any]) -> tuple[Source,
         if (odd := np.flatnonzero(seen != seen[rows][round_of])).size:
             what = "differs from the chosen arm's row of the same round: it belongs to the arm, not"
             raise refuse(int(odd[0]), name, f"{what} to the round.", "context_of_arm")
-    pattern = "p_{arm}" if chance else "offered_{arm}"
-    while any(pattern.replace("{arm}", label) in source.header for label in encoder.labels):
-        pattern = f"_{pattern}"
+    pattern = source.free("p_{arm}" if chance else "offered_{arm}", encoder.labels)
     wide: NDArray[Any] = np.full((n, k), np.nan) if chance else np.zeros((n, k), dtype=np.bool_)
     wide[round_of, arm_of] = numbers(*column(chance), decimal=asked["decimal"]) if chance else True
     dropped = {chosen, chance}
