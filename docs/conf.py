@@ -1,5 +1,6 @@
 """Sphinx settings. The pages of the API are written from the public names at each build."""
 
+import html
 import importlib
 import inspect
 import os
@@ -21,11 +22,10 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "run",
 ]
-exclude_patterns = ["_build", "templates"]
+exclude_patterns = ["_build", "templates", "static"]
 templates_path = ["templates"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 myst_enable_extensions = ["dollarmath", "substitution"]
@@ -43,6 +43,9 @@ autodoc_typehints = "none"
 autodoc_default_options = {"members": False}
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+html_math_renderer = "mathml"
+html_static_path = ["static"]
+html_css_files = ["pages.css"]
 html_theme = "pydata_sphinx_theme"
 html_title = "bayesfair"
 html_show_sourcelink = False
@@ -53,7 +56,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
 }
-html_sidebars = {"**": ["sidebar-nav-bs"]}
+html_sidebars = {"index": [], "gallery": [], "**": ["sidebar-nav-bs"]}
 html_copy_source = False
 
 MODULES = (
@@ -144,6 +147,24 @@ def _complete(app, docname, source):
     source[0] = LINK.sub(_linked, FENCE.sub(_text_of, source[0]))
 
 
+def _mathml(writer, node):
+    """Write a formula as MathML, which browsers draw without a script or the network."""
+    from docutils import nodes
+    from docutils.utils.math import MathError, latex2mathml
+    from sphinx.util import logging
+
+    block = isinstance(node, nodes.math_block)
+    written = re.sub(r"\\[bB]igg?[lr]?(?![a-z])", "", node.astext())
+    try:
+        formula = latex2mathml.tex2mathml(written, as_block=block)
+    except MathError as error:
+        logging.getLogger(__name__).warning("%s: %s", error, written, location=node)
+        formula = f"<code>{html.escape(written)}</code>"
+    writer.body.append(f'<div class="math">{formula}</div>' if block else formula)
+    raise nodes.SkipNode
+
+
 def setup(app):
     """Sphinx calls this."""
+    app.add_html_math_renderer("mathml", (_mathml, None), (_mathml, None))
     app.connect("source-read", _complete)

@@ -26,7 +26,7 @@ def _in_folder(page):
     folder = _FOLDERS.setdefault(page, tempfile.TemporaryDirectory())
     out, before, argv = io.StringIO(), Path.cwd(), sys.argv
     os.chdir(folder.name)
-    os.environ["COLUMNS"] = "110"
+    os.environ["COLUMNS"] = "100"
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
             yield out
