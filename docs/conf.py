@@ -52,7 +52,7 @@ html_show_sourcelink = False
 html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 6,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": [],
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
 }
@@ -160,7 +160,7 @@ def _mathml(writer, node):
     except MathError as error:
         logging.getLogger(__name__).warning("%s: %s", error, written, location=node)
         formula = f"<code>{html.escape(written)}</code>"
-    writer.body.append(f'<div class="math">{formula}</div>' if block else formula)
+    writer.body.append(f'<p class="formula">{formula}</p>' if block else formula)
     raise nodes.SkipNode
 
 
