@@ -22,6 +22,7 @@ __all__ = [
     "CALL",
     "COUNT",
     "FIT",
+    "FLAG",
     "HISTORY",
     "MAPPING",
     "NAMES",
@@ -89,6 +90,7 @@ def _are_names(value: Any) -> bool:
 PLAIN = Kind(_is_plain, "one word or number")
 NUMBER = Kind(_is_number, "a number")
 COUNT = Kind(lambda value: _is_number(value) and float(value).is_integer(), "a whole number")
+FLAG = Kind(lambda value: isinstance(value, (bool, np.bool_)), "True or False")
 NUMBERS = Kind(lambda value: value is None or _are_numbers(value), "numbers")
 NAMES = Kind(_are_names, "names, in a list")
 TEXT = Kind(lambda value: value is None or isinstance(value, str), "text")

@@ -139,7 +139,10 @@ def shown(value: object) -> str:
     except ValueError:
         bits = f" of {value.bit_length()} bits" if isinstance(value, int) else "s among them"
         return f"a whole number{bits}"
-    return text if isinstance(value, str) or len(text) <= 60 else f"{text[:57]}..."
+    if isinstance(value, str):
+        return text
+    text = " ".join(text.split())  # a data tree has many lines
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def as_sequence(value: Any, name: str) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesfair.base.arguments import PLAIN, TEXT, takes
+from bayesfair.base.arguments import FLAG, PLAIN, TEXT, takes
 from bayesfair.base.checks import no_seed
 from bayesfair.comparisons import Comparisons, DuelLog
 from bayesfair.errors import OptionError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["bin_starts", "fit", "rewards_from_posterior"]
 
 
-@takes(prior_sd=PLAIN, family=TEXT)
+@takes(prior_sd=PLAIN, family=TEXT, progress=FLAG)
 def fit(
     data: History | Comparisons | DuelLog,
     *,

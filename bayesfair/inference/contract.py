@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from bayesfair.base.checks import check_choice, did_you_mean, listed
+from bayesfair.base.checks import check_choice, did_you_mean, listed, shown
 from bayesfair.base.labels import text_of
 from bayesfair.errors import OptionError
 from bayesfair.families import FAMILIES, Family, family_named
@@ -152,8 +152,8 @@ def contract_of(model: Any) -> Contract:
         name = f"{getattr(inner, '__module__', '?')}.{getattr(inner, '__qualname__', 'build')}"
     if not callable(build) or hasattr(build, "free_RVs"):
         raise OptionError(
-            f"model={model!r} must be a shipped model's name ({listed(ARM_MODELS)}), or a function "
-            "build(history) that returns an unsampled pymc.Model (not the model itself)."
+            f"model={shown(model)} must be a shipped model's name ({listed(ARM_MODELS)}), or a "
+            "function build(history) that returns an unsampled pymc.Model (not the model itself)."
         )
     reads = _declared(source, build, "READS")
     if reads is None:
