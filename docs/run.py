@@ -53,7 +53,11 @@ class Shell(Directive):
     """Commands, one a line, and what they print."""
 
     has_content = True
-    option_spec = {"quiet": directives.flag, "lines": directives.nonnegative_int}  # noqa: RUF012
+    option_spec = {
+        "quiet": directives.flag,
+        "lines": directives.nonnegative_int,
+        "from": directives.unchanged,
+    }  # noqa: RUF012
 
     def run(self):
         """Run the commands."""
@@ -69,7 +73,8 @@ class Shell(Directive):
         for line, text in shown:
             found.append(_block(line, "sh"))
             if text and "quiet" not in self.options:
-                rows = text.splitlines()
+                start = text.index(self.options.get("from", ""))
+                rows = text[start:].splitlines()
                 kept = rows[: self.options.get("lines") or len(rows)]
                 found.append(_block("\n".join(kept + ["..."] * (len(kept) < len(rows))), "text"))
         return found
