@@ -53,11 +53,11 @@ class Shell(Directive):
     """Commands, one a line, and what they print."""
 
     has_content = True
-    option_spec = {
+    option_spec = {  # noqa: RUF012
         "quiet": directives.flag,
         "lines": directives.nonnegative_int,
         "from": directives.unchanged,
-    }  # noqa: RUF012
+    }
 
     def run(self):
         """Run the commands."""
