@@ -438,7 +438,9 @@ def _check_scannable(options: LogOptions) -> None:
         ("round", "all rows of a round, " + whole.format("Write the log with one row per round,")),
         ("arms", "all rows of a group, " + whole.format("Name the arms,")),
     ):  # fmt: skip
-        value = options.get(name)
+        value: Any = options.get(name)
+        if name == "constant_within" and not isinstance(value, str):
+            value = list(value or []) if not hasattr(value, "tolist") else value.tolist()
         if (isinstance(value, str) or name in ("constant_within", "waiting")) and value:
             raise OptionError(
                 f"{name}={value!r} needs {reason}", kind="needs_whole", column=name, value=value
