@@ -10,6 +10,7 @@ from bayesfair import __version__
 from bayesfair.audit.brief import brief_numbers
 from bayesfair.audit.criterion import QUESTIONS, worst_verdict
 from bayesfair.audit.group_notices import kinds_of, notices_by_kind, tiny_groups
+from bayesfair.audit.group_pooling import pooled_numbers
 from bayesfair.audit.log.intervals import beta_interval
 from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.numbers import audit_numbers
@@ -99,7 +100,8 @@ class GroupRecord:
         rounds, whether it is consistent; the whole of one is ``group[label].to_dict()``.
 
         The share counts the groups that can be audited; its 95 % interval is that of a
-        Beta(1/2, 1/2) prior.
+        Beta(1/2, 1/2) prior. ``pooled``: the regret per round over the groups, their spread and
+        each of them, partially pooled (normal-normal by value and 95 % interval).
         """
         if len(self) > _MOST_WHOLE:
             return self.brief()
@@ -167,6 +169,7 @@ class GroupRecord:
                 "lower": lower,
                 "upper": upper,
             },
+            "pooled": pooled_numbers(groups, each=detail == "whole"),
             "notices": [str(text) for text in notices],
             "findings": [Notice.of(text).to_dict() for text in notices],
             "notices_by_kind": kinds,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bayesfair.audit.criterion import VERDICTS
+from bayesfair.audit.group_pooling import pooled_line
 from bayesfair.audit.log.check_words import contradiction_lines
 from bayesfair.audit.log.verdict_words import prior_title, verdict_lines
 from bayesfair.audit.text import Columns, asked, hangs_words, modelled_words
@@ -132,6 +133,7 @@ def render_group(group: dict[str, Any]) -> str:
         lines += fitted(
             [f"{unfair}: share {share} [{lower}, {upper}] if they are runs of one rule"]
         )
+    lines += fitted(pooled_line(group["pooled"]))
     if asked_prior:
         lines += ["", "Sensitivity to the prior (numbers: --json)"]
         lines += _at_most(

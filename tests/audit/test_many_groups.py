@@ -127,6 +127,10 @@ def test_groups_of_a_mapping_and_groups_of_a_pass_are_audited_alike():
     assert passed.together is not None and one_by_one.together is None
     assert passed.to_dict() == one_by_one.to_dict()
     whole, brief = one_by_one.brief(), passed.brief()
+    ours, theirs = (found.pop("pooled")["subjective"] for found in (dict(whole), dict(brief)))
+    for name in ("mean", "spread"):
+        assert ours[name] == pytest.approx(theirs[name], rel=1e-9)
+    whole, brief = ({k: v for k, v in x.items() if k != "pooled"} for x in (whole, brief))
     assert {k: v for k, v in whole.items() if k not in ("groups", "notices_by_kind")} == {
         k: v for k, v in brief.items() if k not in ("groups", "notices_by_kind")
     }
