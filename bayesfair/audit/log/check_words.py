@@ -258,17 +258,14 @@ def unused_findings(summary: Summary) -> list[Notice]:
     columns = summary.facts.unused_columns
     if not columns:
         return []
-    n = len(columns)
-    verb = "column was" if n == 1 else "columns were"
+    n, one = len(columns), columns[0]
+    verb, it = ("column was", "it") if n == 1 else ("columns were", "one of them")
     thinned = [column for column in columns if _KEPT.fullmatch(column)]
     found = [Notice(
         f"{n} {verb} not used: {listed(columns, _MOST_COLUMNS)}. The verdict is about all rounds "
-        f"together; if the rule saw one of them, by={columns[0]!r} audits each of its values "
-        "apart." if n == 1 else
-        f"{n} {verb} not used: {listed(columns, _MOST_COLUMNS)}. The verdict is about all rounds "
-        f"together; if the rule saw one of them, by= (for instance by={columns[0]!r}) audits each "
-        "of its values apart.",
-        kind="unused_columns", column=columns[0], n=n,
+        f"together; if the rule saw {it} (say {one!r}), context={one!r} with "
+        f"context_model='cells' audits the log given it, and by={one!r} each of its values apart.",
+        kind="unused_columns", column=one, n=n,
     )]  # fmt: skip
     if thinned:
         found.append(Notice(
