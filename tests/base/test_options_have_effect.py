@@ -75,7 +75,7 @@ TRY = {
     "propensity": np.full(24, 0.4), "offered": np.ones((24, 3), bool), "window": 7,
     "worth": {"a": 3, "b": 2, "c": 1}, "fit": POSTERIOR, "anchor": "b", "tier_probability": 0.51,
     "first": "item", "replicates": 30, "model_options": {"n_bins": 2}, "sampler": {"chains": 2},
-    "context_model": "cells", "client": "tcp://nowhere",
+    "context_model": "cells", "client": "tcp://nowhere", "rule": "estimated", "rule_window": 6,
 }  # fmt: skip
 #: (function, option) or with the kind: it works on how, not on what, or there is nothing to do.
 MAY_AGREE = {
