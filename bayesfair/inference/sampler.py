@@ -11,7 +11,7 @@ from bayesfair.base.checks import check_choice, check_count, check_in_range
 from bayesfair.errors import OptionError
 from bayesfair.inference.tree import N_CHAINS
 
-__all__ = ["SAMPLER_OPTIONS", "Sampler"]
+__all__ = ["SAMPLER_OPTIONS", "Sampler", "sampler_mapping"]
 
 
 @dataclass(frozen=True)
@@ -51,15 +51,7 @@ class Sampler:
         >>> Sampler.of({"chains": 2, "target_accept": 0.99})
         Sampler(target_accept=0.99, tune=None, chains=2, backend=None, progress=False)
         """
-        if options is None:
-            return cls()
-        if not isinstance(options, Mapping):
-            raise OptionError(
-                f"sampler={options!r:.60} must be a mapping, such as {{'target_accept': 0.99}}.",
-                kind="option_value",
-                column="sampler",
-                value=options,
-            )
+        options = sampler_mapping(options)
         for name in options:
             check_choice(name, "sampler", SAMPLER_OPTIONS)
         found = {name: value for name, value in options.items() if value is not None}
@@ -97,3 +89,17 @@ class Sampler:
 
 
 SAMPLER_OPTIONS = ("target_accept", "tune", "chains", "backend")
+
+
+def sampler_mapping(options: Any) -> Mapping[str, Any]:
+    """Return ``sampler=``, empty where nothing was given; refuse what is no mapping."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise OptionError(
+            f"sampler={options!r:.60} must be a mapping, such as {{'target_accept': 0.99}}.",
+            kind="option_value",
+            column="sampler",
+            value=options,
+        )
+    return options

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.inference import bin_starts, fit, rewards_from_posterior
 from bayesfair.inference.contract import checked_options, closed_form, share_options
-from bayesfair.inference.sampler import SAMPLER_OPTIONS, Sampler
+from bayesfair.inference.sampler import SAMPLER_OPTIONS, Sampler, sampler_mapping
 from bayesfair.rewards import Rewards
 
 __all__ = ["fitting_options", "model_options", "parts_of_tree", "parts_under_model"]
@@ -45,14 +45,7 @@ def fitting_options(
         If one of the two is no mapping, or holds what belongs to the other, or to nobody.
     """
     options = checked_options(model_options, function)
-    how = {} if sampler is None else sampler
-    if not isinstance(how, Mapping):
-        raise OptionError(
-            f"sampler={sampler!r:.60} must be a mapping, such as {{'target_accept': 0.99}}.",
-            kind="option_value",
-            column="sampler",
-            value=sampler,
-        )
+    how = sampler_mapping(sampler)
     known = tuple(dict.fromkeys((*OF_FITS, *OF_BELIEFS)))
     for name in how:
         check_choice(name, "sampler", known)
