@@ -259,11 +259,11 @@ def unused_findings(summary: Summary) -> list[Notice]:
     if not columns:
         return []
     n, one = len(columns), columns[0]
-    verb, it = ("column was", "it") if n == 1 else ("columns were", "one of them")
+    verb, it = ("column was", "it") if n == 1 else ("columns were", f"one of them (say {one!r})")
     thinned = [column for column in columns if _KEPT.fullmatch(column)]
     found = [Notice(
         f"{n} {verb} not used: {listed(columns, _MOST_COLUMNS)}. The verdict is about all rounds "
-        f"together; if the rule saw {it} (say {one!r}), context={one!r} with "
+        f"together; if the rule saw {it}, context={one!r} with "
         f"context_model='cells' audits the log given it, and by={one!r} each of its values apart.",
         kind="unused_columns", column=one, n=n,
     )]  # fmt: skip
