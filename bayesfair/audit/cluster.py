@@ -119,18 +119,13 @@ def summarise_on(
     DataError
         If the order of the partitions is not certain, or naming the one that cannot be read.
     """
-    if start.given_context:
-        raise OptionError(
-            "client= does not go with context=: there is a table of beliefs for each context, and "
-            "no worker knows the contexts before its rounds. Leave one of them out.",
-            kind="unused_option",
-            column="client",
-        )
     parts = scan.partitions()
     _check_order(scan, parts)
     names = [part.place.name for part in parts if part.place]
     parts, placed = _placed(client, scan, parts, names)
-    blank = start.afresh()
+    # what a part teaches given its context takes knowing the contexts before it
+    given = start.given_context
+    blank = start.with_beliefs(start.beliefs.without).afresh() if given else start.afresh()
     taught = _results(client, [client.submit(_teach, p, blank, pure=False) for p in parts], names)
     _check_spans(scan, names, [found.span for found in taught])
     if not placed:
@@ -139,8 +134,8 @@ def summarise_on(
         parts = [p.at(before[i], before[-1], scan) for i, p in enumerate(parts)]
     states = [start]
     for part, found, name in zip(parts, taught, names, strict=True):
-        end = states[-1].followed_by(found.state)
-        if end is None:  # the prior is still being learned: its rewards count one by one
+        end = None if given else states[-1].followed_by(found.state)
+        if end is None:  # also where the prior is being learned: its rewards count one by one
             future = client.submit(AuditState.after, states[-1], part, pure=False)
             end = _results(client, [future], [name])[0]
         states.append(end)

@@ -15,6 +15,11 @@ WITHOUT = (
     "bound the fairness given the context neither from above nor from below."
 )
 
+_SHARED = {
+    "cells": "beliefs of each value are independent of the others",
+    "pooled": "an arm's beliefs at each value share what is learned at the others",
+}
+
 
 def without_words(context: dict[str, Any]) -> str:
     """Return what the log amounts to without its context, in one line."""
@@ -49,7 +54,7 @@ def context_table(audit: dict[str, Any]) -> tuple[str, list[str], list[list[str]
     ]
     title = (
         f"Given the context {listed(context['columns'])} ({counted(context['n_cells'], 'value')}, "
-        f"{context['model']}): beliefs of each value are independent of the others"
+        f"{context['model']}): {_SHARED[context['model']]}"
     )
     return title, header + ["probability fair"] * known, rows, rest
 

@@ -166,7 +166,7 @@ class Record:
         """Share of draws of the true rewards under which every round is fair."""
         if self.objective is None or self.objective.smallest_eps2 is None:
             return None
-        if self.objective.cells:
+        if self.objective.cells and self.context_model == "cells":  # independent: the product
             return self.objective.probability_fair
         return float(self.criterion.fair_draws(self.objective.smallest_eps2).mean())
 

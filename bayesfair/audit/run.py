@@ -35,6 +35,7 @@ from bayesfair.audit.together import Audits, pass_over
 from bayesfair.base.labels import by_label
 from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError, OptionError
+from bayesfair.families import FAMILIES
 from bayesfair.history import History
 from bayesfair.history.logs import Logs
 from bayesfair.kernels.team import usable_cores
@@ -256,6 +257,8 @@ def _given_context(start: AuditState, model: str, first: History) -> AuditState:
     why = None
     if first.context is None:
         why = "needs a context: read the log with context=, the columns of what the rule saw"
+    elif model == "pooled" and not FAMILIES[start.family].binary:
+        why = f"is of rewards 0 and 1, and these are of family {start.family!r}; take 'cells'"
     elif start.n_rounds:
         why = "cannot go on from an audit that knew no context; audit the whole log"
     elif first.prior_counts is not None and first.prior_counts.any():

@@ -92,6 +92,18 @@ def test_the_numbers_are_those_of_one_machine(client, tmp_path, family, suffix):
     assert there.state.same_as(here.state)
 
 
+@pytest.mark.parametrize("model", ["cells", "pooled"])
+def test_contexts_that_come_late_are_those_of_one_machine(client, tmp_path, model):
+    rows = table()
+    site = np.where(np.arange(N) % 7 < 3, "x", np.where(np.arange(N) < 900, "y", "z"))
+    log = written(tmp_path, rows.append_column("site", [site.tolist()]), [800, 5, 795, 800])
+    scan = bf.scan_history(log, order="t", known_at="known_at", context="site")
+    asked = {"context_model": model, "seed": 1, "draws": 100, "from_round": 500}
+    here, there = bf.audit(scan, **asked), bf.audit(scan, client=client, **asked)
+    same(here.to_dict(), there.to_dict())
+    assert there.state.same_as(here.state)
+
+
 def test_delays_across_partitions_matter(tmp_path):
     """The rewards that travel change the beliefs: without them the numbers would be others."""
     log = written(tmp_path, table(), [400] * 6)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bayesfair.audit.log.context_tables import KAPPA
 from bayesfair.audit.log.summary import Summary
 from bayesfair.base.checks import counted, listed
 from bayesfair.base.notices import Notice
@@ -40,17 +41,28 @@ def context_findings(summary: Summary) -> list[Notice]:
     share = thin_share(summary)
     if share <= _MUCH:
         return []
+    said = "their beliefs are those of the other contexts more than their own."
+    if context_model_of(summary) == "cells":
+        said = "their beliefs are still those of the prior, and P* is nearly even. Fewer or "
+        said += "coarser columns in context= would tell more"
+        if FAMILIES[summary.start.family].binary:
+            said += ", or context_model='pooled', where contexts share what is learned"
+        said += "."
     return [Notice(
         f"{100 * share:.0f} % of the rounds have a context that came fewer than {_THIN} times: "
-        "their beliefs are still those of the prior, and P* is nearly even. Fewer or coarser "
-        "columns in context= would tell more.",
+        f"{said}",
         kind="thin_contexts", column="context", value=share,
         n=sum(seen.sums.n_rounds < _THIN for seen in summary.contexts.values()),
     )]  # fmt: skip
 
 
 def context_prior_findings(summary: Summary) -> list[Notice]:
-    """Return one notice of the contexts whose rewards lie far outside the prior."""
+    """Return one notice of the contexts whose rewards lie far outside the prior.
+
+    None where contexts are pooled: their prior is that of none of them alone.
+    """
+    if summary.end.beliefs.pooling is not None:
+        return []
     end, far, worst = summary.end, [], None
     family, support = FAMILIES[end.family], getattr(end.beliefs, "support", np.empty(0))
     for label, state in end.by_context.items():
@@ -80,4 +92,10 @@ def context_prior_words(summary: Summary) -> str:
             "by the first known rewards of each context"
         )
     words = describe_prior(start.prior, family, summary.arms)
+    if tables.pooling is not None:
+        low, high = KAPPA
+        return (
+            "theta of each context ~ Beta(kappa mu, kappa (1 - mu)), "
+            f"{words.replace('theta', 'mu', 1)}; log kappa uniform, kappa from {low:g} to {high:g}"
+        )
     return f"{words}, in every context anew"

@@ -9,7 +9,13 @@ import numpy as np
 
 from bayesfair.audit.log.accumulators import Moments, Pairs, Sums
 from bayesfair.audit.log.cells import ChosenCell, FullCell
-from bayesfair.audit.log.context_tables import ContextTables, iter_cells, numbered
+from bayesfair.audit.log.context_tables import (
+    Believed,
+    ContextTables,
+    iter_cells,
+    numbered,
+    pooled_beliefs,
+)
 from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.violations import Violations
 from bayesfair.families import FAMILIES
@@ -96,12 +102,13 @@ def merged_cells(
 
 
 def given_context(
-    part: History, state: AuditState, find: Callable[[History, AuditState], PartResult]
+    part: History,
+    state: AuditState,
+    find: Callable[[History, AuditState, Believed | None], PartResult],
 ) -> PartResult:
     """Return what a part amounts to against beliefs given its context.
 
-    Contexts are independent under these beliefs: what holds of the log is the largest excess of
-    all of them, and the sum of their regrets.
+    What holds of the log is the largest excess of all contexts, and the sum of their regrets.
 
     Parameters
     ----------
@@ -110,22 +117,29 @@ def given_context(
     state : AuditState
         Before them, with `ContextTables`.
     find : callable
-        Returns what rounds amount to against one table of beliefs.
+        Returns what rounds amount to against one table of beliefs, or what is believed of them.
     """
     tables: ContextTables = state.beliefs
     codes, labels = numbered(part, tables)
     rule = FAMILIES[state.family].rule
-    every, ends = [], []
+    every, ends, pooling, believed = [], [], None, None
+    if tables.pooling is not None:
+        believed, pooling, fresh = pooled_beliefs(part, codes, tables, len(labels))
     cells = iter_cells(part, codes, len(labels), tables, rule)
     for i, (rounds, own, table) in enumerate(cells):
         if not len(rounds):
             ends.append(table)
             continue
-        found = find(own, state.with_beliefs(table))
+        here = None
+        if believed is not None:
+            here = Believed(believed.means[rounds], believed.changed[rounds])
+        found = find(own, state.with_beliefs(table), here)
         ends.append(found.end)
         every.append((i, rounds, own, found._replace(pairs=_in_part(found.pairs, rounds))))
-    without = find(part, state.with_beliefs(tables.without))
-    end = tables._replace(labels=labels, tables=tuple(ends), without=without.end)
+    if believed is not None:
+        ends = [table._replace(changed=bool(x)) for table, x in zip(ends, fresh, strict=True)]
+    without = find(part, state.with_beliefs(tables.without), None)
+    end = tables._replace(labels=labels, tables=tuple(ends), without=without.end, pooling=pooling)
     if not every:
         return without._replace(end=end, without=without)
     return PartResult(

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.log.best_sums import BestSums
+from bayesfair.audit.log.context_tables import Believed
 from bayesfair.audit.log.contexts import given_context
 from bayesfair.audit.log.pairs import find_pairs
-from bayesfair.audit.log.shared_laws import laws_of
+from bayesfair.audit.log.shared_laws import Laws, laws_of
 from bayesfair.audit.log.state import AuditState, judged_part, parts_of, require_fitting
 from bayesfair.families import FAMILIES
 from bayesfair.history import History
@@ -22,6 +23,9 @@ from bayesfair.kernels.log.conjugate import BeliefTable
 from bayesfair.kernels.log.part_result import BestPath, PairSums, PartResult, PartRounds, RoundSums
 from bayesfair.kernels.log.stream import stream_bernoulli
 from bayesfair.kernels.team import usable_cores
+from bayesfair.rewards import Bernoulli, Rewards
+
+_CHUNK_VALUES = 2_000_000
 
 __all__ = ["gathered", "iter_results", "pairs_by_chunks", "results"]
 
@@ -63,7 +67,9 @@ def results(
     """Return what a part amounts to, from the beliefs before it."""
     if state.given_context:
 
-        def find(own: History, before: AuditState) -> PartResult:
+        def find(own: History, before: AuditState, of: Believed | None) -> PartResult:
+            if of is not None:
+                return _by_chunks(own, before, criterion, want_rounds=want_rounds, believed=of)
             return results(own, before, criterion, want_rounds=want_rounds, threads=threads)
 
         return given_context(part, state, find)
@@ -106,19 +112,29 @@ def pairs_by_chunks(
 
 
 def _by_chunks(
-    part: History, state: AuditState, criterion: Criterion, *, want_rounds: bool
+    part: History,
+    state: AuditState,
+    criterion: Criterion,
+    *,
+    want_rounds: bool,
+    believed: Believed | None = None,
 ) -> PartResult:
-    """Audit a part against conjugate beliefs of any family, chunk by chunk."""
+    """Audit a part against conjugate beliefs of any family, or those given, chunk by chunk."""
     table: BeliefTable = state.beliefs
     family = FAMILIES[state.family]
-    laws = laws_of(part, table)
+    laws = laws_of(part, table) if believed is None else Laws.apart(part.n_arms)
     best = BestSums(part, keep=want_rounds)
     changed = np.zeros(part.n_rounds, dtype=bool)
     pi = part.selection_probability
 
     def chunks() -> Iterator[tuple[int, int, NDArray[np.float64]]]:
-        believed = iter_beliefs(part, family, laws.table(table), laws=laws.of, pairs=pi is not None)
-        for a, b, rewards, _, moved in believed:
+        before = laws.table(table)
+        every = (
+            iter_beliefs(part, family, before, laws=laws.of, pairs=pi is not None)
+            if believed is None
+            else _iter_believed(believed)
+        )
+        for a, b, rewards, _, moved in every:
             offered = None if part.offered is None else part.offered[a:b]
             best.add(a, b, family.best_of_laws(rewards, laws.counts(offered)), laws)
             changed[a:b] = moved
@@ -135,7 +151,18 @@ def _by_chunks(
     else:
         found = find_pairs(pi, chunks(), criterion, laws)
     end = state.after(part).beliefs
+    if believed is not None and part.n_rounds:
+        table = table._replace(changed=bool(changed[0]))
     return gathered(part, best, found, changed, end, criterion, before=table)
+
+
+def _iter_believed(believed: Believed) -> Iterator[tuple[int, int, Rewards, Any, Any]]:
+    """Yield the laws of 0/1 rewards with these expectations in chunks, as `iter_beliefs`."""
+    n, k = believed.means.shape
+    size = max(1, _CHUNK_VALUES // (k * k))
+    for a in range(0, n, size):
+        b = min(a + size, n)
+        yield a, b, Bernoulli(believed.means[a:b]), None, believed.changed[a:b]
 
 
 def gathered(

@@ -33,6 +33,11 @@ class Laws(NamedTuple):
     of: Ints
     arm: Ints
 
+    @classmethod
+    def apart(cls, n_arms: int) -> Laws:
+        """Return a law of its own for each arm."""
+        return cls(np.arange(n_arms), np.arange(n_arms))
+
     @property
     def shared(self) -> bool:
         """Whether any two arms share one."""
@@ -118,12 +123,12 @@ def laws_of(part: History, table: BeliefTable) -> Laws:
     idle = np.flatnonzero(~learns)
     alone = np.flatnonzero(learns)
     if idle.size < 2:
-        return Laws(np.arange(k), np.arange(k))
+        return Laws.apart(k)
     _, first, same = np.unique(
         table.parameters[idle], axis=0, return_index=True, return_inverse=True
     )
     if first.size == idle.size:
-        return Laws(np.arange(k), np.arange(k))
+        return Laws.apart(k)
     of = np.empty(k, np.int64)
     of[alone] = np.arange(alone.size)
     of[idle] = alone.size + same.ravel()

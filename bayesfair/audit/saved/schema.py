@@ -66,6 +66,7 @@ from bayesfair.audit.saved.unfinished import Unfinished
 from bayesfair.audit.truth.objective import CellFound, Objective
 from bayesfair.history.probabilities import Repairs, Resolution
 from bayesfair.kernels.log.conjugate import BeliefTable
+from bayesfair.kernels.log.pooled import Pooling
 from bayesfair.kernels.log.propensities import Histogram
 
 __all__ = ["IN_POSTERIOR", "N_CHAINS", "folded", "packed", "unpacked", "with_draws"]
@@ -105,6 +106,12 @@ BELIEFS = OneOf((
         "tables": Many(TABLE, "context"),
         "fresh": TABLE,
         "without": TABLE,
+        "pooling": Maybe(Record(Pooling, {
+            "mu": f8("arm", "centre"),
+            "kappa": f8("likeness"),
+            "mantissa": f8("arm", "centre", "likeness"),
+            "scale": i4("arm", "centre", "likeness"),
+        })),
     }),
 ))  # fmt: skip
 """None for beliefs under a model, of which no state is kept."""

@@ -1,7 +1,8 @@
-"""The objective audit where the true rewards depend on a context, independent from one to another.
+"""The objective audit where the true rewards depend on a context.
 
 The log needs as much as the context that needs most, its regret is the sum of theirs, and it is
-fair if every context is: with independent posteriors the probability of that is the product.
+fair if every context is: where contexts are independent a posteriori the probability of that is the
+product, where they share what is learned the share of joint draws.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from bayesfair.audit.truth.objective import (
     parts_from_cells,
     with_violations,
 )
+from bayesfair.base.labels import label_order
+from bayesfair.families import FAMILIES
 from bayesfair.rewards import Rewards
 from bayesfair.typing import Floats
 
@@ -30,10 +33,32 @@ __all__ = ["objective_by_context", "rewards_by_context"]
 def rewards_by_context(
     summary: Summary, draws: int, rng: np.random.Generator
 ) -> dict[str, Rewards]:
-    """Return draws of the true rewards in each context, from its own posterior."""
+    """Return draws of the true rewards in each context, from its own posterior or a joint one."""
+    if summary.end.beliefs.pooling is not None:
+        return _pooled_rewards(summary, draws, rng)
     return {
         label: posterior_rewards(state, draws, rng)
         for label, state in summary.end.by_context.items()
+    }
+
+
+def _pooled_rewards(summary: Summary, draws: int, rng: np.random.Generator) -> dict[str, Rewards]:
+    """Return draws where contexts are pooled: of mu and kappa, given them of each context."""
+    end, tables = summary.end, summary.end.beliefs
+    pooling, (won, seen) = tables.settled()
+    weights = pooling.weights.reshape(len(end.arms), -1)
+    theta = np.empty((len(tables.labels), draws, len(end.arms)))
+    for i in label_order(end.arms):  # draws go with the label of an arm, not with its place
+        node = rng.choice(weights.shape[1], draws, p=weights[i] / weights[i].sum())
+        j, g = np.divmod(node, len(pooling.kappa))
+        mu, kappa = pooling.mu[i, j], pooling.kappa[g]
+        for c in range(len(theta)):
+            lost = seen[c, i] - won[c, i]
+            theta[c, :, i] = rng.beta(kappa * mu + won[c, i], kappa * (1 - mu) + lost)
+    family = FAMILIES[end.family]
+    return {
+        label: family.truth({"theta": drawn}, end.arms, None)
+        for label, drawn in zip(tables.labels, theta, strict=True)
     }
 
 
