@@ -35,8 +35,8 @@ Flags = NDArray[np.bool_]
 Where = Callable[[int], str]
 """Says of a row where it stands, for messages."""
 
-Progress = Callable[[int], None]
-"""Called with the number of rounds done."""
+type Progress = bool | Callable[[int, int | None, str], object] | None
+"""True: a line on stderr. A function is called as ``(done, total, what)``: 3, 10, "rounds"."""
 
 type Seed = int | np.integer[Any] | np.random.Generator
 """What is drawn from: a whole number from 0 on gives the same draws each time."""

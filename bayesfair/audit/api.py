@@ -22,9 +22,10 @@ from bayesfair.audit.result import Audit, AuditGroup, as_audit
 from bayesfair.audit.run import run
 from bayesfair.audit.saved.storage import read_audit
 from bayesfair.audit.truth.model import fitting_options
-from bayesfair.base.arguments import CALL, PLAIN, each, takes
+from bayesfair.base.arguments import PLAIN, each, takes
 from bayesfair.base.checks import check_choice, no_seed
 from bayesfair.base.options import given
+from bayesfair.base.progress import tells
 from bayesfair.errors import OptionError
 from bayesfair.families.finite import check_support
 from bayesfair.history import History
@@ -75,8 +76,8 @@ def _by_data[**P](function: Callable[Concatenate[Any, P], object]) -> _OfLogs[P]
         "rule",
         "rule_window",
     ),
-    progress=CALL,
 )
+@tells
 def audit(
     data: Any,
     *,
@@ -101,7 +102,7 @@ def audit(
     arm_groups: Mapping[str, str] | None = None,
     rule: str | None = None,
     rule_window: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = None,
     partial: Any = None,
     model_options: Mapping[str, Any] | None = None,
     sampler: Mapping[str, Any] | None = None,
@@ -181,8 +182,10 @@ def audit(
         so estimated: the noise of the estimates raises both.
     rule_window : int, optional
         Least rounds of such a window, default 100 for each arm; windows are as even as can be.
-    progress : callable, optional
-        Called with the number of rounds done after each part of a scan.
+    progress : bool or callable, optional
+        True shows on stderr how many rounds are done, and the draws of fits, how fast, and how long
+        the rest will take. A function is called as ``progress(done, total, what)``, such as
+        ``(3, 10, "rounds")``; total is None where it is not known.
     partial : str, Path or Checkpoint, optional
         File that holds the audit of the rounds seen so far, written every minute and when the audit
         is interrupted (Ctrl-C), between two parts of a scan; `load_audit` reads it, and
@@ -192,7 +195,7 @@ def audit(
         ``{"n_bins": 5}``.
     sampler : mapping, optional
         How these models are fitted: ``target_accept``, ``tune``, ``chains``, ``backend`` as in the
-        ``sampler=`` of `bayesfair.fit`; its ``method``, ``cores``, ``progress``,
+        ``sampler=`` of `bayesfair.fit`; its ``method``, ``cores``,
         ``allow_unconverged``; and ``min_ess``, ``max_fits`` of `bayesfair.beliefs`.
     client : distributed.Client, optional
         A Dask cluster, whose workers share the files of a scan, the row groups of a Parquet file,
@@ -286,7 +289,7 @@ def audit(
     )
     if client is not None:
         check_client(client, question, data, partial)
-    found = run(data, question, progress, partial, client)
+    found = run(data, question, partial, client)
     if rule is not None and seed is not None:
         found = with_modelled_rule(found, rule_window, seed)
     return as_audit(found)

@@ -21,10 +21,10 @@ from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.summary import Summary, summarise
 from bayesfair.audit.question import Question
 from bayesfair.base.notices import Notice
+from bayesfair.base.progress import Steps
 from bayesfair.errors import BayesfairError, DataError, OptionError
 from bayesfair.readers.log.first_pass import ROWS, tables_of
 from bayesfair.readers.log.scan import HistoryScan
-from bayesfair.typing import Progress
 
 __all__ = ["check_client", "spread", "summarise_on"]
 
@@ -110,7 +110,7 @@ def summarise_on(
     question: Question,
     start: AuditState,
     notes: Sequence[str],
-    progress: Progress | None,
+    rounds: Steps,
 ) -> Summary:
     """Return the summary of a log, made by the workers of a cluster.
 
@@ -142,12 +142,9 @@ def summarise_on(
     full = [i for i, found in enumerate(taught) if found.state.n_rounds]
     if not full:
         raise DataError(f"{scan.source} has no rounds to audit.", kind="no_rows")
-    done = [0]
 
     def seen(future: Any) -> None:
-        done[0] += taught[full[futures.index(future)]].state.n_rounds
-        if progress is not None:
-            progress(done[0])
+        rounds.add(taught[full[futures.index(future)]].state.n_rounds)
 
     futures = [
         client.submit(_audit_part, parts[i], states[i], question.criterion, pure=False)

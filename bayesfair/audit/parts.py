@@ -16,6 +16,7 @@ from bayesfair.audit.run import run
 from bayesfair.audit.saved.checkpoint import Checkpoint
 from bayesfair.base.checks import no_seed
 from bayesfair.base.options import AUDIT_OPTIONS, refuse_without_effect, written
+from bayesfair.base.progress import tells
 from bayesfair.errors import DataError, OptionError
 from bayesfair.typing import Progress, Seed
 
@@ -122,6 +123,7 @@ def resume[T: (Record, GroupRecord)](earlier: T, data: Any, **options: Any) -> T
     return resume_parts(earlier, data, **options)[1]
 
 
+@tells
 def resume_parts[T: (Record, GroupRecord)](
     earlier: T,
     data: Any,
@@ -129,7 +131,7 @@ def resume_parts[T: (Record, GroupRecord)](
     objective: bool | None = None,
     draws: int | None = None,
     seed: Seed | None = None,
-    progress: Progress | None = None,
+    progress: Progress = None,
     partial: Any = None,
 ) -> tuple[T, T]:
     """Return the audit of the next part alone, and that of the whole log.
@@ -149,7 +151,7 @@ def resume_parts[T: (Record, GroupRecord)](
     asked = replace(whole, earlier=earlier)
     with written(()):  # what was written for the whole has been checked, the part is asked less
         if first.unfinished is not None:
-            found = cast(T, run(data, asked, progress, partial))  # a log as it was, or several
+            found = cast(T, run(data, asked, partial))  # a log as it was, or several
             return found, found
         keeper = None
         if partial is not None:
@@ -158,7 +160,7 @@ def resume_parts[T: (Record, GroupRecord)](
         with contextlib.nullcontext() if keeper is None else keeper.kept_if_interrupted():
             criterion = replace(asked.criterion, judge="both")  # joined, the first one's counts
             alone = replace(asked, objective=False, criterion=criterion)
-            part = cast(T, run(data, alone, progress, keeper))
+            part = cast(T, run(data, alone, keeper))
             joined = join(
                 earlier, part, objective=whole.objective, draws=whole.draws, seed=whole.seed
             )

@@ -18,7 +18,7 @@ from bayesfair.audit.saved.tables import to_tree
 from bayesfair.audit.text import render
 from bayesfair.audit.together import Audits
 from bayesfair.audit.truth.sensitivity import PriorSensitivity, audit_prior_sensitivity
-from bayesfair.base.arguments import constructed
+from bayesfair.base.arguments import constructed, takes
 from bayesfair.typing import FilePath, Model, Progress, Seed
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ class Audit(Record):
         """
         return audit_prior_sensitivity(self, model=model)
 
+    @takes()
     def resume(
         self,
         data: Any,
@@ -91,7 +92,7 @@ class Audit(Record):
         objective: bool | None = None,
         draws: int | None = None,
         seed: Seed | None = None,
-        progress: Progress | None = None,
+        progress: Progress = None,
         partial: FilePath | None = None,
     ) -> Audit:
         """Return the audit of this log together with its next part.
@@ -131,6 +132,7 @@ class Audit(Record):
         )  # fmt: skip
         return as_audit(found)
 
+    @takes()
     def save(self, path: FilePath, *, rounds: bool = False) -> None:
         """Write the audit to a NetCDF file; `bayesfair.load_audit` reads it back whole.
 
@@ -177,6 +179,7 @@ class AuditGroup(GroupRecord):
     def __getitem__(self, label: str) -> Audit:
         return as_audit(super().__getitem__(label))
 
+    @takes()
     def resume(
         self,
         data: Mapping[str, Any],
@@ -184,7 +187,7 @@ class AuditGroup(GroupRecord):
         objective: bool | None = None,
         draws: int | None = None,
         seed: Seed | None = None,
-        progress: Progress | None = None,
+        progress: Progress = None,
         partial: FilePath | None = None,
     ) -> AuditGroup:
         """Return the audits of these logs together with their next parts; see `Audit.resume`.
@@ -202,6 +205,7 @@ class AuditGroup(GroupRecord):
         """One node per group, as `Audit.tree`; the group's label is its attribute ``label``."""
         return to_tree(self.made())
 
+    @takes()
     def save(self, path: FilePath, *, rounds: bool = False) -> None:
         """Write all audits to one NetCDF file; see `Audit.save`."""
         save_audit(self.made(), path, rounds=rounds)

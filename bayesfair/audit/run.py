@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -34,13 +34,13 @@ from bayesfair.audit.saved.unfinished import Followed
 from bayesfair.audit.together import Audits, pass_over
 from bayesfair.base.labels import by_label
 from bayesfair.base.notices import Notice
+from bayesfair.base.progress import Steps, steps
 from bayesfair.errors import DataError, OptionError
 from bayesfair.families import FAMILIES
 from bayesfair.history import History
-from bayesfair.history.logs import Logs
+from bayesfair.history.logs import Logs, logs_in
 from bayesfair.kernels.team import usable_cores
 from bayesfair.simulation.performance import utility
-from bayesfair.typing import Progress
 
 __all__ = ["run"]
 
@@ -52,7 +52,7 @@ _NO_FILE = ("memory", "data frame")
 class _Watched:
     """Who follows an audit on its way."""
 
-    progress: Progress | None = None
+    rounds: Steps = field(default_factory=lambda: Steps("rounds"))
     checkpoint: Checkpoint | None = None
     client: Any = None
 
@@ -60,7 +60,6 @@ class _Watched:
 def run(
     data: Any,
     question: Question,
-    progress: Progress | None = None,
     partial: Any = None,
     client: Any = None,
 ) -> Record | GroupRecord:
@@ -72,8 +71,6 @@ def run(
         What was logged.
     question : Question
         What is asked.
-    progress : callable, optional
-        Called with the number of rounds done.
     partial : str, Path or Checkpoint, optional
         Where the audit is kept on its way. A file that was named is removed when the audit is
         complete, a checkpoint of the caller's is not.
@@ -82,7 +79,9 @@ def run(
     """
     question = as_begun(question)
     keeper = checkpoint_for(partial, data, question)
-    watched = _Watched(progress, keeper, client)
+    counts = [getattr(log, "n_rounds", None) for log in logs_in(data)]
+    total = None if None in counts else sum(n for n in counts if n is not None)
+    watched = _Watched(steps("rounds", total), keeper, client)
     if keeper is None:
         return _answer(data, question, watched)
     keeper.begin(question.earlier, several=isinstance(data, Mapping))
@@ -127,7 +126,7 @@ def _together(logs: Logs, question: Question, watched: _Watched) -> GroupRecord 
     if watched.checkpoint is not None:
         return None
     audits = Audits(logs, lambda label: _audit_next(label, logs[label], question, _Watched()))
-    found = pass_over(logs, question, audits, watched.progress)
+    found = pass_over(logs, question, audits, watched.rounds)
     if found is None:
         return None
     return GroupRecord(audits, together=found)
@@ -190,12 +189,14 @@ def _summarise_log(data: Any, question: Question, watched: _Watched, label: str)
         total, start = earlier.summary, earlier.summary.start
         total.criterion.require_same(question.criterion)
     if watched.client is not None:
-        return summarise_on(watched.client, data, question, start, notes, watched.progress)
+        return summarise_on(watched.client, data, question, start, notes, watched.rounds)
     log, kept = data, earlier is not None or keeper is not None
-    if isinstance(data, History) and (kept or watched.progress is not None):
+    if isinstance(data, History) and (kept or watched.rounds.heard):
         log = in_parts(data, start.family)
     if kept:
         log = Followed(log, None if earlier is None else earlier.unfinished)
+    if total is not None:
+        watched.rounds.done += total.end.n_rounds - start.n_rounds
     threads = usable_cores()
     state = start if total is None else total.end
     for part, result, begin in iter_results(log, state, question.criterion, threads=threads):
@@ -208,8 +209,7 @@ def _summarise_log(data: Any, question: Question, watched: _Watched, label: str)
         state = summary.end
         if keeper is not None:
             keeper.seen(label, total, question, log)
-        if watched.progress is not None:
-            watched.progress(state.n_rounds - start.n_rounds)
+        watched.rounds.add(part.n_rounds)
     assert total is not None
     return total
 

@@ -24,13 +24,14 @@ from bayesfair.audit.question import Question
 from bayesfair.audit.record import Record
 from bayesfair.base.checks import as_generator
 from bayesfair.base.notices import Notice
+from bayesfair.base.progress import Steps
 from bayesfair.families import FAMILIES
 from bayesfair.families.conflict import prior_conflicts
 from bayesfair.history.logs import Logs, Together
 from bayesfair.kernels.log.guards import RuleSums, row_prints, window_prints
 from bayesfair.kernels.log.many import ManyResults, fair_shares, stream_many
 from bayesfair.kernels.log.stream_narrow import MOST_ARMS
-from bayesfair.typing import Flags, Floats, Ints, Progress
+from bayesfair.typing import Flags, Floats, Ints
 
 __all__ = ["Audits", "Pass", "pass_over"]
 
@@ -151,7 +152,7 @@ def pass_over(
     logs: Logs,
     question: Question,
     audits: Mapping[str, Record],
-    progress: Progress | None = None,
+    rounds: Steps,
 ) -> Pass | None:
     """Return what one pass finds in all logs; None where each has to be audited by itself.
 
@@ -163,8 +164,8 @@ def pass_over(
         What is asked of each.
     audits : mapping of str to Record
         Gives the audit of a single log, for those that need a closer look.
-    progress : callable, optional
-        Called with the number of rounds done.
+    rounds : Steps
+        Told of those that are done.
     """
     if not _can(logs, question):
         return None
@@ -191,7 +192,7 @@ def pass_over(
     probability = np.full(n_logs, np.nan)
     close = whole.told | ~np.isfinite(found.sums[:, 1]).all(axis=1) | _unusual(whole, found, start)
     close |= (n >= _TIES[0]) & (regret >= _TIES[1]) | (n > exact_rounds(logs.n_arms))
-    done = _Done(np.where(close, 0, n), progress)
+    done = _Done(np.where(close, 0, n), rounds)
     if question.objective:
         _fair(found, posterior, which, question, start.arms, allowed, probability, done)
     else:
@@ -249,14 +250,12 @@ def _can(logs: Logs, question: Question) -> bool:
 class _Done:
     """Rounds of logs whose audit is complete, told as they become more."""
 
-    def __init__(self, n_rounds: Ints, progress: Progress | None) -> None:
-        self._n_rounds, self._progress, self._done = n_rounds, progress, 0
+    def __init__(self, n_rounds: Ints, rounds: Steps) -> None:
+        self._n_rounds, self._rounds = n_rounds, rounds
 
     def add(self, which: Any, n: int | None = None) -> None:
         """Count some logs, or one with ``n`` rounds."""
-        self._done += int(self._n_rounds[which].sum()) if n is None else n
-        if self._progress is not None and self._done:
-            self._progress(self._done)
+        self._rounds.add(int(self._n_rounds[which].sum()) if n is None else n)
 
 
 def _fair(

@@ -14,12 +14,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from bayesfair.base.checks import as_numbers, did_you_mean, listed
+from bayesfair.base.checks import as_numbers, did_you_mean, listed, no_seed
 from bayesfair.errors import BayesfairError, OptionError
 
 __all__ = [
     "AXES",
-    "CALL",
     "COUNT",
     "FIT",
     "FLAG",
@@ -95,7 +94,6 @@ NUMBERS = Kind(lambda value: value is None or _are_numbers(value), "numbers")
 NAMES = Kind(_are_names, "names, in a list")
 TEXT = Kind(lambda value: value is None or isinstance(value, str), "text")
 TEXT_OR_FALSE = Kind(lambda value: TEXT.holds(value) or value is False, "text, or False for none")
-CALL = Kind(lambda value: value is None or callable(value), "a function")
 AXES = Kind(lambda value: value is None or hasattr(value, "hlines"), "the axes of matplotlib")
 MAPPING = Kind(lambda value: value is None or isinstance(value, Mapping), "a mapping")
 FIT = instance_of("DataTree", called="a fit: what bayesfair.fit returned")
@@ -295,6 +293,8 @@ def _does_not_fit(
             column=strange[0],
         )
     places = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    if places and places[0].name == "self":  # a method's own object is no argument of the caller
+        places, args = places[1:], args[1:]
     if len(args) > len(places):
         return OptionError(
             f"{function} takes {listed([p.name for p in places])} in this order and everything "
@@ -304,9 +304,11 @@ def _does_not_fit(
     taken = {p.name for p in places[: len(args)]} | set(options)
     lacking = [
         p.name for p in parameters
-        if p.default is p.empty and p.name not in taken
+        if p.default is p.empty and p.name not in (*taken, "self")
         and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
     ]  # fmt: skip
+    if lacking == ["seed"]:
+        return no_seed(f"{function} draws")
     if lacking:
         said = " and ".join(f"{name}=" for name in lacking)
         return OptionError(

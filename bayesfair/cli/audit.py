@@ -17,7 +17,7 @@ from bayesfair.cli.interrupts import at_interrupt
 from bayesfair.cli.large_files import in_parts_if_large, say_work, why_whole
 from bayesfair.cli.options import AUDIT_OUTPUT, AUDIT_QUESTION, LOG_COLUMNS, Values
 from bayesfair.cli.resume import arms_of, earlier_audit, followed_of, go_on
-from bayesfair.cli.tools import Progress, check_suffix, check_targets, complain, write
+from bayesfair.cli.tools import check_suffix, check_targets, complain, show_progress, write
 from bayesfair.cli.value import ValueAsked
 
 if TYPE_CHECKING:
@@ -93,15 +93,13 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
             data, question.family, question.draws if question.objective else 0,
             model=question.model is not None, rounds=output.rounds is not None,
         )  # fmt: skip
-        with Progress(data) as progress:
-            if earlier is not None:
-                return go_on(earlier, data, shell, progress.advance, keeper)
-            with cluster(output.scheduler) as client:
-                result = audit(
-                    data, **vars(question), progress=progress.advance, partial=keeper,
-                    client=client,
-                )  # fmt: skip
-            return result, result
+        if earlier is not None:
+            return go_on(earlier, data, shell, keeper)
+        with cluster(output.scheduler) as client:
+            result = audit(
+                data, **vars(question), progress=show_progress(), partial=keeper, client=client
+            )
+        return result, result
 
     whole = why_whole(
         by=columns.by, known_until=columns.known_until, model=question.model,

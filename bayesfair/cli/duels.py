@@ -9,7 +9,7 @@ import typer
 
 from bayesfair.cli.gate import check_level, end_on_verdict
 from bayesfair.cli.options import DUEL_COLUMNS, DUEL_QUESTION, GATE, NOT_FOR_DUELS, SLOT_LAW, Values
-from bayesfair.cli.tools import check_targets, reading, write
+from bayesfair.cli.tools import check_targets, reading, show_progress, write
 from bayesfair.errors import OptionError
 
 __all__ = ["AUDIT_COMPARISONS_HELP", "audit_comparisons_command"]
@@ -49,7 +49,7 @@ def audit_comparisons_command(  # noqa: D103 - the help is above
     with warnings.catch_warnings(), reading(file):
         warnings.simplefilter("ignore", BayesfairWarning)  # they are among the notices
         log = read_duels(file, **vars(columns), **named)
-    audit = audit_comparisons(log, **vars(question))
+    audit = audit_comparisons(log, **vars(question), progress=show_progress())
     numbers = audit.to_dict()
     write(numbers, str(audit), output.json_file, shell)
     end_on_verdict(numbers, output.fail_on, QUESTIONS)

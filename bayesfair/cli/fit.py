@@ -14,7 +14,7 @@ import typer
 from bayesfair.base.options import Effect
 from bayesfair.base.writing import replacing, write_tree
 from bayesfair.cli.options import COMPARISON_COLUMNS, FIT_OUTPUT, FIT_QUESTION, Values, is_written
-from bayesfair.cli.tools import check_suffix, check_targets, write
+from bayesfair.cli.tools import check_suffix, check_targets, show_progress, write
 
 __all__ = ["FIT_HELP", "fit_command"]
 
@@ -90,7 +90,7 @@ def fit_command(  # noqa: D103 - the help is FIT_HELP
                 "weight 0, or compare an item with itself; rankings need two items. "
                 + " ".join(comparisons.notices)
             )
-        tree = fit(comparisons, **options, model_options=own, progress=sys.stderr.isatty())
+        tree = fit(comparisons, **options, model_options=own, progress=show_progress())
     numbers = fit_summary(
         tree, comparisons, anchor=output.anchor, tier_probability=output.tier_probability
     )

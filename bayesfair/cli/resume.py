@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from bayesfair.cli.options import Values, is_written
+from bayesfair.cli.tools import show_progress
 from bayesfair.cli.wording import csv_line
 from bayesfair.errors import OptionError
 
@@ -107,7 +107,6 @@ def go_on(
     earlier: Audit | AuditGroup,
     data: Any,
     shell: typer.Context,
-    progress: Callable[[int], None],
     keeper: Checkpoint | None = None,
 ) -> tuple[Audit | AuditGroup, Audit | AuditGroup]:
     """Return the audit of the next part alone, and that of the whole log."""
@@ -122,5 +121,5 @@ def go_on(
     if _audits(earlier)[0].question.seed is None:  # it was made with a Generator
         options["seed"] = shell.params["seed"]
     which: Any = earlier  # one log, or several: it was checked against --by
-    part, whole = resume_parts(which, data, **options, progress=progress, partial=keeper)
+    part, whole = resume_parts(which, data, **options, progress=show_progress(), partial=keeper)
     return as_audit(part), as_audit(whole)

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from bayesfair.base.progress import following
 from bayesfair.cli.options import SIMULATION_OPTIONS, SIMULATION_OUTPUT, Values
-from bayesfair.cli.tools import check_targets, write
+from bayesfair.cli.tools import check_targets, show_progress, write
 
 __all__ = ["simulate_command"]
 
@@ -33,7 +34,8 @@ def simulate_command(
 
     out = output.out
     check_targets({"--json": output.json_file, "--out": out}, read=None)
-    numbers, text, logs = report(policy, arms, **vars(options))
+    with following(show_progress()):
+        numbers, text, logs = report(policy, arms, **vars(options))
     if out is not None:
         write_runs(logs, out)
         text += f"\n\n{next_step(logs, out)}{formulas(logs, out)}"

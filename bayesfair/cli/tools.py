@@ -6,7 +6,6 @@ import glob
 import json
 import os
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,11 +19,11 @@ from bayesfair.cli.wording import flags_of, in_shell_words
 from bayesfair.errors import OptionError
 
 __all__ = [
-    "Progress",
     "check_suffix",
     "check_targets",
     "reading",
     "say",
+    "show_progress",
     "write",
 ]
 
@@ -213,52 +212,6 @@ def reading(source: Any) -> Iterator[None]:
         yield
 
 
-class Progress:
-    """A progress bar on stderr for what is audited in parts or by groups, if it is a terminal.
-
-    For logs in memory it appears after the first second.
-
-    Parameters
-    ----------
-    data : History, HistoryScan or mapping to them
-        What is audited, group by group.
-    """
-
-    def __init__(self, data: Any) -> None:
-        from bayesfair.history.logs import logs_in
-
-        logs = logs_in(data)
-        counts = [getattr(log, "n_rounds", None) for log in logs]
-        self.total = None if None in counts else sum(n for n in counts if n is not None)
-        self.shown = sys.stderr is not None and sys.stderr.isatty()
-        self.long = any(hasattr(log, "chunks") for log in logs)
-        self.bar: Any = None
-        self._before = self._last = 0
-        self._began = time.monotonic()
-
-    def __enter__(self) -> Progress:
-        if self.long and self.shown:
-            self._begin()
-        return self
-
-    def _begin(self) -> None:
-        from rich.console import Console
-        from rich.progress import Progress as Bar
-
-        self.bar = Bar(console=Console(stderr=True), transient=True)
-        self.bar.start()
-        self.task = self.bar.add_task("rounds", total=self.total)
-
-    def advance(self, done: int) -> None:
-        """Show that ``done`` rounds of the log at hand have been audited."""
-        if self.bar is None and self.shown and time.monotonic() > self._began + 1:
-            self._begin()
-        if done <= self._last:  # the next log has begun
-            self._before += self._last
-        self._last = done
-        if self.bar is not None:
-            self.bar.update(self.task, completed=self._before + done)
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
+def show_progress() -> bool:
+    """Return whether somebody looks: a line that changes is for terminals only."""
+    return sys.stderr is not None and sys.stderr.isatty()

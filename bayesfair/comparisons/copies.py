@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.base.arguments import takes
 from bayesfair.base.checks import as_numbers, check_known, listed
 from bayesfair.base.labels import by_label, label_order, labels_of
 from bayesfair.base.notices import Notice
@@ -23,6 +24,7 @@ __all__ = ["ComparisonCopies"]
 class ComparisonCopies(ComparisonCells):
     """Methods of `Comparisons` that return a changed copy."""
 
+    @takes()
     def with_covariates(self, covariates: Mapping[str, Any]) -> Self:
         """Return a copy that carries item covariates.
 

@@ -287,6 +287,7 @@ class Comparisons(ComparisonCopies):
         return cls(**fields)
 
     @classmethod
+    @takes()
     def from_rankings(
         cls,
         orderings: Sequence[Sequence[object]] | None = None,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.base.arguments import constructed
+from bayesfair.base.arguments import COUNT, constructed, takes
 from bayesfair.base.checks import check_in_range, listed
 from bayesfair.base.labels import label_order
 from bayesfair.base.notices import unique
@@ -274,13 +274,15 @@ class History:
         total = np.bincount(self.arm[seen], weights=self.reward[seen], minlength=self.n_arms)
         return pulls, total
 
+    @takes(t=COUNT)
     def before(self, t: int) -> History:
         """Return the rounds 0..t-1, that is :math:`h^t` without round t itself."""
         return self.rounds(0, t)
 
+    @takes(start=COUNT, stop=COUNT)
     def rounds(self, start: int, stop: int) -> History:
         """Return the rounds start..stop-1 as a history of their own (beliefs start afresh)."""
-        new = self._taken(slice(start, stop))
+        new = self._taken(slice(int(start), int(stop)))
         if start and new.known_at is not None:
             object.__setattr__(new, "known_at", frozen(new.known_at - start))
         return new
@@ -330,6 +332,7 @@ class History:
         put(new, f"{name}_column", column)
         return new
 
+    @takes(t=COUNT)
     def where(self, t: int) -> str:
         """Name a round for a message: ``round 17 (row 19 of log.csv)``."""
         if self.row is None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesfair.base.arguments import FLAG, PLAIN, TEXT, takes
+from bayesfair.base.arguments import PLAIN, TEXT, takes
 from bayesfair.base.checks import no_seed
+from bayesfair.base.progress import tells
 from bayesfair.comparisons import Comparisons, DuelLog
 from bayesfair.errors import OptionError
 from bayesfair.history import History
@@ -20,7 +20,7 @@ from bayesfair.inference.comparisons import fit_comparisons
 from bayesfair.inference.contract import checked_options
 from bayesfair.inference.posterior import bin_starts, rewards_from_posterior
 from bayesfair.inference.sampler import Sampler
-from bayesfair.typing import Model, Seed
+from bayesfair.typing import Model, Progress, Seed
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["bin_starts", "fit", "rewards_from_posterior"]
 
 
-@takes(prior_sd=PLAIN, family=TEXT, progress=FLAG)
+@takes(prior_sd=PLAIN, family=TEXT)
+@tells
 def fit(
     data: History | Comparisons | DuelLog,
     *,
@@ -44,7 +45,7 @@ def fit(
     seed: Seed | None = None,
     allow_unconverged: bool = False,
     cores: int | None = None,
-    progress: bool = False,
+    progress: Progress = None,
     model_options: Mapping[str, Any] | None = None,
     sampler: Mapping[str, Any] | None = None,
 ) -> xr.DataTree:
@@ -88,8 +89,8 @@ def fit(
         Return draws that would be refused.
     cores : int, optional
         Threads that sample; default all. No process is spawned, so scripts need no main guard.
-    progress : bool
-        Show progress of PyMC's sampler on stderr; other fits take seconds.
+    progress : bool or callable, optional
+        How many draws of the chains are done, as in `bayesfair.audit`; other fits take seconds.
     model_options : mapping, optional
         Further options of the model's `build`, such as ``n_bins`` or ``order_effect``.
     sampler : mapping, optional
@@ -129,7 +130,7 @@ def fit(
     shared: dict[str, Any] = {
         "model": model, "method": method, "draws": draws, "seed": seed,
         "allow_unconverged": allow_unconverged, "cores": cores,
-        "sampler": replace(Sampler.of(sampler), progress=progress),
+        "sampler": Sampler.of(sampler),
     }  # fmt: skip
     of_duels: dict[str, Any] = {"prior_sd": prior_sd, "ties": ties, "reference": reference}
     of_logs = {"prior": prior, "family": family, "support": support}

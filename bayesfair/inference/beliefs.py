@@ -13,6 +13,7 @@ from bayesfair.base.arguments import HISTORY, PLAIN, constructed, takes
 from bayesfair.base.checks import listed, no_seed
 from bayesfair.base.notices import Notice, unique
 from bayesfair.base.options import no_effect
+from bayesfair.base.progress import tells
 from bayesfair.errors import OptionError
 from bayesfair.families import FAMILIES, Family, family_named
 from bayesfair.families.conflict import prior_conflicts
@@ -31,7 +32,7 @@ from bayesfair.kernels.log.conjugate import (
     start_table,
 )
 from bayesfair.rewards import Rewards
-from bayesfair.typing import Model, Seed
+from bayesfair.typing import Model, Progress, Seed
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -154,6 +155,7 @@ def iter_beliefs(
 
 
 @takes(history=HISTORY, family=PLAIN)
+@tells
 def beliefs(
     history: History,
     *,
@@ -168,6 +170,7 @@ def beliefs(
     cores: int | None = None,
     model_options: Mapping[str, Any] | None = None,
     sampler: Mapping[str, Any] | None = None,
+    progress: Progress = None,
 ) -> Beliefs:
     """Return what was believed before each round.
 
@@ -195,6 +198,8 @@ def beliefs(
         Options of the model's `build`.
     sampler : mapping, optional
         As in `bayesfair.fit`.
+    progress : bool or callable, optional
+        How many draws of the fits are done, as in `bayesfair.audit`.
 
     Returns
     -------

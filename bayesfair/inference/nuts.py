@@ -6,13 +6,14 @@ data containers (`pymc.Data`) swapped.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesfair.base.notices import Notice
+from bayesfair.base.progress import steps
 from bayesfair.errors import ConvergenceError, OptionError
 from bayesfair.inference.compiled import machine_code
 from bayesfair.inference.sampler import Sampler
@@ -35,6 +36,33 @@ _SETTINGS: tuple[dict[str, Any], ...] = (
     {"tune": 1000, "target_accept": 0.95},
     {"tune": 2000, "target_accept": 0.995},
 )
+
+
+class _Chains:
+    """How far the chains of nutpie are, which tells it ten times a second, on another thread."""
+
+    def __init__(self, total: int) -> None:
+        self._steps, self._total, self._done = steps("draws", total), total, 0
+        self._raised: BaseException | None = None
+        self.heard = self._steps.heard
+
+    def __call__(self, chains: Sequence[Any]) -> None:
+        self._tell(sum(chain.finished_draws for chain in chains))
+
+    def _tell(self, done: int) -> None:
+        if done > self._done and self._raised is None:
+            try:
+                self._steps.add(done - self._done)
+            except BaseException as error:  # nutpie would print and forget it
+                self._raised = error
+            self._done = done
+
+    def end(self) -> None:
+        """Tell of the last draws, and raise what telling raised."""
+        if self.heard:
+            self._tell(self._total)
+        if self._raised is not None:
+            raise self._raised
 
 
 class CompiledModel:
@@ -76,7 +104,6 @@ class CompiledModel:
         seed: int,
         chains: int = N_CHAINS,
         cores: int | None = None,
-        progress: bool = False,
         data: Mapping[str, Any] | None = None,
     ) -> xr.DataTree:
         """Return a tree with the groups posterior and sample_stats; `draws`, `tune` per chain."""
@@ -88,11 +115,11 @@ class CompiledModel:
                 seed=seed,
                 chains=chains,
                 cores=cores,
-                progress=progress,
                 data=data,
             )
         import nutpie
 
+        told = _Chains(chains * (tune + draws))
         compiled = self._compiled
         if data:
             used = {variable.name for variable in compiled.shared_var_keys}
@@ -107,7 +134,8 @@ class CompiledModel:
                 save_warmup=False,
                 cores=None if cores is None else max(1, int(cores)),
                 target_accept=target_accept,
-                progress_bar=progress,
+                progress_bar=False,
+                progress_callback=told if told.heard else None,
             )
         except RuntimeError as error:
             raise ConvergenceError(
@@ -115,6 +143,7 @@ class CompiledModel:
                 "is finite where its priors put their mass, and that no observed value is "
                 "impossible under it."
             ) from error
+        told.end()
         return tree
 
     def _sample_pymc(
@@ -126,13 +155,15 @@ class CompiledModel:
         seed: int,
         chains: int,
         cores: int | None,
-        progress: bool,
         data: Mapping[str, Any] | None,
     ) -> xr.DataTree:
         import pymc as pm
 
         continuous = any(v.dtype.startswith("float") for v in self.model.free_RVs)
-        steps = {"nuts": {"target_accept": target_accept}} if continuous else {}
+        options: dict[str, Any] = {"nuts": {"target_accept": target_accept}} if continuous else {}
+        told = steps("draws", chains * (tune + draws))
+        if told.heard:
+            options["callback"] = lambda **_: told.add()
         # one process unless asked: spawned ones would run an unguarded script again
         with self.model:
             if data:
@@ -143,10 +174,10 @@ class CompiledModel:
                 chains=chains,
                 cores=cores or 1,
                 random_seed=seed,
-                progressbar=progress,
-                quiet=not progress,
+                progressbar=False,
+                quiet=True,
                 compute_convergence_checks=False,
-                **steps,
+                **options,
             )
         return tree
 
@@ -187,7 +218,6 @@ class CompiledModel:
                 draws=per_chain * every * thin,
                 seed=seed + attempt,
                 cores=cores,
-                progress=how.progress,
                 data=data,
                 **settings | asked,
             )

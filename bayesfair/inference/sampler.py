@@ -27,15 +27,12 @@ class Sampler:
     chains : int
     backend : {"nutpie", "pymc"} or None
         What samples a model in PyMC.
-    progress : bool
-        Whether PyMC shows how far it is; no setting of the draws.
     """
 
     target_accept: float | None = None
     tune: int | None = None
     chains: int = N_CHAINS
     backend: str | None = None
-    progress: bool = False
 
     @classmethod
     def of(cls, options: Mapping[str, Any] | None) -> Sampler:
@@ -49,7 +46,7 @@ class Sampler:
         Examples
         --------
         >>> Sampler.of({"chains": 2, "target_accept": 0.99})
-        Sampler(target_accept=0.99, tune=None, chains=2, backend=None, progress=False)
+        Sampler(target_accept=0.99, tune=None, chains=2, backend=None)
         """
         options = sampler_mapping(options)
         for name in options:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.base.progress import steps
 from bayesfair.inference.comparison_likelihood import ChainLikelihood, DuelLikelihood, Likelihood
 from bayesfair.inference.laplace import Mode, posterior_precision
 from bayesfair.inference.sampler import Sampler
@@ -196,11 +197,15 @@ def sample_worths(
             states = [_into(basis, chain[0][-1]) for chain in found]
         run, aim = partial(run_chain, target, basis), how.target_accept or goal
         with ThreadPoolExecutor(max(1, min(threads, how.chains))) as pool:
+            told = steps("chains", how.chains)
             jobs = [
                 pool.submit(run, rngs[c], states[c], step, tune, draws, thin * cheap, aim)
                 for c in range(how.chains)
             ]
-            found = [job.result() for job in jobs]
+            found = []
+            for job in jobs:
+                found.append(job.result())
+                told.add()
         theta = np.empty((how.chains, draws, likelihood.layout.size))
         theta[..., kept] = np.stack([chain[0] for chain in found])
         _levels(theta, component, precision, kept, rng)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesfair.base.arguments import constructed
 from bayesfair.base.checks import check_choice, check_in_range
 from bayesfair.errors import BayesfairWarning, OptionError
 from bayesfair.families import FAMILIES
@@ -21,6 +22,7 @@ from bayesfair.rewards import Bernoulli, Rewards
 __all__ = ["SDTS", "CalibratedOracle", "FairSDTS", "SDTSMixture"]
 
 
+@constructed
 @dataclass(frozen=True)
 class SDTS(Policy):
     r"""Stochastic-dominance Thompson sampling: play each arm as often as it is believed best.
@@ -53,6 +55,7 @@ class SDTS(Policy):
         return best_arm_probability(state)
 
 
+@constructed
 @dataclass(frozen=True)
 class SDTSMixture(Policy):
     r"""SD_TS with weight w, otherwise one of all k arms uniformly.
@@ -116,6 +119,7 @@ class SDTSMixture(Policy):
 _C_OPTIONS = ("union", "union-with-prior", "paper", "paper-worst-case", "sqrt")
 
 
+@constructed
 @dataclass(frozen=True)
 class FairSDTS(Policy):
     r"""SD_TS after uniform exploration, for fairness towards the true reward distributions.
@@ -262,6 +266,7 @@ class FairSDTS(Policy):
         return rule
 
 
+@constructed
 @dataclass(frozen=True)
 class CalibratedOracle(Policy):
     r"""The calibrated policy: :math:`\pi_t = P^*` of the true rewards, which it knows.

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.base.arguments import constructed
 from bayesfair.base.checks import check_in_range
 from bayesfair.policies.base import Policy, State
 from bayesfair.policies.marginals import best_mean_probability, posterior_mean
@@ -29,6 +30,7 @@ def _evenly_among_best(value: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(best / best.sum())
 
 
+@constructed
 @dataclass(frozen=True)
 class Uniform(Policy):
     """Every arm on offer with the same probability; never learns.
@@ -48,6 +50,7 @@ class Uniform(Policy):
         return np.full(state.n_arms, 1 / state.n_arms)
 
 
+@constructed
 @dataclass(frozen=True)
 class Greedy(Policy):
     """The arm with the highest posterior mean reward, ties evenly.
@@ -65,6 +68,7 @@ class Greedy(Policy):
         return _evenly_among_best(posterior_mean(state))
 
 
+@constructed
 @dataclass(frozen=True)
 class EpsilonGreedy(Policy):
     """Greedy, but with probability `epsilon` any arm on offer, uniformly.
@@ -93,6 +97,7 @@ class EpsilonGreedy(Policy):
         return (1 - self.epsilon) * greedy + self.epsilon / state.n_arms
 
 
+@constructed
 @dataclass(frozen=True)
 class UCB1(Policy):
     r"""Highest mean plus :math:`\sqrt{c \log t / n_i}`, ties evenly; arms without data first.
@@ -128,6 +133,7 @@ class UCB1(Policy):
         return _evenly_among_best(state.mean + bonus)
 
 
+@constructed
 @dataclass(frozen=True)
 class Thompson(Policy):
     r"""Thompson sampling: each arm with its posterior probability of the largest *mean*.
@@ -154,6 +160,7 @@ class Thompson(Policy):
         return best_mean_probability(state)
 
 
+@constructed
 @dataclass(frozen=True)
 class RandomisedPlayTheWinner(Policy):
     r"""Urn rule RPW(u, b): a success adds b balls of its arm, a failure b balls of the others.
@@ -197,6 +204,7 @@ class RandomisedPlayTheWinner(Policy):
         return np.asarray(balls / balls.sum())
 
 
+@constructed
 @dataclass(frozen=True)
 class Softmax(Policy):
     r"""Boltzmann rule: :math:`\pi_t(i) \propto \exp(\bar m_i / \tau)`, posterior mean rewards.

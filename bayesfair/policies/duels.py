@@ -114,6 +114,7 @@ def mle_worth(wins: NDArray[np.float64], smoothing: float = 0.5) -> NDArray[np.f
     return np.asarray(worth / worth.sum())
 
 
+@constructed
 @dataclass(frozen=True)
 class FairSDDTS:
     r"""Fair_SD_DTS: explore all pairs evenly, then select by the estimated chance of being first.

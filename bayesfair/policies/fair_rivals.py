@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesfair.base.arguments import constructed
 from bayesfair.base.checks import check_choice, check_in_range
 from bayesfair.errors import OptionError
 from bayesfair.policies.base import Policy, State
@@ -31,6 +32,7 @@ def _chained(
     return chain
 
 
+@constructed
 @dataclass(frozen=True)
 class ChainedConfidence(Policy):
     r"""Weak meritocratic fairness: uniform among arms chained to the apparent best one.
@@ -108,6 +110,7 @@ class ChainedConfidence(Policy):
         return np.asarray(chain / chain.sum())
 
 
+@constructed
 @dataclass(frozen=True)
 class FairnessOfExposure(Policy):
     r"""Merit-proportional exposure: :math:`\pi_t(i) = f(\mu_i) / \sum_j f(\mu_j)`, optimistically.

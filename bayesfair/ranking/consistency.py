@@ -9,6 +9,7 @@ import numpy as np
 from bayesfair.base.arguments import takes
 from bayesfair.base.checks import as_generator, check_in_range
 from bayesfair.base.estimates import ENDS
+from bayesfair.base.progress import tells
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
 from bayesfair.inference.fitted_data import fitted_data
@@ -16,7 +17,7 @@ from bayesfair.inference.read_fits import reads_fits
 from bayesfair.ranking.draws import fitted
 from bayesfair.ranking.probability import win_probability
 from bayesfair.ranking.replicate import observed_wins, replicated_wins
-from bayesfair.typing import Floats
+from bayesfair.typing import Floats, Progress
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -54,8 +55,14 @@ def _asked(
 
 @takes()
 @reads_fits
+@tells
 def pl_consistency(
-    tree: xr.DataTree, comparisons: Comparisons, *, seed: int, replicates: int = 500
+    tree: xr.DataTree,
+    comparisons: Comparisons,
+    *,
+    seed: int,
+    replicates: int = 500,
+    progress: Progress = None,
 ) -> xr.Dataset:
     r"""Return how far the pairs are from having one worth per item.
 
@@ -75,6 +82,8 @@ def pl_consistency(
         compared get the fit's probability.
     seed : int or numpy Generator
     replicates : int
+    progress : bool or callable, optional
+        How many replicates are done, as in `bayesfair.audit`.
 
     Returns
     -------
@@ -139,8 +148,14 @@ def _fitted_probability(tree: xr.DataTree, comparisons: Comparisons) -> Floats:
 
 @takes()
 @reads_fits
+@tells
 def predicted_wins(
-    tree: xr.DataTree, comparisons: Comparisons, *, seed: int, replicates: int = 500
+    tree: xr.DataTree,
+    comparisons: Comparisons,
+    *,
+    seed: int,
+    replicates: int = 500,
+    progress: Progress = None,
 ) -> xr.Dataset:
     """Return the observed wins of every pair beside those that the fit predicts.
 
@@ -153,6 +168,8 @@ def predicted_wins(
         coming before the other.
     seed : int or numpy Generator
     replicates : int
+    progress : bool or callable, optional
+        How many replicates are done, as in `bayesfair.audit`.
 
     Returns
     -------

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.base.arguments import takes
+from bayesfair.base.progress import steps, tells
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
 from bayesfair.inference.comparison_cells import cell_columns, used_cells
@@ -17,7 +18,7 @@ from bayesfair.inference.laplace import find_mode
 from bayesfair.inference.read_fits import reads_fits
 from bayesfair.inference.reweight import psis_weights
 from bayesfair.ranking.draws import fitted
-from bayesfair.typing import Floats
+from bayesfair.typing import Floats, Progress
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,7 +32,10 @@ _AHEAD = 1e-9  # a lead that rounding cannot make
 
 @takes()
 @reads_fits
-def influence(tree: xr.DataTree, comparisons: Comparisons) -> xr.Dataset:
+@tells
+def influence(
+    tree: xr.DataTree, comparisons: Comparisons, *, progress: Progress = None
+) -> xr.Dataset:
     r"""Return which comparisons or items, if removed, change the top of the table.
 
     Parameters
@@ -39,6 +43,8 @@ def influence(tree: xr.DataTree, comparisons: Comparisons) -> xr.Dataset:
     tree : xarray.DataTree
         What `fit` returned for `comparisons`, with draws.
     comparisons : Comparisons
+    progress : bool or callable, optional
+        How many comparisons are done, as in `bayesfair.audit`.
 
     Returns
     -------
@@ -109,7 +115,9 @@ def influence(tree: xr.DataTree, comparisons: Comparisons) -> xr.Dataset:
     p_first, khat = np.empty((2, len(cells)))
     item_ratio = np.zeros((k, len(log_worth)))
     power = float(tree.attrs.get("power", 1.0))
+    told = steps("comparisons", len(cells))
     for c, whole in enumerate(cell_columns(tree, comparisons, cells)):
+        told.add()
         column = power * whole  # what one comparison adds to the log-density of the draws
         weight, khat[c] = psis_weights(-column)
         after[c] = weight @ log_worth

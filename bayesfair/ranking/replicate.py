@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.base.progress import steps
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError
 from bayesfair.ranking.draws import fitted
@@ -53,6 +54,7 @@ def replicated_wins(
     at = [fit.items.index(item) for item in comparisons.items]
     log_worth = log_worth[:, at]
     chosen = rng.integers(len(log_worth), size=replicates)
+    told = steps("replicates", replicates)
     if comparisons.kind != "duels":
         _times(comparisons.count, comparisons.source)
         size = float(comparisons.count @ np.diff(comparisons.start))
@@ -66,6 +68,7 @@ def replicated_wins(
             )
         for d in chosen:
             yield _ranked(comparisons, log_worth[d], rng)
+            told.add()
         return
     half = str(tree.attrs.get("ties", "none")) == "half"
     cells = comparisons.duel_counts(ties="keep")
@@ -89,6 +92,7 @@ def replicated_wins(
         np.add.at(table, (cells.left, cells.right), left + shared)
         np.add.at(table, (cells.right, cells.left), rest - ties + shared)
         yield table
+        told.add()
 
 
 def _times(count: Floats, source: str) -> NDArray[np.int64]:

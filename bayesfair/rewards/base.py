@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.base.arguments import Abstract
-from bayesfair.base.checks import as_generator, check_choice, listed
+from bayesfair.base.arguments import Abstract, takes
+from bayesfair.base.checks import as_generator, as_sequence, check_choice, check_count, listed
 from bayesfair.base.labels import labels_of
 from bayesfair.errors import ArmError, DataError, OptionError
 from bayesfair.kernels.laws.divergences import DIVERGENCES
@@ -73,6 +73,7 @@ class Rewards(Abstract, ABC):
             object.__setattr__(new, name, value)
         return new
 
+    @takes()
     def for_arms(self, arms: Sequence[str], option: str = "truth") -> Self:
         """Return the same laws under the labels of a log, in its order.
 
@@ -95,7 +96,7 @@ class Rewards(Abstract, ABC):
         >>> Bernoulli([0.9, 0.5], arms=["a", "b"]).for_arms(["b", "a"]).mean
         array([0.5, 0.9])
         """
-        arms = tuple(arms)
+        arms = labels_of(as_sequence(arms, "arms"))
         if arms == self.arms:
             return self
         nameless = self.arms == tuple(str(i) for i in range(self.n_arms))
@@ -158,6 +159,7 @@ class Rewards(Abstract, ABC):
     def _divergence(self, name: str) -> Floats:
         """Return the pairwise divergence; `name` has been checked."""
 
+    @takes()
     def sample(self, n_draws: int | None = None, *, seed: Seed) -> Floats:
         """Return realised rewards: ``(..., arm)``, or ``(n_draws, ..., arm)``.
 
@@ -168,7 +170,7 @@ class Rewards(Abstract, ABC):
         seed : int or numpy Generator
             Required: a result that cannot be repeated is no audit.
         """
-        lead = () if n_draws is None else (int(n_draws),)
+        lead = () if n_draws is None else (check_count(n_draws, "n_draws"),)
         return self._sample((*lead, *self.batch_shape, self.n_arms), as_generator(seed))
 
     def divergence(self, name: str = "total_variation") -> Floats:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesfair.base.arguments import COUNT, NUMBER, takes
 from bayesfair.base.checks import as_generator, check_in_range, check_known
 from bayesfair.base.labels import by_label
+from bayesfair.base.progress import Steps, steps, tells
 from bayesfair.errors import DataError, OptionError
 from bayesfair.families import FAMILIES, family_named
 from bayesfair.history import History
@@ -31,7 +32,7 @@ from bayesfair.policies.classic import (
     Uniform,
 )
 from bayesfair.rewards import Bernoulli, Rewards
-from bayesfair.typing import Floats, Seed
+from bayesfair.typing import Floats, Progress, Seed
 
 __all__ = ["drifting_rewards", "simulate"]
 
@@ -48,6 +49,7 @@ class RunOptions(TypedDict, total=False):
     drift: float | None
     prior: Any
     family: str | None
+    progress: Progress
 
 
 @overload
@@ -71,6 +73,7 @@ def simulate(
     **options: Unpack[RunOptions],
 ) -> dict[str, History]: ...
 @takes()
+@tells
 def simulate(
     policy: Policy | str,
     rewards: Rewards | ArrayLike | Mapping[str, float],
@@ -84,6 +87,7 @@ def simulate(
     drift: float | None = None,
     prior: Any = None,
     family: str | None = None,
+    progress: Progress = None,
 ) -> History | dict[str, History]:
     r"""Run a decision rule and return what it logged, with all its selection probabilities.
 
@@ -115,6 +119,8 @@ def simulate(
         Prior of the rule, see `bayesfair.families.priors`.
     family : str, optional
         Family the rule learns under; default that of the rewards.
+    progress : bool or callable, optional
+        How many rounds of all runs are done, as in `bayesfair.audit`.
 
     Returns
     -------
@@ -174,12 +180,13 @@ def simulate(
     batch = check_whole(batch, "batch", 1)
     runs = {}
     streams = as_generator(seed).spawn(1 if n_runs is None else check_whole(n_runs, "n_runs", 1))
+    told = steps("rounds", n_rounds * len(streams))
     for r, rng in enumerate(streams):
         known_at = _known_at(n_rounds, batch, delay, rng)
         deciding, paying = rng.spawn(2)
         order = np.argsort(known_at, kind="stable")
         world = _World(truth, deciding.random(n_rounds), paying, mask, known_at, order)
-        arm, reward, pi = _run(rule, state, world)
+        arm, reward, pi = _run(rule, state, world, told)
         runs[str(r)] = History(
             arm,
             reward,
@@ -336,10 +343,19 @@ class _World:
         return self.known_at.size
 
 
-def _run(rule: Policy, state: State, world: _World) -> Run:
+def _run(rule: Policy, state: State, world: _World, told: Steps) -> Run:
+    found = _run_compiled(rule, state, world)
+    if isinstance(found, Run):
+        told.add(world.n_rounds)
+        return found
+    return replay(rule, state, world, found, told)
+
+
+def _run_compiled(rule: Policy, state: State, world: _World) -> Run | Callable[[int, int], float]:
+    """Return the run of a rule that is compiled; of another what its arms pay."""
     truth = world.truth
     if not (isinstance(truth, Bernoulli) and FAMILIES[state.family].binary):
-        return replay(rule, state, world, _drawn(world))
+        return _drawn(world)
     theta, k = np.ascontiguousarray(np.atleast_2d(truth.mean)), state.n_arms
     mask = np.empty((0, k), np.bool_) if world.mask is None else world.mask
     pay = world.paying.random(world.n_rounds)
@@ -356,7 +372,7 @@ def _run(rule: Policy, state: State, world: _World) -> Run:
         return run_counts(counts, state.prior, seen)
     weight = _mixture_weight(rule)
     if weight is None:
-        return replay(rule, state, world, _bernoulli(theta, pay))
+        return _bernoulli(theta, pay)
     return run_mixture(weight, state.exploration, state.prior, seen)
 
 
@@ -411,7 +427,9 @@ def _drawn(world: _World) -> Callable[[int, int], float]:
     return reward
 
 
-def replay(rule: Policy, state: State, world: _World, pay: Callable[[int, int], float]) -> Run:
+def replay(
+    rule: Policy, state: State, world: _World, pay: Callable[[int, int], float], told: Steps
+) -> Run:
     """Run any rule through its own pure functions; the compiled paths must agree with this."""
     n_rounds, k = world.n_rounds, state.n_arms
     mask, known_at, order = world.mask, world.known_at, world.order
@@ -431,4 +449,5 @@ def replay(rule: Policy, state: State, world: _World, pay: Callable[[int, int], 
         pi[t] = current
         arm[t] = choose(current, world.decide[t])
         reward[t] = pay(t, int(arm[t]))
+        told.add()
     return Run(arm, reward, pi)

@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike
 from bayesfair.base.arguments import NUMBERS, takes
 from bayesfair.base.checks import as_generator, as_numbers
 from bayesfair.base.labels import by_label
+from bayesfair.base.progress import Steps, steps, tells
 from bayesfair.comparisons import Comparisons, DuelLog, known_worths
 from bayesfair.errors import OptionError
 from bayesfair.kernels.simulation.counts_and_means import choose
 from bayesfair.policies.duels import FairSDDTS
 from bayesfair.simulation.arms import check_whole
-from bayesfair.typing import Floats, Seed
+from bayesfair.typing import Floats, Progress, Seed
 
 __all__ = ["simulate_duels"]
 
@@ -30,6 +31,7 @@ def simulate_duels(
     *,
     seed: Seed,
     n_runs: None = None,
+    progress: Progress = None,
 ) -> DuelLog: ...
 @overload
 def simulate_duels(
@@ -39,8 +41,10 @@ def simulate_duels(
     *,
     seed: Seed,
     n_runs: int,
+    progress: Progress = None,
 ) -> dict[str, DuelLog]: ...
 @takes(worth=NUMBERS)
+@tells
 def simulate_duels(
     policy: FairSDDTS,
     worth: ArrayLike | Mapping[str, float],
@@ -48,6 +52,7 @@ def simulate_duels(
     *,
     seed: Seed,
     n_runs: int | None = None,
+    progress: Progress = None,
 ) -> DuelLog | dict[str, DuelLog]:
     r"""Run a duelling rule on items with known worths and return all pair probabilities.
 
@@ -93,8 +98,9 @@ def simulate_duels(
     truth = items, worths / worths.sum()
     rule = policy.for_run(len(items), n_rounds)
     count = 1 if n_runs is None else check_whole(n_runs, "n_runs", 1)
+    told = steps("rounds", n_rounds * count)
     runs = {
-        str(r): _one_run(rule, truth, n_rounds, rng, f"{rule.name} run {r}")
+        str(r): _one_run(rule, truth, n_rounds, rng, f"{rule.name} run {r}", told)
         for r, rng in enumerate(as_generator(seed).spawn(count))
     }
     return runs["0"] if n_runs is None else runs
@@ -106,6 +112,7 @@ def _one_run(
     n_rounds: int,
     rng: np.random.Generator,
     source: str,
+    told: Steps,
 ) -> DuelLog:
     items, share = truth
     k = len(items)
@@ -116,6 +123,7 @@ def _one_run(
     state = rule.start(k)
     current = rule.pair_probability(state)
     for t in range(n_rounds):
+        told.add()
         pairs[t] = current
         i, j = divmod(int(choose(current.ravel(), decide[t])), k)
         left[t], right[t] = i, j

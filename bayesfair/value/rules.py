@@ -126,9 +126,20 @@ def _rule_of(name: str, rule: Any) -> Any:
                 kind="unknown_rule", column="rules", value=rule,
             )  # fmt: skip
         rule = word if word in DEFAULT else policy_from_name(word)
-    elif not (isinstance(rule, Policy) or callable(rule) or np.ndim(rule) in (1, 2)):
+    elif not (
+        isinstance(rule, Policy)
+        or (callable(rule) and not isinstance(rule, type))
+        or _is_table(rule)
+    ):
         raise _no_rule(f"rules[{name!r}]", rule)
     return rule
+
+
+def _is_table(rule: Any) -> bool:
+    try:
+        return np.ndim(rule) in (1, 2)
+    except (TypeError, ValueError):  # what is no array, such as a fit, or lists of many lengths
+        return False
 
 
 def _no_rule(what: str, given: Any) -> OptionError:

@@ -127,7 +127,7 @@ def test_a_worker_that_is_killed_changes_no_bit(client, tmp_path):
     whole = bf.audit(scan, seed=1, client=client).to_dict()
     killed = []
 
-    def kill(done):
+    def kill(*_):
         if not killed:
             killed.append(next(iter(client.cluster.workers.values())).pid)
             os.kill(killed[0], signal.SIGKILL)

@@ -47,7 +47,7 @@ def stop_after(parts):
     """A `progress=` that is interrupted after so many parts, as by Ctrl-C."""
     left = [parts]
 
-    def advance(_):
+    def advance(*_):
         left[0] -= 1
         if left[0] == 0:
             raise KeyboardInterrupt
@@ -234,7 +234,7 @@ def test_every_so_often_it_is_written_whatever_ends_the_run(tmp_path):
     log, path = write_log(tmp_path / "log.csv"), tmp_path / "a.nc.partial"
     seen = []
 
-    def die(done):
+    def die(done, *_):
         seen.append(bf.load_audit(path).summary.n_rounds)
         if done > 500:
             raise MemoryError
@@ -353,7 +353,7 @@ def test_a_log_in_memory_whose_audit_is_long_is_kept_in_parts_too(tmp_path, monk
     """Interrupted and resumed it is bit for bit the audit that was not interrupted."""
     log, path = bf.read_history(write_log(tmp_path / "log.csv")), tmp_path / "a.nc.partial"
     monkeypatch.setattr(limits, "work_of", lambda *_, **__: limits.Work(7.0, 0.0, 7.0, 0.0, 0.0))
-    whole = bf.audit(log, seed=3, eps1=1, progress=lambda _: None)
+    whole = bf.audit(log, seed=3, eps1=1, progress=lambda *_: None)
     half = interrupted(lambda **how: bf.audit(log, seed=3, eps1=1, **how), 4, path)
     assert half.unfinished.n_rounds == 4 * (log.n_rounds // 7)
     assert half.resume(log, partial=path).to_dict() == whole.to_dict()

@@ -93,7 +93,7 @@ def test_a_long_log_in_parts_for_progress_has_the_numbers_of_the_whole(monkeypat
     monkeypatch.setattr(type(FAMILIES["finite"]), "cost_of_law", 1e9)
     monkeypatch.setattr(limits, "_RULE", 1e9)
     done = []
-    parts = bf.audit(log, **options, progress=done.append).to_dict()
+    parts = bf.audit(log, **options, progress=lambda n, *_: done.append(n)).to_dict()
     assert len(done) > 20 and done[-1] == 90
     assert parts["log"] == whole["log"]
     assert parts["notices"] == whole["notices"]

@@ -79,13 +79,12 @@ TRY = {
 }  # fmt: skip
 #: (function, option) or with the kind: it works on how, not on what, or there is nothing to do.
 MAY_AGREE = {
-    ("audit", "progress"): "it is told how far the work is",
+    **{(name, "progress"): "tried in tests/base/test_progress.py" for name in KINDS},
     ("audit", "beliefs_model"): "it samples; tried in tests/audit/test_audit_models.py",
     ("audit", "partial"): "where unfinished work is kept; tried in tests of interrupted audits",
     ("fit", "ties", "duels"): "there are no ties",
     ("fit", "ties", "mle"): "there are no ties",
     ("fit", "cores"): "threads: the draws do not depend on it",
-    ("fit", "progress"): "it is told how far the work is",
     ("fit", "allow_unconverged"): "a permission, and these draws converge",
     ("audit_comparisons", "offered", "law"): "all items are on offer",
     ("audit_comparisons", "offered", "pairs"): "all items are on offer",

@@ -4,6 +4,7 @@ The functions and their options are found in the public names, so that a new one
 fails here.
 """
 
+import functools
 import inspect
 import warnings
 
@@ -15,6 +16,7 @@ from matplotlib import pyplot
 
 import bayesfair as bf
 from bayesfair import families, inference, ranking
+from bayesfair.value import policy_value
 
 mpl.use("Agg")
 
@@ -65,7 +67,7 @@ def examples(folder):
     history, games, tree = SMALL["history"], SMALL["comparisons"], SMALL["fit of duels"]
     arms, audit = SMALL["fit of arms"], SMALL["audit"]
     seeded = {"seed": 1, "replicates": 20}
-    rule = bf.policies.FairSDDTS()
+    rule = bf.policies.FairSDDTS(C=1)
     return {
         "audit": ([history], {"seed": 1, "draws": 20}),
         "audit_comparisons": ([games], {"seed": 1, "draws": 20}),
@@ -84,6 +86,7 @@ def examples(folder):
         "loo": ([arms], {}),
         "merge": ([SMALL["first"], SMALL["second"]], {}),
         "pl_consistency": ([tree, games], seeded),
+        "policy_value": ([history, {"even": [0.5, 0.5]}], {}),
         "plot_cumulative_regret": ([audit], {}),
         "plot_frontier": ([audit], {}),
         "plot_ranks": ([tree], {}),
@@ -116,6 +119,7 @@ FUNCTIONS = {
 } | {
     "fit_summary": ranking.fit_summary,
     "guarantee_note": bf.theory.guarantee_note,
+    "policy_value": policy_value,
     "rewards_from_posterior": inference.rewards_from_posterior,
 }
 #: Options whose example values would ask for long work: (function, option, value).
@@ -199,6 +203,63 @@ def test_results_and_data_refuse_what_they_do_not_take(kind, tmp_path):
         refused(lambda make=make, given=given: make(*given))
 
 
+@pytest.mark.parametrize(
+    "name", [n for n, f in FUNCTIONS.items() if "progress" in inspect.signature(f).parameters]
+)
+def test_progress_means_the_same_in_every_function_that_takes_it(name, works, capsys):
+    given, options = works[name]
+    told = []
+    run = functools.partial(FUNCTIONS[name], *given, **options)
+    for progress in (None, False, True, print, lambda *told_now: told.append(told_now)):
+        run(progress=progress)
+    assert capsys.readouterr().err == ""  # what is done at once needs no line
+    for done, total, what in told:
+        assert 0 < done <= total and what in ("rounds", "comparisons", "replicates", "beliefs")
+    if name not in ("fit", "beliefs"):  # closed forms have no parts
+        assert told[-1][:2] == (told[-1][1], told[-1][1]), "it ends with all that was to be done"
+    for wrong in ("x", 1, 0, [], lambda done: None):
+        with pytest.raises(
+            bf.OptionError, match=r"progress must be True, False or a func"
+        ) as error:
+            run(progress=wrong)
+        assert (error.value.kind, error.value.column) == ("wrong_kind", "progress")
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, f in FUNCTIONS.items() if "seed" in inspect.signature(f).parameters]
+)
+def test_a_seed_is_asked_for_in_the_same_words_everywhere(name, works):
+    given, options = works[name]
+    drawn = options | ({"model": "bernoulli_independent"} if name == "beliefs" else {})
+    without = {n: v for n, v in drawn.items() if n != "seed"}
+    for wrong in (*(() if name == "merge" else (without,)), drawn | {"seed": "x"}):
+        with pytest.raises(bf.OptionError) as error:
+            FUNCTIONS[name](*given, **wrong)
+        assert error.value.column == "seed"
+        assert "a whole number from 0 on, or a numpy Generator" in str(error.value)
+
+
+def test_methods_refuse_what_they_do_not_take(tmp_path):
+    history, audit, laws = SMALL["history"], SMALL["audit"], ARMS
+    calls = [
+        history.before, history.rounds, history.where, audit.resume, audit.save,
+        SMALL["group"].resume, SMALL["group"].save, laws.sample, laws.for_arms,
+        SMALL["comparisons"].with_covariates,
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(bf.OptionError, match="required") as error:
+            call()
+        assert error.value.column in inspect.signature(call).parameters
+    for value in WRONG.values():
+        refused(lambda value=value: history.before(value))
+        refused(lambda value=value: history.rounds(0, value))
+        refused(lambda value=value: laws.sample(value, seed=1))
+        refused(lambda value=value: laws.sample(seed=value))
+        refused(lambda value=value: laws.for_arms(value))
+    with pytest.raises(bf.OptionError, match="takes 't' in this order"):
+        history.before(1, 2)
+
+
 def test_what_lacks_and_what_is_too_much_is_named():
     history = SMALL["history"]
     for call, said in (
@@ -210,7 +271,6 @@ def test_what_lacks_and_what_is_too_much_is_named():
             lambda: bf.plots.plot_ranks(SMALL["fit of duels"], ax=3),
             "ax must be the axes of matplotlib",
         ),
-        (lambda: bf.audit(history, seed=1, progress=True), "progress must be a function, got bool"),
     ):
         with pytest.raises(bf.OptionError) as error:
             call()
@@ -235,8 +295,10 @@ def public_calls():
 
 
 @pytest.mark.parametrize("name", public_calls())
-def test_a_call_without_what_is_required_is_refused_by_its_name(name):
+def test_a_call_that_lacks_or_has_too_much_is_refused_by_its_name(name):
     call = public_calls()[name]
+    with pytest.raises(bf.BayesfairError):
+        call(no_such_option=1)
     required = [
         p.name for p in inspect.signature(call).parameters.values()
         if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)

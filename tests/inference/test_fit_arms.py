@@ -275,10 +275,6 @@ def test_built_models_are_checked():
     with pytest.raises(OptionError, match="not the model itself") as refused:
         contract_of(bf.fit(ECMO, seed=1))
     assert "\n" not in str(refused.value)  # named, not printed whole
-    for wrong in ("x", print, 1):
-        with pytest.raises(OptionError, match="fit: progress must be True or False") as refused:
-            bf.fit(ECMO, seed=1, progress=wrong)
-        assert refused.value.kind == "wrong_kind"
 
 
 # -- priors ----------------------------------------------------------------------------------------

@@ -22,9 +22,10 @@ from bayesfair.audit.duels.truth import truth_of
 from bayesfair.base.arguments import takes
 from bayesfair.base.checks import as_generator
 from bayesfair.base.notices import Notice, unique
+from bayesfair.base.progress import tells
 from bayesfair.comparisons import Comparisons, DuelLog, one_law
 from bayesfair.errors import DataError, OptionError
-from bayesfair.typing import Seed
+from bayesfair.typing import Progress, Seed
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -33,6 +34,7 @@ __all__ = ["audit_comparisons"]
 
 
 @takes()
+@tells
 def audit_comparisons(
     duels: Comparisons | DuelLog,
     *,
@@ -55,6 +57,7 @@ def audit_comparisons(
     draws: int | None = None,
     seed: Seed | None = None,
     sampler: Mapping[str, Any] | None = None,
+    progress: Progress = None,
 ) -> DuelAudit:
     r"""Audit who is compared with whom.
 
@@ -111,6 +114,8 @@ def audit_comparisons(
         Required.
     sampler : mapping, optional
         Of the fit that is made here, as in `bayesfair.fit`; excluded by `worth` and `fit`.
+    progress : bool or callable, optional
+        How many chains of the fit and beliefs before rounds are done, as in `audit`.
 
     Returns
     -------

@@ -10,6 +10,7 @@ import numpy as np
 
 from bayesfair.base.labels import label_order
 from bayesfair.base.notices import Notice
+from bayesfair.base.progress import steps
 from bayesfair.comparisons import Comparisons, DuelLog
 from bayesfair.errors import OptionError
 from bayesfair.inference.comparison_problem import choose_model, problem_of, problem_options
@@ -151,7 +152,9 @@ def beliefs_at(log: DuelLog, ends: Ints, options: Mapping[str, Any]) -> Floats:
     data, order = log.comparisons, label_order(log.items)
     result = np.zeros((len(ends), log.n_items))
     count, done = np.zeros(len(data.count)), 0
+    told = steps("beliefs", len(ends))
     for row in np.argsort(ends, kind="stable").tolist():
+        told.add()
         cells = log.cell[done : ends[row]]
         count = count + np.bincount(cells[cells >= 0], minlength=len(count))
         done = int(ends[row])

@@ -27,7 +27,7 @@ type Judged = list[tuple[JudgedRounds, Rewards]]
 """Rounds in order, with the draws of their true rewards."""
 
 
-OF_FITS = ("method", "allow_unconverged", "cores", "progress", *SAMPLER_OPTIONS)
+OF_FITS = ("method", "allow_unconverged", "cores", *SAMPLER_OPTIONS)
 """What ``sampler=`` may say of the fit of ``model=``."""
 
 OF_BELIEFS = ("min_ess", "max_fits", "cores", *SAMPLER_OPTIONS)
