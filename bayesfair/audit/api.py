@@ -151,7 +151,10 @@ def audit(
         is fair the product. ``"pooled"`` (rewards 0 and 1): an arm pays alike in its contexts, as
         far as they show: theta_ic ~ Beta(kappa mu_i, kappa (1 - mu_i)), with mu_i ~ Beta (`prior`)
         and log kappa_i uniform between 0.5 and 200 plays, on 40 x 20 nodes, exact and sequential.
-        Default: beliefs that know no context.
+        ``"none"``: beliefs that know no context, as with `model`, `beliefs_model` and
+        `arm_groups`. Default, for a log read with a context: ``"pooled"`` for rewards 0 and 1 where
+        the log has more than 5 contexts or, being a scan, tells at its end how many; ``"cells"``
+        else. An audit that is resumed keeps what it began with.
     truth : Rewards, optional
         Known true rewards: the objective part is exact. One set of arms, or one for each round
         (batch shape ``(n_rounds,)``). Excludes `model`.
@@ -299,9 +302,9 @@ def _check_context_model(context_model: str | None, **others: Any) -> None:
     """Refuse a model of the context that is not known, or what does not go with one."""
     if context_model is None:
         return
-    check_choice(context_model, "context_model", CONTEXT_MODELS)
+    check_choice(context_model, "context_model", (*CONTEXT_MODELS, "none"))
     for name, value in others.items():
-        if value is not None:
+        if value is not None and context_model != "none":
             raise OptionError(
                 f"{name}= and context_model= exclude each other: "
                 + {

@@ -142,7 +142,10 @@ def _modelled(audit: Record, window: int | None, seed: Seed) -> dict[str, Any]:
         like.add(_shares(rng, fair, draws), w.distance, by_arm)
 
     held, done = fresh(), 0
-    for part, result, state in iter_results(audit.data, summary.start, criterion, want_rounds=True):
+    start = summary.start
+    if start.given_context:
+        start = start.with_beliefs(start.beliefs.without)
+    for part, result, state in iter_results(audit.data, start, criterion, want_rounds=True):
         if part.offered is not None:
             raise DataError(
                 f"rule='estimated' needs all arms on offer in each round, and in {part.source} "

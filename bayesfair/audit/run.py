@@ -14,7 +14,7 @@ from bayesfair.audit.criterion import finite_or_text
 from bayesfair.audit.group import GroupRecord
 from bayesfair.audit.log.arm_groups import with_arm_groups
 from bayesfair.audit.log.common_rewards import common_rewards
-from bayesfair.audit.log.context_tables import ContextTables
+from bayesfair.audit.log.context_tables import FEW, ContextTables
 from bayesfair.audit.log.limits import check_size, in_parts
 from bayesfair.audit.log.model_beliefs import audit_with_beliefs_model
 from bayesfair.audit.log.rounds import iter_results
@@ -221,8 +221,9 @@ def _start(data: Any, question: Question) -> tuple[AuditState, list[str]]:
         raise DataError(f"{getattr(data, 'source', 'the log')} has no rounds to audit.")
     start, note = start_of(data, question.family, question.start, first, question.support)
     notes: list[str] = list(check_size(data, start.family, draws=question.n_drawn))
-    if question.context_model is not None:
-        start = _given_context(start, question.context_model, first)
+    model = question.context_model or _default_context_model(data, question, start, first)
+    if model is not None:
+        start = _given_context(start, model, first)
     if question.criterion.eps2_arms is not None:
         start = replace(start, eps2_arms=question.criterion.eps2_arms)
     notes += [note] if note else []
@@ -238,8 +239,26 @@ def _start(data: Any, question: Question) -> tuple[AuditState, list[str]]:
     return start, notes
 
 
+def _default_context_model(
+    data: Any, question: Question, start: AuditState, first: History
+) -> str | None:
+    """Return how a log that was read with a context is audited where nothing is asked.
+
+    None where it has none, where the start or a model knows none, and pairs of groups of arms.
+    """
+    before = first.prior_counts is not None and first.prior_counts.any()
+    if first.context is None or start.n_rounds or start.given_context or before:
+        return None
+    if question.model is not None or question.arm_groups is not None:
+        return None
+    if not FAMILIES[start.family].binary:
+        return "cells"
+    known = len(first.context.cells[1]) if isinstance(data, History) else np.inf
+    return "cells" if known <= FEW else "pooled"
+
+
 def _given_context(start: AuditState, model: str, first: History) -> AuditState:
-    """Return the state with beliefs for each context.
+    """Return the state with beliefs for each context, or for none of them.
 
     Raises
     ------
@@ -253,6 +272,8 @@ def _given_context(start: AuditState, model: str, first: History) -> AuditState:
                 f"{start.beliefs.model!r}; leave it out.",
                 kind="not_the_same", column="context_model", value=model,
             )  # fmt: skip
+        return start
+    if model == "none" and first.context is not None:
         return start
     why = None
     if first.context is None:

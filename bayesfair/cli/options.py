@@ -228,8 +228,8 @@ AUDIT_QUESTION = CRITERION.extended(
     ),
     model=option("PyMC model of the true rewards, bernoulli_hierarchical..."),
     context_model=option(
-        "Beliefs given the context (--context): cells (each value and arm by itself), pooled (an "
-        "arm's values share what is learned; rewards 0 and 1)."
+        "Beliefs given the context (--context): cells (each value and arm by itself; default up to "
+        "5 values), pooled (an arm's values share what is learned; rewards 0 and 1), none."
     ),
     rule=option(
         "Where no probabilities were logged: estimated, from the choices in windows (a model, "

@@ -57,7 +57,7 @@ def earlier_audit(path: Path, columns: Values, shell: typer.Context) -> Audit | 
     asked = {name: getattr(kept, name) for name in _KEPT}
     asked["tolerance"] = kept.tolerance if kept.tolerance_given else None
     asked["family"] = first.family
-    asked["context_model"] = first.context_model
+    asked["context_model"] = first.context_model or "none"
     asked |= followed_of(earlier)
     arms = arms_of(earlier)
     if arms:

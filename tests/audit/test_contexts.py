@@ -97,7 +97,7 @@ def test_every_round_of_a_log_with_two_contexts_is_that_of_enumeration():
     assert numbers["context"]["columns"] == ["context"] and numbers["context"]["n_cells"] == 2
     assert numbers["context"]["thin_share"] == 1  # five rounds each
     assert any(notice.kind == "thin_contexts" for notice in audit.findings)
-    plain = bf.audit(log, eps1=case["eps1"], seed=1)
+    plain = bf.audit(log, eps1=case["eps1"], context_model="none", seed=1)
     assert plain.smallest_eps2 == without["smallest_eps2"]
     assert plain.regret.value == without["regret_per_round"]
     assert [n.kind for n in plain.findings if n.column == "context"] == ["context_unused"]
@@ -130,7 +130,7 @@ def test_known_rewards_of_each_context_give_the_regret_and_eps2_of_enumeration(n
     assert found.regret[0] == pytest.approx(case["regret_contextual"], abs=1e-12)
     assert needed == pytest.approx(case["smallest_eps2_contextual_eps1_1"], abs=1e-12)
     marginal = rewards.Bernoulli(np.array(case["mean_reward_marginal"]))
-    plain = bf.audit(log, eps1=1, truth=marginal)
+    plain = bf.audit(log, eps1=1, context_model="none", truth=marginal)
     expected = case["smallest_eps2_without_context_logged_pi"]
     at = plain.criterion.grid_index
     assert plain.objective.smallest_eps2[0, at] == pytest.approx(expected, abs=1e-12)
@@ -288,7 +288,7 @@ def test_terms_of_the_chosen_arm_average_to_the_regret_of_each_context():
 
 def test_what_does_not_go_with_a_context_is_refused_by_name(tmp_path):
     log = log_of(late=False)
-    plain = bf.audit(log, objective=False)
+    plain = bf.audit(log, context_model="none", objective=False)
     given = bf.audit(log.before(100), context_model="cells", objective=False)
     bare = bf.History(log.arm, log.reward, selection_probability=log.selection_probability,
                       arms=log.arms)  # fmt: skip
@@ -306,6 +306,9 @@ def test_what_does_not_go_with_a_context_is_refused_by_name(tmp_path):
          "unused_option", "context_model"),
         (lambda: bf.audit(log, context_model="cells", seed=1).prior_sensitivity(), "excluded",
          "context_model"),
+        (lambda: bf.audit(bare, context_model="none", seed=1), "unused_option", "context_model"),
+        (lambda: bf.audit(log, context_model="none", prior=given, objective=False),
+         "not_the_same", "context_model"),
         (lambda: given.resume(bare), "other_context", "context"),
         (lambda: bf.merge(given, plain), None, None),
     ):  # fmt: skip

@@ -152,6 +152,44 @@ def test_a_context_that_never_came_is_expected_to_be_like_the_others():
     assert found.state.beliefs.labels == (*labels, "new")
 
 
+def test_the_model_where_none_is_asked_for(tmp_path):
+    """Each by itself up to five contexts that are known before, else pooled; kept on the way."""
+
+    def log(n_contexts, family="bernoulli"):
+        one = log_of(family, n=60, late=False)
+        return bf.History(
+            one.arm, one.reward, arms=one.arms, context=(np.arange(60) % n_contexts).astype(str),
+            selection_probability=one.selection_probability,
+        )  # fmt: skip
+
+    found = {n: bf.audit(log(n), objective=False) for n in (1, 5, 6)}
+    assert [a.context_model for a in found.values()] == ["cells", "cells", "pooled"]
+    for n, audit in found.items():
+        asked = bf.audit(log(n), context_model=audit.context_model, objective=False)
+        assert asked.state.same_as(audit.state) and asked.to_dict() == audit.to_dict()
+    assert bf.audit(log(6, "poisson"), objective=False).context_model == "cells"
+    assert bf.audit(log(6).before(4), objective=False).resume(log(6)).context_model == "cells"
+    assert found[6].resume(log(1)).context_model == "pooled"
+    blind = bf.audit(log(6), context_model="none", objective=False)
+    assert blind.context_model is None and blind.resume(log(6)).context_model is None
+    groups = bf.audit(log(6), arm_groups={"a": "x", "b": "x", "c": "y"}, objective=False)
+    assert groups.context_model is None
+    path = tmp_path / "log.csv"
+    path.write_text("arm,reward,p_a,p_b,site\n" + "a,1,0.5,0.5,x\nb,0,0.5,0.5,y\n" * 10)
+    scan = bf.scan_history(path, context="site")
+    assert bf.audit(scan, objective=False).context_model == "pooled"
+    whole = bf.read_history(path, context="site")
+    assert bf.audit(whole, objective=False).context_model == "cells"
+
+
+def test_an_estimated_rule_is_held_against_beliefs_without_the_context():
+    log = bf.History([0, 1] * 60, [1, 0, 0, 1] * 30, arms=["a", "b"], context=list("uuv") * 40)
+    asked = {"rule": "estimated", "rule_window": 40, "seed": 1, "draws": 50}
+    bare = bf.History(log.arm, log.reward, arms=log.arms)
+    found, expected = (bf.audit(x, **asked).to_dict() for x in (log, bare))
+    assert found["context"]["model"] == "cells" and found["modelled"] == expected["modelled"]
+
+
 def test_what_is_no_0_or_1_and_another_model_are_refused():
     with pytest.raises(bf.OptionError) as refused:
         bf.audit(log_of("poisson"), context_model="pooled", seed=1)

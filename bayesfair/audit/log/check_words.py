@@ -201,8 +201,8 @@ def _repeated_keys(summary: Summary, check: Check) -> str:
 
 def _context(summary: Summary, check: Check) -> str:
     more = (
-        "If a column holds the context, context= with context_model='cells' audits the log given "
-        "it, and by= each of its values apart."
+        "If a column holds the context, context= audits the log given it, and by= each of its "
+        "values apart."
     )
     if summary.contexts:
         more = "The context that was read is not all of it: the test was made within each context."
@@ -263,8 +263,8 @@ def unused_findings(summary: Summary) -> list[Notice]:
     thinned = [column for column in columns if _KEPT.fullmatch(column)]
     found = [Notice(
         f"{n} {verb} not used: {listed(columns, _MOST_COLUMNS)}. The verdict is about all rounds "
-        f"together; if the rule saw {it}, context={one!r} with "
-        f"context_model='cells' audits the log given it, and by={one!r} each of its values apart.",
+        f"together; if the rule saw {it}, context={one!r} "
+        f"audits the log given it, and by={one!r} each of its values apart.",
         kind="unused_columns", column=one, n=n,
     )]  # fmt: skip
     if thinned:

@@ -17,12 +17,15 @@ from bayesfair.kernels.log.pooled import Pooling, Told, pooled_means
 from bayesfair.typing import Floats, Ints
 
 __all__ = [
-    "CONTEXT_MODELS", "KAPPA", "Believed", "ContextTables", "iter_cells", "numbered",
+    "CONTEXT_MODELS", "FEW", "KAPPA", "Believed", "ContextTables", "iter_cells", "numbered",
     "pooled_beliefs", "pooling_of",
 ]  # fmt: skip
 
 CONTEXT_MODELS = ("cells", "pooled")
 """How contexts share what is learned."""
+
+FEW = 5
+"""Up to so many contexts, known before the first round, are by default each by themselves."""
 
 KAPPA = (0.5, 200.0)
 """Range of how alike an arm's probabilities are in different contexts, in plays."""

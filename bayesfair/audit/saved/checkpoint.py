@@ -268,9 +268,10 @@ def as_begun(question: Question) -> Question:
             column="family",
             value=question.family,
         )
-    if question.context_model not in (None, first.context_model):
+    begun_with = first.context_model or "none"
+    if question.context_model not in (None, begun_with):
         raise OptionError(
-            f"the audit was begun with context_model={first.context_model!r} and goes on with it: "
+            f"the audit was begun with context_model={begun_with!r} and goes on with it: "
             "leave context_model= out, or audit the log from its start.",
             kind="not_the_same",
             column="context_model",

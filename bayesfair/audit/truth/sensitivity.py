@@ -128,8 +128,8 @@ def audit_prior_sensitivity(audit: Record, *, model: Any = None) -> PriorSensiti
                           "the objective part left out.")  # fmt: skip
     if start.given_context:
         raise OptionError(
-            "prior_sensitivity is not made of an audit given the context yet: leave context_model "
-            "out.",
+            "prior_sensitivity is not made of an audit given the context yet: audit with "
+            "context_model='none'.",
             kind="excluded",
             column="context_model",
             value=audit.context_model,
