@@ -104,11 +104,11 @@ def render_group(group: dict[str, Any]) -> str:
     runs = group["runs"]
     criterion = group["criterion"]
     logs = [audit["log"] for audit in group["groups"].values()]
+    ends = dict.fromkeys(visible(logs[at]["source"]) for at in (0, -1))
     lines = [
         *fitted(
             [
-                f"Fairness audit of {counted(len(groups), 'log')}: {visible(logs[0]['source'])}"
-                + (f" to {visible(logs[-1]['source'])}" if len(logs) > 1 else ""),
+                f"Fairness audit of {counted(len(groups), 'log')}: {' to '.join(ends)}",
                 "",
                 *verdict_lines(group, asked(criterion)),
                 *contradiction_lines(group),

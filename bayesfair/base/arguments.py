@@ -156,15 +156,15 @@ def takes[**P, R](**kinds: Kind) -> Callable[[Callable[P, R]], Callable[P, R]]:
     Examples
     --------
     >>> @takes(count=NUMBER)
-    ... def double(count, *, seed): return 2 * count
-    >>> double(2, seed=1)
-    4
-    >>> double("x", seed=1)
+    ... def double(count, *, unit): return f"{2 * count} {unit}"
+    >>> double(2, unit="m")
+    '4 m'
+    >>> double("x", unit="m")
     Traceback (most recent call last):
     bayesfair.errors.OptionError: double: count must be a number, got str 'x'.
     >>> double(2)
     Traceback (most recent call last):
-    bayesfair.errors.OptionError: double: seed= is required.
+    bayesfair.errors.OptionError: double: unit= is required.
     """
 
     def checked(function: Callable[P, R]) -> Callable[P, R]:

@@ -166,7 +166,7 @@ def problem_of(
     if np.isinf(prior_sd) and layout.n_coefficients:
         raise OptionError(
             "with item covariates, prior_sd=inf leaves coefficients and item deviations "
-            "undetermined: they explain the same thing. Give a finite prior_sd."
+            "undetermined: they explain the same thing. Give a finite prior, such as prior_sd=1."
         )
     sd = [prior_sd] * layout.n_items + [values["coefficient_sd"]] * layout.n_coefficients
     sd += [values["order_sd"]] * layout.order + [values["tie_sd"]] * layout.tie

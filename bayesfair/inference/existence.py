@@ -15,8 +15,8 @@ from bayesfair.kernels.orders.graph import components, recession_direction
 __all__ = ["require_maximum"]
 
 _REMEDY = (
-    "Give a finite prior_sd (the default 1 fits any data), or leave items out with "
-    "comparisons.without(...)."
+    "Give a finite prior, such as the default prior_sd=1, which fits any data, or leave out what "
+    "names these items (in Python: Comparisons.without)."
 )
 
 

@@ -126,9 +126,11 @@ def render_fit(
             "average": ", ties averaged over their orders"}  # fmt: skip
     partial = {"subset": ", unranked items were not on offer",
                "top": ", unranked items rank below"}  # fmt: skip
+    end = -1 if numbers["n_comparisons"] == 1 else None
     lines = [
         f"{numbers['model']} fit of {comparisons.source}",
-        f"  {numbers['n_comparisons']:.12g} {comparisons.kind} of {comparisons.n_items} items"
+        f"  {numbers['n_comparisons']:.12g} {comparisons.kind[:end]} of "
+        f"{comparisons.n_items} items"
         f"{ties.get(numbers['ties'], '')}{partial.get(comparisons.partial or '', '')}",
         f"  method: {method}",
         f"  prior: {numbers['prior']}",

@@ -39,6 +39,7 @@ PUBLIC = {
     "bayesfair.audit.duels.api.audit_comparisons",
     "bayesfair.comparisons.data.from_duels",
     "bayesfair.comparisons.data.from_ranked_rows",
+    "bayesfair.inference.beliefs.beliefs",
     "bayesfair.inference.fit",
     "bayesfair.readers.duels.comparisons.read_comparisons",
     "bayesfair.readers.duels.log.read_duels",

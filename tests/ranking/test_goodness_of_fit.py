@@ -285,5 +285,5 @@ def test_influence_of_rankings_and_ties():
     assert 0 < float(found["flip_n"]) <= 2
     ties = Comparisons.from_counts(["a"], ["b"], [5], [3], [4])
     assert "a = b" in bf.influence(bf.fit(ties, seed=1), ties)["comparison"].values
-    with pytest.raises(OptionError, match="finite prior_sd"):
+    with pytest.raises(OptionError, match="finite prior"):
         bf.influence(bf.fit(ties, seed=1, prior_sd=np.inf), ties)

@@ -311,7 +311,7 @@ def check_line(checks: Mapping[str, Mapping[str, Any]]) -> str | None:
         return None
     failed = [name.replace("_", " ") for name, check in made.items() if not check["passed"]]
     if not failed:
-        return f"Checks of the log: {counted(len(made), 'test')}, all passed."
+        return f"Checks of the log: {counted(len(made), 'test')}, {'all ' * (len(made) > 1)}passed."
     return f"Checks of the log: {len(failed)} of {len(made)} failed ({', '.join(failed)})."
 
 

@@ -89,7 +89,8 @@ def _cannot_fail(summary: Summary, criterion: Criterion) -> list[Notice]:
             "This criterion cannot fail here: in no round do the selection probabilities of two "
             f"arms on offer differ by more than {largest:.4g}{unit}, and eps2 = {criterion.eps2:g} "
             "allows that even to arms with the same rewards. The verdict does not tell how the "
-            f"chances follow the rewards; the fairness regret, {regret:.4f} per round, does.",
+            f"chances follow the rewards; the fairness regret under the beliefs, {regret:.4f} per "
+            "round, does.",
             kind="cannot_fail",
             column="eps2",
             value=largest,
