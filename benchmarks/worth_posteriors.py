@@ -51,7 +51,7 @@ def judge(entry: dict[str, Any], seeds: range, draws: int = 4000) -> dict[str, A
     data = comparisons_of(entry)
     reference = {s: np.array(entry[s]) for s in ("mean", "sd", "lower", "upper")}
     found, z, methods, refused = [], [], set(), 0
-    begin = time.perf_counter()
+    begin = time.process_time()
     for seed in seeds:
         try:
             tree = bf.fit(
@@ -83,7 +83,7 @@ def judge(entry: dict[str, Any], seeds: range, draws: int = 4000) -> dict[str, A
         "single within .05": float((single <= 0.05).mean()),
         "z above 3": float((np.abs(z) > 3).mean()),
         "refused": refused / len(seeds),
-        "s per fit": (time.perf_counter() - begin) / len(seeds),
+        "cpu s per fit": (time.process_time() - begin) / len(seeds),
     }
 
 

@@ -129,7 +129,8 @@ def fit_comparisons(
 
     The certificate (`bayesfair.inference.certified`) takes a fixed stream of draws from the
     proposal and looks at every reported direction four standard deviations off the mode: k-hat
-    <= 0.5, at least 60 % of the draws effective, no tail far above the normal one. NUTS
+    <= 0.5, at least 60 % of the draws effective, no tail far above the normal one. Of up to twelve
+    parameters, a proposal that is refused is fitted to the posterior first and judged again. NUTS
     (`bayesfair.inference.worth_nuts`) is exact whatever the shape; it is refused unless every
     parameter has R-hat <= 1.01 and bulk and tail effective sample sizes >= 400.
 
@@ -202,8 +203,8 @@ def fit_comparisons(
     attrs["prior"] = "none (maximum likelihood)" if flat else describe_prior(problem)
     certificate = None
     if not flat and method != "nuts":
-        proposal = Proposal(problem.likelihood, mode, problem.precision)
-        certificate = certify(proposal, problem.likelihood.layout)
+        around = Proposal(problem.likelihood, mode, problem.precision)
+        proposal, certificate = certify(around, problem.likelihood.layout)
         if certificate.holds or method == "laplace":
             found = weighted_draws(proposal, n_draws, rng)
             chains = found.theta.reshape(N_CHAINS, -1, found.theta.shape[1])

@@ -132,9 +132,13 @@ def test_extremes_have_a_mode_and_a_certificate():
     assert pair(5, 0, prior_sd=1e-6).attrs["method"] == "laplace"
     odds = pair(1e9, 1, prior_sd=np.inf)["mode"]["log_worth"]
     assert float(odds[0] - odds[1]) == pytest.approx(np.log(1e9), abs=1e-6)
-    # a flat prior and no loss: the mode is far out, the Gaussian there is not the posterior
-    far = pair(5, 0, prior_sd=1e4, method="laplace")
-    assert far.attrs["certified"] == 0
+    # a flat prior and no loss: the mode is far out, and the posterior is half of a normal
+    far = pair(5, 0, prior_sd=1e4)
+    gap = far["posterior"]["log_worth"].sel(item="a").values * 2
+    whole = 1e4 * np.sqrt(2)
+    assert far.attrs["method"] == "laplace" and far.attrs["certified"] == 1
+    assert gap.mean() == pytest.approx(whole * np.sqrt(2 / np.pi), rel=0.03)
+    assert gap.std() == pytest.approx(whole * np.sqrt(1 - 2 / np.pi), rel=0.03)
 
 
 def test_strongly_linked_but_far_apart():

@@ -10,7 +10,9 @@ from scipy.stats import kstest, norm
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
 from bayesfair.inference import fit
+from bayesfair.inference.certified import Proposal, certify
 from bayesfair.inference.comparison_problem import problem_of
+from bayesfair.inference.laplace import find_mode
 from bayesfair.inference.reweight import psis_weights
 from bayesfair.inference.worth_nuts import target_of
 from bayesfair.kernels.orders.comparison_density import PROBIT, Target, log_density
@@ -83,8 +85,8 @@ def test_normal_tails_are_exact_far_out():
 def test_items_without_data_and_levels_of_islands_keep_their_prior():
     # two islands of two, two items without data; prior_sd 3 and one-sided wins
     data = Comparisons.from_counts(["a", "c"], ["b", "d"], [6, 2], [0, 1], items="abcdef")
-    tree = fit(data, prior_sd=3.0, seed=1, draws=8000, cores=1)
-    assert tree.attrs["method"] == "nuts" and tree.attrs["rhat_max"] <= 1.01
+    tree = fit(data, prior_sd=3.0, method="nuts", seed=1, draws=8000, cores=1)
+    assert tree.attrs["rhat_max"] <= 1.01
     x = tree["posterior"]["log_worth"].values.reshape(-1, 6)
     # differences of what the likelihood does not contain are normal, known in closed form
     assert kstest((x[:, 4] - x[:, 5]) / (3 * np.sqrt(2)), "norm").pvalue > 1e-4
@@ -106,9 +108,9 @@ def test_items_without_data_and_levels_of_islands_keep_their_prior():
 @pytest.mark.statistical
 def test_draws_do_not_depend_on_cores_and_few_are_judged_by_many():
     data = Comparisons.from_counts(["a"], ["b"], [20], [0])
-    one, two = (fit(data, prior_sd=5.0, seed=4, cores=c) for c in (1, 2))
+    one, two = (fit(data, prior_sd=5.0, method="nuts", seed=4, cores=c) for c in (1, 2))
     np.testing.assert_array_equal(one["posterior"]["log_worth"], two["posterior"]["log_worth"])
-    few = fit(data, prior_sd=5.0, seed=4, draws=5)
+    few = fit(data, prior_sd=5.0, method="nuts", seed=4, draws=5)
     assert few["posterior"]["log_worth"].sizes["draw"] == 2  # 8 draws in 4 chains
     assert few.attrs["ess_min"] >= 400 and few.attrs["certified"] == 1
 
@@ -127,12 +129,45 @@ def test_the_method_depends_on_the_data_alone():
         fit(plain, seed=1, draws=2)
 
 
-def test_a_tail_that_the_curvature_hides_is_never_certified():
+def test_a_tail_that_the_curvature_hides_is_fitted_and_certified():
     """The posterior's far end is e^3.2 times the normal's, or more (cases of wide priors)."""
-    for won, lost, sd in ((20, 0, 5.0), (20, 1, 10.0), (5, 0, 3.0)):
+    for won, lost, sd in ((20, 0, 5.0), (20, 1, 10.0), (5, 0, 3.0), (1, 0, 100.0)):
         data = Comparisons.from_counts(["a"], ["b"], [won], [lost])
-        tree = fit(data, prior_sd=sd, method="laplace", seed=1, draws=400)
-        assert tree.attrs["certified"] == 0 and "not certified" in tree.attrs["notices"]
+        problem = problem_of(data, "bradley_terry", prior_sd=sd)
+        mode = find_mode(problem.likelihood, problem.precision)
+        layout = problem.likelihood.layout
+        around = Proposal(problem.likelihood, mode, problem.precision)
+        assert around.excess(layout) > 3.2
+        certificate = certify(around, layout)[1]
+        assert certificate.holds and certificate.efficiency > 0.85
+        tree = fit(data, prior_sd=sd, seed=1, draws=20_000)
+        assert tree.attrs["method"] == "laplace" and tree.attrs["certified"] == 1
+        gap = np.linspace(-10 * sd, 10 * sd, 100_001)
+        log = -won * np.logaddexp(0, -gap) - lost * np.logaddexp(0, gap) - gap**2 / (4 * sd**2)
+        mass = np.exp(log - log.max())
+        mass /= mass.sum()
+        mean = mass @ gap
+        spread = np.sqrt(mass @ (gap - mean) ** 2)
+        draws = tree["posterior"]["log_worth"].diff("item").values.ravel() * -1
+        assert abs(draws.mean() - mean) < 4 / np.sqrt(tree.attrs["ess"]) * spread
+        assert draws.std() == pytest.approx(spread, rel=0.03)
+        cut = gap[np.searchsorted(np.cumsum(mass), [0.025, 0.5, 0.975])]
+        below = (draws[:, None] <= cut).mean(axis=0)
+        np.testing.assert_allclose(below, [0.025, 0.5, 0.975], atol=0.015)
+
+
+def test_what_is_fitted_depends_on_the_data_alone():
+    chain = Comparisons.from_duels(list("321"), list("210"))
+    found = [
+        fit(chain, model=model, prior_sd=sd, seed=seed, draws=draws).attrs
+        for model, sd in (("bradley_terry", 10.0), ("thurstone", 8**0.5))
+        for seed, draws in ((1, 4000), (2, 20))
+    ]
+    assert {(a["method"], a["certified"]) for a in found} == {("laplace", 1)}
+    assert len({(a["model"], a["khat"], a["efficiency"]) for a in found}) == 2
+
+
+def test_a_tail_beside_many_items_is_not_certified():
     # beside sixty items that are known well, chance would not find it
     rng = np.random.default_rng(3)
     worth = rng.normal(size=60) / 2
