@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ __all__ = [
     "check_in_range",
     "check_known",
     "did_you_mean",
+    "first_where",
     "listed",
     "no_seed",
     "shown",
@@ -49,6 +50,26 @@ def counted(n: int, noun: str) -> str:
     ('1 such row', '2 such rows')
     """
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+class First(NamedTuple):
+    """The first place where something holds, and at how many places it does."""
+
+    at: int
+    n: int
+
+
+def first_where(holds: NDArray[np.bool_]) -> First | None:
+    """Return the first place where something holds, and at how many; None where it never does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> first_where(np.array([3, -1, -2]) < 0)
+    First(at=1, n=2)
+    """
+    places = np.flatnonzero(holds)
+    return First(int(places[0]), places.size) if places.size else None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -107,9 +107,7 @@ def shared_rankings(
     Two rows with one ranking id that share an item are not independent. Rows that only share the
     id (two matches of one day) are.
     """
-    column = encoded(ranking, "ranking")
-    if len(column.codes) != len(left):
-        raise DataError(f"ranking has {len(column.codes)} rows, left {len(left)}; must agree.")
+    column = _coded("ranking", ranking, "ranking", len(left))
     known = keep & (column.codes >= 0)
     code, a, b = column.codes[known].astype(np.int64), left[known], right[known]
     k = int(max(a.max(initial=0), b.max(initial=0))) + 1
@@ -175,23 +173,14 @@ def collapse_duels(
     absent = {"left": a < 0, "right": b < 0}
     numbers, lacking = absent_numbers(n, {"weight": weight}, source)
     absent |= lacking
-    won = None if winner is None else encoded(winner, "outcome")
+    won = None if winner is None else _coded("winner", winner, "outcome", n)
     if won is not None:
-        if len(won.codes) != n:
-            raise DataError(f"winner has {len(won.codes)} rows, left {n}; they must agree.")
         absent |= {"winner": won.codes < 0}
     gone, found = rows_with_missing(missing, absent, source)
     notices += found
     outcome, n_skipped = np.zeros(n, np.int8), 0
     if won is not None:
-        resolved = resolve_outcomes(
-            won,
-            a,
-            b,
-            names,
-            asked=words,
-            where=source.where,
-        )
+        resolved = resolve_outcomes(won, a, b, names, asked=words, where=source.where)
         outcome = resolved.outcome
         notices += resolved.notices
         n_skipped += resolved.n_unknown
@@ -206,7 +195,7 @@ def collapse_duels(
         )
         shown = np.full(n, side, np.int8)
     else:
-        told = _told_first(first, n)
+        told = _coded("first", first, "first item", n)
         shown = resolve_first(told, a, b, names, source.where)
     outcome, notes, dropped = _both_bad(outcome, words.both_bad)
     notices += notes
@@ -300,10 +289,9 @@ def collapse_counts(
     source: Origin,
 ) -> dict[str, Any]:
     """Return the fields of `Comparisons` for rows of counts; see `Comparisons.from_counts`."""
-    a, b = encoded(left, "item"), encoded(right, "item")
+    a = encoded(left, "item")
     n = len(a.codes)
-    if len(b.codes) != n:
-        raise DataError(f"left has {n} rows, right {len(b.codes)}; they must agree.")
+    b = _coded("right", right, "item", n)
     given = {"wins_left": wins_left, "wins_right": wins_right, "ties": ties, "weight": weight}
     numbers, lacking = absent_numbers(n, given, source)
     absent = {"left": a.codes < 0, "right": b.codes < 0} | lacking
@@ -319,7 +307,7 @@ def collapse_counts(
     names = [np.array([*c.labels, None], dtype=object)[c.codes][kept] for c in (a, b)]
     shown = first
     if first is not None and not isinstance(first, str):
-        told = _told_first(first, n)
+        told = _coded("first", first, "first item", n)
         words_of = np.array([*told.labels, None], dtype=object)
         shown = np.tile(words_of[told.codes][kept], 3)
     taken = source.taken(kept)
@@ -342,9 +330,9 @@ def collapse_counts(
     }
 
 
-def _told_first(first: Any, n: int) -> Encoded:
-    """Return the column that names which item was shown first, a row for each of ``n``."""
-    told = encoded(first, "first item")
-    if len(told.codes) != n:
-        raise DataError(f"first has {len(told.codes)} rows, left {n}; they must agree.")
-    return told
+def _coded(name: str, values: Any, what: str, n: int) -> Encoded:
+    """Return a column of labels, one for each of the ``n`` rows of left."""
+    column = encoded(values, what)
+    if len(column.codes) != n:
+        raise DataError(f"{name} has {len(column.codes)} rows, left {n}; they must agree.")
+    return column

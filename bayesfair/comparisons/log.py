@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.base.arguments import constructed, takes
-from bayesfair.base.checks import as_numbers, check_choice
+from bayesfair.base.checks import as_numbers, check_choice, first_where
 from bayesfair.comparisons.data import Comparisons
 from bayesfair.comparisons.worths import known_worths
 from bayesfair.errors import DataError, OptionError, ProbabilityError
@@ -272,16 +272,15 @@ class DuelLog:
                 kind="shape",
                 column="propensity",
             )
-        bad = np.flatnonzero(~((values > 0) & (values <= 1 + 1e-6)))
-        if bad.size:
-            t = int(bad[0])
+        if bad := first_where(~((values > 0) & (values <= 1 + 1e-6))):
             raise ProbabilityError(
-                f"round {t}: the probability of {self.items[self.left[t]]!r} on the left is "
-                f"{values[t]:g} ({bad.size} such rounds); expected a number in (0, 1], since it "
+                f"round {bad.at}: the probability of {self.items[self.left[bad.at]]!r} on the "
+                "left is "
+                f"{values[bad.at]:g} ({bad.n} such rounds); expected a number in (0, 1], since it "
                 "was chosen.",
                 kind="probability",
                 column="propensity",
-                value=float(values[t]),
+                value=float(values[bad.at]),
             )
         return np.minimum(values, 1.0)
 
@@ -376,15 +375,13 @@ def _checked_law(law: Floats, offered: Flags | None, items: tuple[str, ...]) -> 
             value=float(law[t, i]),
         )
     total = np.nansum(law, axis=1)
-    off = np.flatnonzero(np.abs(total - 1) > 1e-6)
-    if off.size:
-        t = int(off[0])
+    if off := first_where(np.abs(total - 1) > 1e-6):
         raise ProbabilityError(
-            f"round {t}: the probabilities of the slot sum to {total[t]:.6g}, expected 1 "
-            f"({off.size} such rounds). Give pair_probability over ordered pairs (left, right), or "
+            f"round {off.at}: the probabilities of the slot sum to {total[off.at]:.6g}, expected 1 "
+            f"({off.n} such rounds). Give pair_probability over ordered pairs (left, right), or "
             "the law of the slot.",
             kind="probability_sum",
             column="selection_probability",
-            value=float(total[t]),
+            value=float(total[off.at]),
         )
     return np.asarray(law / total[:, None])

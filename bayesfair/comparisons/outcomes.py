@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.base.checks import check_choice, counted, did_you_mean, listed
+from bayesfair.base.checks import check_choice, counted, did_you_mean, first_where, listed
 from bayesfair.base.label_encoder import Encoded
 from bayesfair.base.labels import by_label
 from bayesfair.base.notices import Notice
@@ -195,12 +195,12 @@ def resolve_outcomes(
         won = as_item[winner.codes]
         outcome = np.where((won >= 0) & (won == left), np.int8(0), outcome)
         outcome = np.where((won >= 0) & (won == right), np.int8(1), outcome)
-        stranger = np.flatnonzero((won >= 0) & (outcome < 0) & (left >= 0) & (right >= 0))
-        if stranger.size:
-            i = int(stranger[0])
+        if stranger := first_where((won >= 0) & (outcome < 0) & (left >= 0) & (right >= 0)):
             raise DataError(
-                f"{where(i)}: the winner {items[won[i]]!r} is neither {items[left[i]]!r} nor "
-                f"{items[right[i]]!r} ({stranger.size} such rows). Correct the winner column."
+                f"{where(stranger.at)}: the winner {items[won[stranger.at]]!r} is neither "
+                f"{items[left[stranger.at]]!r} nor "
+                f"{items[right[stranger.at]]!r} ({stranger.n} such rows). Correct the winner "
+                "column."
             )
     return Outcomes(outcome, n_unknown, tuple(notices))
 
@@ -227,11 +227,9 @@ def resolve_first(
         shown = np.array([position.get(label, -2) for label in labels] + [-1], np.int32)
         which = shown[first.codes]
         side = np.where(which == left, np.int8(1), np.where(which == right, np.int8(-1), side))
-    bad = np.flatnonzero(side == 9)
-    if bad.size:
-        i = int(bad[0])
+    if bad := first_where(side == 9):
         raise DataError(
-            f"{where(i)}: shown first is {labels[first.codes[i]]!r}, expected one of "
+            f"{where(bad.at)}: shown first is {labels[first.codes[bad.at]]!r}, expected one of "
             f"{listed(_FIRST_WORDS)}, the name of one of the two items, or nothing."
         )
     return side

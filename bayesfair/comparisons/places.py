@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.base.checks import counted
+from bayesfair.base.checks import counted, first_where
 from bayesfair.base.notices import Notice
 from bayesfair.comparisons.sources import Origin
 from bayesfair.errors import DataError, OptionError
@@ -70,10 +70,9 @@ def ranks_as_places(
     entry = np.flatnonzero(kept)
 
     def refuse(bad: NDArray[np.bool_], remedy: str) -> None:
-        if bad.any():
-            i = int(entry[np.argmax(bad)])
-            n = int(bad.sum())
-            more = f" ({n} such ranks)" if n > 1 else ""
+        if wrong := first_where(bad):
+            i = int(entry[wrong.at])
+            more = f" ({wrong.n} such ranks)" if wrong.n > 1 else ""
             raise DataError(
                 f"{where(i)} is {rank[i]:g}{more}. {remedy}",
                 kind="rank",
@@ -102,9 +101,8 @@ def ranks_as_places(
         return kept, value, []
     best = np.full(int(ranking.max(initial=0)) + 1, np.inf)
     np.minimum.at(best, group, value)
-    differs = (best[group] > 0) & (value == best[group])
-    if differs.any():
-        zero, other = int(entry[np.argmax(value == 0)]), int(entry[np.argmax(differs)])
+    if differs := first_where((best[group] > 0) & (value == best[group])):
+        zero, other = int(entry[np.argmax(value == 0)]), int(entry[differs.at])
         raise DataError(
             f"{where(zero)} is 0, but in another ranking the best is {rank[other]:g} "
             f"({where(other)}). If 0 stands for items that are not ranked, say unranked=0; if "

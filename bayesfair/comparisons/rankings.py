@@ -14,6 +14,7 @@ from bayesfair.base.checks import (
     check_choice,
     check_in_range,
     counted,
+    first_where,
     listed,
 )
 from bayesfair.base.label_encoder import LabelEncoder, encoded
@@ -201,11 +202,10 @@ def collapse_ranked_rows(
     np.minimum.at(first, groups.codes, np.arange(len(value)))
     if given is not None:
         per_ranking = given[first]
-        differs = np.flatnonzero(given != per_ranking[groups.codes])
-        if differs.size:
+        if differs := first_where(given != per_ranking[groups.codes]):
             raise DataError(
-                f"{source.where(int(differs[0]))}: weight {given[differs[0]]:g} differs within "
-                f"ranking {groups.labels[groups.codes[differs[0]]]!r}; a ranking has one weight."
+                f"{source.where(differs.at)}: weight {given[differs.at]:g} differs within "
+                f"ranking {groups.labels[groups.codes[differs.at]]!r}; a ranking has one weight."
             )
     lines = first if source.row is None else source.row[first]
     return _collapse(
@@ -259,21 +259,21 @@ def collapse_choices(
     ranking = np.repeat(np.arange(len(sets)), [len(entry) for entry in sets])
     is_chosen = codes == won[ranking]
     found = np.bincount(ranking[is_chosen], minlength=len(sets))
-    bad = np.flatnonzero(found != 1)
-    if bad.size:
-        i = int(bad[0])
-        chosen_item = words.labels[won[i]]
-        how = "does not name it" if not found[i] else f"names it {found[i]} times"
-        uncut = len(sets[i]) == 1 and not found[i] and chosen_item in str(sets[i][0])
+    if bad := first_where(found != 1):
+        chosen_item = words.labels[won[bad.at]]
+        how = "does not name it" if not found[bad.at] else f"names it {found[bad.at]} times"
+        uncut = len(sets[bad.at]) == 1 and not found[bad.at] and chosen_item in str(sets[bad.at][0])
         hint = " The text was read as one item: say what separates the items, separator=."
         raise DataError(
-            f"{source.where(i)}, {source.called('offered')}: the chosen item is {chosen_item!r}, "
-            f"but the offered set, {listed(sets[i])}, {how} ({counted(bad.size, 'such row')}). It "
+            f"{source.where(bad.at)}, {source.called('offered')}: the chosen item is "
+            f"{chosen_item!r}, "
+            f"but the offered set, {listed(sets[bad.at])}, {how} ({counted(bad.n, 'such row')}). "
+            "It "
             f"must be offered exactly once.{hint if uncut else ''}",
             kind="not_offered",
-            row=None if source.row is None else int(source.row[i]),
+            row=None if source.row is None else int(source.row[bad.at]),
             column=source.columns.get("offered", "offered"),
-            value=[str(label) for label in sets[i]],
+            value=[str(label) for label in sets[bad.at]],
             source=source.name,
         )
     fields = _collapse(
@@ -310,9 +310,8 @@ def _collapse(
     weights = checked_weight(weight, n_rankings, source)
     k = len(items)
     pair = np.sort(ranking.astype(np.int64) * max(k, 1) + item)
-    twice = np.flatnonzero(pair[1:] == pair[:-1])
-    if twice.size:
-        i, j = divmod(int(pair[twice[0]]), k)
+    if twice := first_where(pair[1:] == pair[:-1]):
+        i, j = divmod(int(pair[twice.at]), k)
         raise DataError(f"{source.where(i)}: {items[j]!r} is ranked twice. Keep one of its places.")
     order = np.lexsort((item, value, ranking))
     ranking, item, value = ranking[order], item[order], value[order]
@@ -332,18 +331,17 @@ def _collapse(
     order = np.lexsort((item, level, ranking))
     ranking, item, level = ranking[order], item[order], level[order]
 
-    complete = size == k
-    if partial is None and not complete.all():
-        i = int(np.argmin(complete))
+    short = first_where(size != k)
+    if partial is None and short:
         raise OptionError(
-            f"{int((~complete).sum())} of {n_rankings} rankings name only some of the {k} items "
-            f'(the first is {source.where(i)} with {size[i]}). Say partial="subset" if the others '
-            'were never on offer, or partial="top" if they were on offer and rank below: the '
-            "results can differ entirely."
+            f"{short.n} of {n_rankings} rankings name only some of the {k} items "
+            f"(the first is {source.where(short.at)} with {size[short.at]}). Say "
+            'partial="subset" if the others were never on offer, or partial="top" if they were on '
+            "offer and rank below: the results can differ entirely."
         )
     if partial is not None:
         check_choice(partial, "partial", ("subset", "top"))
-    if partial == "top" and not complete.all():
+    if partial == "top" and short:
         present = np.zeros((n_rankings, k), bool)
         present[ranking, item] = True
         rest_ranking, rest_item = np.nonzero(~present)
@@ -358,8 +356,8 @@ def _collapse(
 
     # a ranking says something if it has two items, and one at least that is ranked
     single = (size < 2) | (np.bincount(ranking[level >= 0], minlength=n_rankings) == 0)
-    if single.any():
-        first, n = source.where(int(np.argmax(single))), int(single.sum())
+    if dropped := first_where(single):
+        first, n = source.where(dropped.at), dropped.n
         notices.append(
             Notice(
                 f"{counted(n, 'ranking')} of fewer than two items, or without a ranked one, "
@@ -386,7 +384,7 @@ def _collapse(
         "row": chosen if source.row is None else source.row[chosen],
         "rows_are_lines": source.has_lines,
         # an unordered rest ranks below, whether or not the ranking names it
-        "partial": partial if not complete.all() else "top" if n_last[1] else None,
+        "partial": partial if short else "top" if n_last[1] else None,
         "source": source.name,
         "notices": tuple(notices),
     }

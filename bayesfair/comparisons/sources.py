@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.base.checks import as_numbers, check_choice, counted
+from bayesfair.base.checks import as_numbers, check_choice, counted, first_where
 from bayesfair.base.notices import Notice
 from bayesfair.base.options import no_effect
 from bayesfair.errors import DataError
@@ -202,23 +202,23 @@ def rows_with_missing(
     """
     check_choice(missing, "missing", ("error", "drop"))
     bad = np.logical_or.reduce(list(absent.values()))
-    n = int(bad.sum())
-    if not n:
+    first = first_where(bad)
+    if first is None:
         unused = [no_effect("missing", missing, "no value is missing")]
         return bad, unused if missing == "drop" else []
     if missing == "error":
-        i = int(np.argmax(bad))
+        i = first.at
         name = next(name for name, gone in absent.items() if gone[i])
         raise DataError(
-            f"{source.where(i)}, {source.called(name)}: missing ({counted(n, 'such row')}). "
+            f"{source.where(i)}, {source.called(name)}: missing ({counted(first.n, 'such row')}). "
             'Complete it, or leave such rows out with missing="drop".',
             kind="missing_value",
             row=None if source.row is None else int(source.row[i]),
             column=source.columns.get(name, name),
             source=source.name,
         )
-    text = f"{counted(n, 'row')} with something missing left out on request."
-    return bad, [Notice(text, kind="missing_dropped", n=n)]
+    text = f"{counted(first.n, 'row')} with something missing left out on request."
+    return bad, [Notice(text, kind="missing_dropped", n=first.n)]
 
 
 def absent_numbers(

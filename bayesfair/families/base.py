@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.base.arguments import Abstract
-from bayesfair.base.checks import listed
+from bayesfair.base.checks import first_where, listed
 from bayesfair.base.labels import label_order
 from bayesfair.errors import DataError, OptionError
 from bayesfair.kernels.log.conjugate import Rule
@@ -141,9 +141,8 @@ class Family(Abstract, ABC):
         DataError
             Naming the first reward that the family cannot hold.
         """
-        bad = ~(self.holds(reward, support) | np.isnan(reward))
-        if bad.any():
-            t, n = int(np.flatnonzero(bad)[0]), int(bad.sum())
+        if bad := first_where(~(self.holds(reward, support) | np.isnan(reward))):
+            t, n = bad
             raise DataError(
                 f"{where(t)} is {reward[t]:g}; family={self.name!r} needs {self.allows(support)} "
                 f"({n} such {'reward' if n == 1 else 'rewards'}). {remedy or self.remedy}",

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesfair.base.checks import first_where
 from bayesfair.base.notices import Notice
 from bayesfair.errors import OptionError
 from bayesfair.families.base import Family, Known
@@ -94,8 +95,8 @@ def earlier_counts(history: History, family: Family, *, whole: bool) -> Floats:
             f"earlier outcomes are given as (successes, failures), which the {family.name} family "
             "cannot use; give prior= to the fit instead."
         )
-    if whole and np.any(counts != np.rint(counts)):
-        i = int(np.flatnonzero((counts != np.rint(counts)).any(axis=1))[0])
+    if whole and (broken := first_where((counts != np.rint(counts)).any(axis=1))):
+        i = broken.at
         raise OptionError(
             f"earlier outcomes of arm {history.arms[i]!r} are {counts[i].tolist()}; this model "
             "needs whole numbers of successes and failures."

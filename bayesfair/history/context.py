@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.base.checks import as_sequence, counted
+from bayesfair.base.checks import as_sequence, counted, first_where
 from bayesfair.base.label_encoder import LabelEncoder
 from bayesfair.base.labels import text_of
 from bayesfair.errors import DataError
@@ -137,11 +137,10 @@ def _coded(
         values = [None if np.isnan(v) else text_of(v) for v in values.tolist()]
     encoder = LabelEncoder("context")
     codes = encoder.encode(values, where)
-    gone = np.flatnonzero(codes < 0)
-    if gone.size:
+    if gone := first_where(codes < 0):
         raise DataError(
-            f"{where(int(gone[0]))}: the context {name!r} is missing "
-            f"({counted(gone.size, 'such round')}). Leave these rounds out, or give the missing "
+            f"{where(gone.at)}: the context {name!r} is missing "
+            f"({counted(gone.n, 'such round')}). Leave these rounds out, or give the missing "
             "ones a level of their own, such as 'unknown'.",
             kind="missing_label", column=name,
         )  # fmt: skip

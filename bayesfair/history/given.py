@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.base.checks import as_sequence, counted, listed, shown
+from bayesfair.base.checks import as_sequence, counted, first_where, listed, shown
 from bayesfair.base.label_encoder import LabelEncoder
 from bayesfair.base.labels import by_label, labels_of, text_of
 from bayesfair.base.notices import Notice
@@ -133,11 +133,10 @@ def check_whole(name: str, raw: NDArray[Any], where: Where) -> None:
     wrong = np.abs(raw) >= 2.0**62
     if raw.dtype.kind == "f":
         wrong |= ~np.isfinite(raw) | (raw != np.floor(raw))
-    if wrong.any():
-        t = int(np.flatnonzero(wrong)[0])
+    if first := first_where(wrong):
         raise DataError(
-            f"{where(t)}: {name} is {raw[t]}; it must be a whole number in every round (rounds are "
-            "counted from 0)."
+            f"{where(first.at)}: {name} is {raw[first.at]}; it must be a whole number in every "
+            "round (rounds are counted from 0)."
         )
 
 
@@ -349,22 +348,22 @@ def resolve_arms(
     else:
         positions = False
     if positions and arms is not None:
-        outside = np.flatnonzero((raw < 0) | (raw >= len(arms)))
-        if outside.size:
-            t = int(outside[0])
-            hint = " If labels are meant, give them as text." if str(raw[t]) in arms else ""
+        if outside := first_where((raw < 0) | (raw >= len(arms))):
+            hint = (
+                " If labels are meant, give them as text." if str(raw[outside.at]) in arms else ""
+            )
             if raw.min() == 1 and raw.max() == len(arms):
                 hint += " If they count from 1, take 1 away."
             raise ArmError(
-                f"{where(t)}: arm {raw[t]} is not a position 0..{len(arms) - 1} in arms "
+                f"{where(outside.at)}: arm {raw[outside.at]} is not a position 0..{len(arms) - 1} "
+                "in arms "
                 f"{listed(arms)}.{hint}"
             )
         return Resolved(raw.astype(np.int32), arms, tuple(notices))
     encoder = LabelEncoder("arm", arms)
     codes = encoder.encode(raw, where)
-    empty = np.flatnonzero(codes < 0)
-    if empty.size:
-        raise _missing_arm(int(empty[0]), empty.size, where)
+    if empty := first_where(codes < 0):
+        raise _missing_arm(*empty, where)
     if arms is None and names and set(encoder.labels) <= set(names):
         place = {name: i for i, name in enumerate(names)}
         codes = np.array([place[label] for label in encoder.labels], np.int32)[codes]

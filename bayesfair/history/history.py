@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.base.arguments import COUNT, constructed, takes
-from bayesfair.base.checks import check_in_range, listed
+from bayesfair.base.checks import check_in_range, first_where, listed
 from bayesfair.base.labels import label_order
 from bayesfair.base.notices import unique
 from bayesfair.errors import DataError
@@ -174,8 +174,8 @@ class History:
                 "reward is missing: give one number per round, NaN where none was observed.",
                 kind="missing_argument", column="reward",
             )  # fmt: skip
-        if (wrong := np.abs(reward) > _LARGEST).any():
-            t = int(np.flatnonzero(wrong)[0])
+        if wrong := first_where(np.abs(reward) > _LARGEST):
+            t = wrong.at
             raise DataError(
                 f"{self.where_reward(t)} is {reward[t]:g}; it must be finite, at most {_LARGEST:g} "
                 "in size (beyond, squares cannot be held), or NaN if it was not observed.",
@@ -213,15 +213,14 @@ class History:
                 missing = np.isnan(pi)
                 offered = ~missing if missing.any() else None
         elif offered is not None:
-            hidden = np.flatnonzero(~offered[np.arange(n_rounds), codes])
-            if hidden.size:
-                t = int(hidden[0])
-                on = [label for label, there in zip(arms, offered[t], strict=True) if there]
+            if hidden := first_where(~offered[np.arange(n_rounds), codes]):
+                on = [label for label, there in zip(arms, offered[hidden.at], strict=True) if there]
                 raise DataError(
-                    f"{self.where(t)}: the chosen arm {arms[codes[t]]!r} is not on offer, but "
+                    f"{self.where(hidden.at)}: the chosen arm {arms[codes[hidden.at]]!r} is not "
+                    "on offer, but "
                     f"{listed(on)}; correct the offers (offered) or the arm. If one of them is "
                     "several labels, name what separates them with offered_delimiter=';'.",
-                    kind="not_on_offer", value=arms[codes[t]],
+                    kind="not_on_offer", value=arms[codes[hidden.at]],
                 )  # fmt: skip
             offered = None if offered.all() else offered
         put(self, "selection_probability", frozen(pi))
@@ -432,10 +431,10 @@ class History:
             rounds = np.arange(self.n_rounds)
             wrong = (until > rounds) | (until < 0)
             wrong[1:] |= until[1:] < until[:-1]
-            if wrong.any():
-                t = int(np.flatnonzero(wrong)[0])
+            if first := first_where(wrong):
                 raise DataError(
-                    f"{self.where(t)}: known_until is {until[t]}. It must not be below 0, "
+                    f"{self.where(first.at)}: known_until is {until[first.at]}. It must not be "
+                    "below 0, "
                     "decrease, nor exceed its own round (counted from 0): in round t the rewards "
                     "of rounds before known_until[t] are known."
                 )
@@ -443,11 +442,10 @@ class History:
         known_at = self._column("known_at", self.known_at, np.int64)
         if known_at is None:
             return None
-        early = np.flatnonzero(known_at <= np.arange(self.n_rounds))
-        if early.size:
-            t = int(early[0])
+        if early := first_where(known_at <= np.arange(self.n_rounds)):
             raise DataError(
-                f"{self.where(t)}: known_at is {known_at[t]}, but a reward can be known at the "
-                f"earliest in the next round, {t + 1} (rounds are 0-based)."
+                f"{self.where(early.at)}: known_at is {known_at[early.at]}, but a reward can be "
+                "known at the "
+                f"earliest in the next round, {early.at + 1} (rounds are 0-based)."
             )
         return None if np.array_equal(known_at, np.arange(1, self.n_rounds + 1)) else known_at

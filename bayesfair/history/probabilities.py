@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.base.checks import counted
+from bayesfair.base.checks import counted, first_where
 from bayesfair.base.notices import Notice
 from bayesfair.errors import ProbabilityError
 
@@ -341,22 +341,19 @@ def checked_rows(
     n_rounds, k = pi.shape
     if not n_rounds:
         return pi, Repairs()
-    bad = (pi < 0) | (pi > 1 + 1e-6)
-    if bad.any():
-        t = int(np.flatnonzero(bad.any(axis=1))[0])
-        i = int(np.flatnonzero(bad[t])[0])
+    if bad := first_where((pi < 0) | (pi > 1 + 1e-6)):
+        t, i = divmod(bad.at, k)
         what = f"the probability of arm {arms[i]!r}"
         logs = bool(np.nanmax(pi) <= 0)
         _refuse_scale(float(pi[t, i]), where(t), what, logarithms=logs, column=arms[i])
     chosen = pi[np.arange(n_rounds), arm]
-    absent = np.flatnonzero(np.isnan(chosen))
-    if absent.size:
-        t = int(absent[0])
+    if absent := first_where(np.isnan(chosen)):
         raise ProbabilityError(
-            f"{where(t)}: the probability of the chosen arm {arms[arm[t]]!r} is missing (NaN). "
+            f"{where(absent.at)}: the probability of the chosen arm {arms[arm[absent.at]]!r} is "
+            "missing (NaN). "
             "NaN means that the arm was not on offer; fill in its probability or correct the arm.",
             kind="missing_probability",
-            column=arms[arm[t]],
+            column=arms[arm[absent.at]],
         )
     sums = np.nansum(pi, axis=1)
     off = np.abs(sums - 1)
@@ -365,28 +362,26 @@ def checked_rows(
         if tolerance is None
         else np.full(n_rounds, tolerance)
     )
-    wrong = np.flatnonzero(off > allowed * (1 + 1e-9))
-    if wrong.size:
-        t = int(wrong[0])
-        shown = ", ".join(f"{a} {p:.6g}" for a, p in list(zip(arms, pi[t], strict=True))[:6])
+    if wrong := first_where(off > allowed * (1 + 1e-9)):
+        shown = ", ".join(f"{a} {p:.6g}" for a, p in list(zip(arms, pi[wrong.at], strict=True))[:6])
         raise ProbabilityError(
-            f"selection probabilities of {where(t)} sum to {sums[t]:.6g}, expected 1 (tolerance "
-            f"{allowed[t]:.1g}; {counted(wrong.size, 'such row')}). "
+            f"selection probabilities of {where(wrong.at)} sum to {sums[wrong.at]:.6g}, expected "
+            "1 (tolerance "
+            f"{allowed[wrong.at]:.1g}; {counted(wrong.n, 'such row')}). "
             f"Arms: {shown}{', ...' if k > 6 else ''}. "
             "If these are scores, normalise them first; leave arms empty that are not on offer.",
             kind="row_sum",
-            value=float(sums[t]),
+            value=float(sums[wrong.at]),
         )
-    never = np.flatnonzero(chosen <= 0)
-    if never.size:
-        t = int(never[0])
+    if never := first_where(chosen <= 0):
         raise ProbabilityError(
-            f"{where(t)}: arm {arms[arm[t]]!r} was chosen although its logged probability is 0 "
-            f"({counted(never.size, 'such row')}). "
+            f"{where(never.at)}: arm {arms[arm[never.at]]!r} was chosen although its logged "
+            "probability is 0 "
+            f"({counted(never.n, 'such row')}). "
             "The log and the rule disagree; check that the columns "
             "belong to these arms and to the state before the choice.",
             kind="chosen_with_0",
-            column=arms[arm[t]],
+            column=arms[arm[never.at]],
         )
     rescaled = off > 1e-12
     if not rescaled.any():
@@ -409,20 +404,19 @@ def clipped_propensity(
     ProbabilityError
         Naming the first value that is missing, not positive, or above 1.
     """
-    bad = ~((propensity > 0) & (propensity <= 1 + 1e-6))
-    if bad.any():
-        t = int(np.flatnonzero(bad)[0])
+    if bad := first_where(~((propensity > 0) & (propensity <= 1 + 1e-6))):
+        t = bad.at
         value = propensity[t]
         if np.isnan(value):
             raise ProbabilityError(
                 f"{where(t)}: the propensity of the chosen arm is missing (NaN, "
-                f"{counted(int(bad.sum()), 'such row')}). "
+                f"{counted(bad.n, 'such row')}). "
                 "Fill it in, or leave `propensity` out to audit without it."
             )
         if value == 0:
             raise ProbabilityError(
                 f"{where(t)}: the propensity of the chosen arm is 0, yet it was chosen "
-                f"({counted(int(bad.sum()), 'such row')}). Correct the log."
+                f"({counted(bad.n, 'such row')}). Correct the log."
             )
         logarithms = bool(np.nanmax(propensity) <= 0)
         _refuse_scale(float(value), where(t), "the propensity", logarithms=logarithms)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.base.checks import counted
+from bayesfair.base.checks import counted, first_where
 from bayesfair.errors import DataError
 from bayesfair.typing import Where
 
@@ -24,15 +24,14 @@ def kept_chances(values: NDArray[np.float64] | None, where: Where) -> NDArray[np
     """
     if values is None or (values == 1).all():
         return None
-    wrong = np.flatnonzero(~((values > 0) & (values <= 1)))
-    if wrong.size:
-        t = int(wrong[0])
+    if wrong := first_where(~((values > 0) & (values <= 1))):
         raise DataError(
-            f"{where(t)}: keep_prob is {values[t]:g}, and the chance that a round was kept is "
-            f"above 0 and at most 1 ({counted(wrong.size, 'such round')}). Correct it.",
+            f"{where(wrong.at)}: keep_prob is {values[wrong.at]:g}, and the chance that a round "
+            "was kept is "
+            f"above 0 and at most 1 ({counted(wrong.n, 'such round')}). Correct it.",
             kind="bad_keep_prob",
             column="keep_prob",
-            value=float(values[t]),
+            value=float(values[wrong.at]),
         )
     return values
 

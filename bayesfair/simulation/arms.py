@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.base.arguments import COUNT, NUMBER, takes
-from bayesfair.base.checks import as_generator, check_in_range, check_known
+from bayesfair.base.checks import as_generator, check_in_range, check_known, first_where
 from bayesfair.base.labels import by_label
 from bayesfair.base.progress import Steps, steps, tells
 from bayesfair.errors import DataError, OptionError
@@ -295,9 +295,8 @@ def _offered(offered: Any, truth: Rewards, n_rounds: int) -> NDArray[np.bool_] |
                 f"offered has shape {mask.shape}, expected (rounds, arms) = "
                 f"{(n_rounds, truth.n_arms)}."
             )
-    empty = np.flatnonzero(~mask.any(axis=1))
-    if empty.size:
-        raise DataError(f"no arm is on offer in round {empty[0]} ({empty.size} such rounds).")
+    if empty := first_where(~mask.any(axis=1)):
+        raise DataError(f"no arm is on offer in round {empty.at} ({empty.n} such rounds).")
     return None if mask.all() else mask
 
 

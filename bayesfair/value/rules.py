@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.base.checks import did_you_mean, listed, shown
+from bayesfair.base.checks import did_you_mean, first_where, listed, shown
 from bayesfair.errors import DataError, OptionError, ProbabilityError
 from bayesfair.families import Family
 from bayesfair.history import History
@@ -210,21 +210,20 @@ def _checked(name: str, given: Any, history: History) -> Floats:
     if (names := column_labels(given)) is not None:
         rows = by_name(what, rows, names, history.arms)
     rows[np.isnan(rows)] = 0.0
-    off = (rows < 0).any(axis=1) | ~(np.abs(rows.sum(axis=1) - 1) <= _OFF)
-    if off.any():
-        t = int(np.flatnonzero(off)[0])
+    if off := first_where((rows < 0).any(axis=1) | ~(np.abs(rows.sum(axis=1) - 1) <= _OFF)):
         raise ProbabilityError(
-            f"{what} gives {history.where(t)} the probabilities {listed(map(str, rows[t]), 6)}; "
+            f"{what} gives {history.where(off.at)} the probabilities "
+            f"{listed(map(str, rows[off.at]), 6)}; "
             "they must be from 0 on and sum to 1 (NaN: not on offer).",
-            kind="row_sum", column="rules", value=float(rows[t].sum()),
+            kind="row_sum", column="rules", value=float(rows[off.at].sum()),
         )  # fmt: skip
     if history.offered is not None:
         rows[~history.offered] = 0.0
     total = rows.sum(axis=1, keepdims=True)
-    if (none := total[:, 0] <= 0).any():
-        t = int(np.flatnonzero(none)[0])
+    if none := first_where(total[:, 0] <= 0):
         raise ProbabilityError(
-            f"{what} gives every arm that is on offer in {history.where(t)} the probability 0; "
+            f"{what} gives every arm that is on offer in {history.where(none.at)} the probability "
+            "0; "
             "give it one of them.",
             kind="not_on_offer", column="rules",
         )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesfair.audit.log.state import AuditState, check_log, parts_of
-from bayesfair.base.checks import check_choice, listed
+from bayesfair.base.checks import check_choice, first_where, listed
 from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError, OptionError
 from bayesfair.families import FAMILIES
@@ -64,9 +64,9 @@ def refuse_strays(log: History, n: int, n_seen: int) -> None:
     DataError
         Naming the first of them in this log; none there, none named.
     """
-    stray = ~np.isnan(log.reward) & (log.reward != 0) & (log.reward != 1)
-    if few_strays(n, n_seen) and stray.any():
-        t = int(np.flatnonzero(stray)[0])
+    stray = first_where(~np.isnan(log.reward) & (log.reward != 0) & (log.reward != 1))
+    if few_strays(n, n_seen) and stray:
+        t = stray.at
         raise DataError(
             f"{log.where_reward(t)} is {log.reward[t]:g}, but all rewards "
             f"except {n} are 0 or 1. If it stands for a missing reward, mark it so "

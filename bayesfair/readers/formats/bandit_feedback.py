@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.base.checks import first_where
 from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError
 from bayesfair.readers.formats.json_records import table_of_columns
@@ -55,17 +56,15 @@ def feedback_table(
         return table_of_columns(columns, name), ()
     law = _law(feedback["pi_b"], n, slot, name)
     rounds = np.arange(n)
-    outside = np.flatnonzero(action >= law.shape[1])
-    if outside.size:
-        t = int(outside[0])
+    if outside := first_where(action >= law.shape[1]):
         raise DataError(
-            f"round {t} of {name}: the action {action[t]} is not among the {law.shape[1]} of pi_b.",
-            kind="unknown_arm", row=t + 1, column="action", source=name,
+            f"round {outside.at} of {name}: the action {action[outside.at]} is not among the "
+            f"{law.shape[1]} of pi_b.",
+            kind="unknown_arm", row=outside.at + 1, column="action", source=name,
         )  # fmt: skip
     if chance is not None:
-        apart = ~(np.abs(law[rounds, action] - chance) <= 1e-6)
-        if apart.any():
-            t = int(np.argmax(apart))
+        if apart := first_where(~(np.abs(law[rounds, action] - chance) <= 1e-6)):
+            t = apart.at
             raise DataError(
                 f"round {t} of {name}: pscore is {chance[t]:g}, but pi_b "
                 f"gives the action {action[t]} {law[t, action[t]]:g}.",
@@ -112,12 +111,11 @@ def _numbers(
         )  # fmt: skip
     if not whole:
         return found
-    odd = np.flatnonzero(~((found >= 0) & (found < 2**53) & (found == np.floor(found))))
-    if odd.size:
-        t = int(odd[0])
+    if odd := first_where(~((found >= 0) & (found < 2**53) & (found == np.floor(found)))):
         raise DataError(
-            f"round {t} of the bandit feedback: {key} {found[t]:g} is no number that counts from "
-            "0.", kind="bad_number", row=t + 1, column=key, value=float(found[t]),
+            f"round {odd.at} of the bandit feedback: {key} {found[odd.at]:g} is no number that "
+            "counts from "
+            "0.", kind="bad_number", row=odd.at + 1, column=key, value=float(found[odd.at]),
         )  # fmt: skip
     return found.astype(np.int64)
 

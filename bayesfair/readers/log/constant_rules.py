@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.base.checks import counted, listed
+from bayesfair.base.checks import counted, first_where, listed
 from bayesfair.base.label_encoder import LabelEncoder
 from bayesfair.base.notices import Notice
 from bayesfair.errors import OptionError, ProbabilityError
@@ -176,13 +176,11 @@ def _completed(
     n_lost = lost.sum(axis=1)
     over = total > 1 + allowed
     short = total < 1 - allowed
-    wrong = np.flatnonzero(over | (short & (n_lost != 1)))
-    if wrong.size:
-        g = int(wrong[0])
-        gone = [label for label, off in zip(labels, lost[g], strict=True) if off]
-        k, m = int(own[g].sum()), len(gone)
-        what = f"the probabilities of the arms chosen in it sum to {total[g]:.6g}"
-        if over[g] or not gone:
+    if wrong := first_where(over | (short & (n_lost != 1))):
+        gone = [label for label, off in zip(labels, lost[wrong.at], strict=True) if off]
+        k, m = int(own[wrong.at].sum()), len(gone)
+        what = f"the probabilities of the arms chosen in it sum to {total[wrong.at]:.6g}"
+        if over[wrong.at] or not gone:
             why = (
                 ", expected 1. Name the arms that were never chosen with arms=..., or spans "
                 "within which the rule was constant (constant_within=)."
@@ -195,10 +193,10 @@ def _completed(
                 "leave constant_within= out and have the chosen arms' probabilities audited."
             )
         raise ProbabilityError(
-            f"row {first_row[g]} of {source.name}: of the span that begins here {what}{why} "
-            f"({counted(wrong.size, 'such span')} of {len(pi)}.)",
-            kind="not_covered", row=int(first_row[g]), column="constant_within",
-            value=float(total[g]),
+            f"row {first_row[wrong.at]} of {source.name}: of the span that begins here {what}{why} "
+            f"({counted(wrong.n, 'such span')} of {len(pi)}.)",
+            kind="not_covered", row=int(first_row[wrong.at]), column="constant_within",
+            value=float(total[wrong.at]),
         )  # fmt: skip
     left = np.round(np.maximum(1 - total, 0.0), min(resolution.row_decimals, 12))
     rest = np.where(own, np.where(short, left, 0.0)[:, None], np.nan)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.base.arrow_arrays import is_missing
-from bayesfair.base.checks import counted
+from bayesfair.base.checks import counted, first_where
 from bayesfair.base.label_encoder import LabelEncoder
 from bayesfair.base.notices import Notice
 from bayesfair.base.options import no_effect
@@ -261,11 +261,10 @@ class Converter:
             Naming the first row without one.
         """
         group = self.groups.encode(values, where)
-        gone = np.flatnonzero(group < 0)
-        if gone.size:
+        if gone := first_where(group < 0):
             raise DataError(
-                f"{where(int(gone[0]))}: the group is empty "
-                f"({counted(gone.size, 'such row')}). Fill it in or remove the row.",
+                f"{where(gone.at)}: the group is empty "
+                f"({counted(gone.n, 'such row')}). Fill it in or remove the row.",
                 kind="missing_label",
                 column=self.layout.by,
             )

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.base.checks import counted
+from bayesfair.base.checks import counted, first_where
 from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError, ProbabilityError
 from bayesfair.history import History
@@ -194,14 +194,13 @@ def _agreement(reading: Reading, history: History) -> None:
         return
     chosen = pi[np.arange(history.n_rounds), history.arm]
     apart = np.abs(chosen - propensity)
-    wrong = np.flatnonzero(apart > max(1e-6, 2 * history.resolution.unit))
-    if wrong.size:
-        t = int(wrong[0])
-        arm = history.arms[history.arm[t]]
+    if wrong := first_where(apart > max(1e-6, 2 * history.resolution.unit)):
+        arm = history.arms[history.arm[wrong.at]]
         raise ProbabilityError(
-            f"{history.where(t)}, column {reading.layout.propensity!r}: the propensity is "
-            f"{propensity[t]:g}, but column {reading.layout.probabilities[arm]!r} of the chosen "
-            f"arm says {chosen[t]:g} ({counted(wrong.size, 'such row')}). Correct one, or pass "
+            f"{history.where(wrong.at)}, column {reading.layout.propensity!r}: the propensity is "
+            f"{propensity[wrong.at]:g}, but column {reading.layout.probabilities[arm]!r} of the "
+            "chosen "
+            f"arm says {chosen[wrong.at]:g} ({counted(wrong.n, 'such row')}). Correct one, or pass "
             "propensity=False."
         )
 
@@ -255,12 +254,10 @@ def _known_rounds(
         return None
     n_rounds = len(rounds)
     never = np.isnan(known) if known.dtype.kind == "f" else np.isnat(known)
-    open_ = np.flatnonzero(never & ~np.isnan(rounds.reward))
-    if open_.size:
-        at = int(open_[0])
+    if open_ := first_where(never & ~np.isnan(rounds.reward)):
         raise DataError(
-            f"{_place(reading, rounds, at, column)}: missing, but the reward is there "
-            f"({counted(open_.size, 'such row')}). "
+            f"{_place(reading, rounds, open_.at, column)}: missing, but the reward is there "
+            f"({counted(open_.n, 'such row')}). "
             "Say since when it is known, or remove the reward if it "
             "was never known."
         )
@@ -268,32 +265,29 @@ def _known_rounds(
         _of_rounds(
             reading, rounds, known, column, len(rounds) + offset if length is None else length
         )
-        odd = np.flatnonzero((known != np.floor(known)) & ~never)
-        if odd.size:
-            at = int(odd[0])
+        if odd := first_where((known != np.floor(known)) & ~never):
             raise DataError(
-                f"{_place(reading, rounds, at, column)}: {known[at]:g} is not a round number "
+                f"{_place(reading, rounds, odd.at, column)}: {known[odd.at]:g} is not a round "
+                "number "
                 "(0-based, in the order of the rounds), and the order is no time that it could "
                 "be compared with."
             )
         # one beyond the end = never used within this log
         own = np.arange(offset, offset + n_rounds)
-        early = np.flatnonzero(known <= own)
-        if early.size:
-            at = int(early[0])
+        if early := first_where(known <= own):
             raise DataError(
-                f"{_place(reading, rounds, at, column)}: {known[at]:g} is not after its own round, "
-                f"{at + offset}. A reward can be known at the earliest in the next round "
+                f"{_place(reading, rounds, early.at, column)}: {known[early.at]:g} is not after "
+                "its own round, "
+                f"{early.at + offset}. A reward can be known at the earliest in the next round "
                 "(rounds are counted from 0)."
             )
         return np.where(never, n_rounds + offset, known).astype(np.int64) - offset
     assert rounds.order is not None
-    early = np.flatnonzero(known < rounds.order)
-    if early.size:
-        at = int(early[0])
+    if early := first_where(known < rounds.order):
         raise DataError(
-            f"{_place(reading, rounds, at, column)}: {known[at]} lies before the round itself, "
-            f"{rounds.order[at]} ({counted(early.size, 'such row')}). "
+            f"{_place(reading, rounds, early.at, column)}: {known[early.at]} lies before the "
+            "round itself, "
+            f"{rounds.order[early.at]} ({counted(early.n, 'such row')}). "
             "A reward cannot be known before the "
             "choice; check the two columns."
         )
@@ -333,7 +327,7 @@ def _of_rounds(
     if place is not None and order is not None and order.dtype.kind in "iuf":
         alike = (known > end) & (known >= order)
         if alike.any() and order.max() >= 2 * end and np.mean(known >= order) > 0.5:
-            at = int(np.flatnonzero(alike)[0])
+            at = int(np.argmax(alike))
             raise DataError(
                 f"{_place(reading, rounds, at, column)}: {known[at]:.16g} looks like a value of "
                 f"{place!r}, the order column ({order[at]:.16g} in this row), not like one of "
@@ -349,13 +343,12 @@ def _of_rounds(
 
 
 def _whole(reading: Reading, rounds: Rounds, values: NDArray[np.float64], column: str) -> None:
-    odd = np.flatnonzero(~np.isfinite(values) | (values != np.floor(values)))
-    if odd.size:
-        at = int(odd[0])
-        what = "missing" if np.isnan(values[at]) else f"{values[at]:g}"
+    if odd := first_where(~np.isfinite(values) | (values != np.floor(values))):
+        what = "missing" if np.isnan(values[odd.at]) else f"{values[odd.at]:g}"
         raise DataError(
-            f"{_place(reading, rounds, at, column)}: {what}, but it must be the whole number of "
-            f"rounds whose rewards are known ({counted(odd.size, 'such row')}). Correct it."
+            f"{_place(reading, rounds, odd.at, column)}: {what}, but it must be the whole number "
+            "of "
+            f"rounds whose rewards are known ({counted(odd.n, 'such row')}). Correct it."
         )
     if np.abs(values).max(initial=0) > 2.0**53:
         at = int(np.abs(values).argmax())

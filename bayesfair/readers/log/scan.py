@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bayesfair.base import notices as noticed
 from bayesfair.base.arguments import constructed, takes
-from bayesfair.base.checks import check_count
+from bayesfair.base.checks import check_count, first_where
 from bayesfair.base.labels import in_order
 from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError, OptionError
@@ -283,9 +283,8 @@ class _Progress:
         if order is None or column is None:
             return
         joined = order if self._last is None else np.concatenate([self._last, order])
-        back = np.flatnonzero(joined[1:] < joined[:-1])
-        if back.size:
-            at = int(back[0]) + 1
+        if back := first_where(joined[1:] < joined[:-1]):
+            at = back.at + 1
             row = int(rounds.row[at - (len(joined) - len(order))])
             raise DataError(
                 f"row {row} of {reading.source.name}, column {column!r}: {joined[at]} comes after "

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.base.arrow_arrays import codes, is_missing, pieces, plain, taken
-from bayesfair.base.checks import listed, shown
+from bayesfair.base.checks import first_where, listed, shown
 from bayesfair.base.labels import text_of
 from bayesfair.base.numerals import number, why_no_number
 from bayesfair.errors import DataError, OptionError
@@ -281,10 +281,9 @@ def truths(column: Any, where: Where) -> NDArray[np.bool_]:
         Naming the first value that is not 0/1, true/false or yes/no.
     """
     values = np.nan_to_num(rewards(column, where), nan=0.0)
-    odd = np.flatnonzero((values != 0) & (values != 1))
-    if odd.size:
+    if odd := first_where((values != 0) & (values != 1)):
         raise DataError(
-            f"{where(int(odd[0]))}: {values[odd[0]]:g} does not say whether the arm is on offer; "
+            f"{where(odd.at)}: {values[odd.at]:g} does not say whether the arm is on offer; "
             "use 1 or 0, true or false, yes or no."
         )
     return np.asarray(values == 1, dtype=np.bool_)
