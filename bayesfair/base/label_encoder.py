@@ -23,7 +23,7 @@ from bayesfair.base.notices import Notice
 from bayesfair.errors import ArmError, DataError
 from bayesfair.typing import Where
 
-__all__ = ["Encoded", "LabelEncoder", "encoded"]
+__all__ = ["Encoded", "LabelEncoder", "encoded", "in_order_met"]
 
 _SAMPLE = 50_000
 
@@ -331,3 +331,35 @@ def _of_strings(values: list[Any] | tuple[Any, ...]) -> tuple[NDArray[Any], list
             continue
         return np.frombuffer(bytes(found), np.uint8), labels
     return None
+
+
+def in_order_met(
+    key: NDArray[np.int64], size: int | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return keys numbered in the order in which they are met, and where each is met first.
+
+    Parameters
+    ----------
+    key : (n,) array of int
+    size : int, optional
+        Keys lie in 0..size-1: no sorting where a table of all of them is small.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [found.tolist() for found in in_order_met(np.array([7, 2, 7, 0]))]
+    [[0, 1, 0, 2], [0, 1, 3]]
+    """
+    if size is not None and size <= len(key):
+        first_of = np.full(size, len(key))
+        first_of[key[::-1]] = np.arange(len(key) - 1, -1, -1)
+        seen = np.flatnonzero(first_of < len(key))
+        first, which = first_of[seen], np.empty(size, np.int64)
+        which[seen] = np.arange(len(seen))
+        which = which[key]
+    else:
+        _, first, which = np.unique(key, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order))
+    return number[which.ravel()], first[order]

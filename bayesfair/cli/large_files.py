@@ -64,25 +64,19 @@ def in_parts_if_large[Result](
     """
     from bayesfair.readers import read_history, scan_history
 
-    def read_whole() -> Result:
+    def read(reader: Callable[..., Any]) -> Any:
         with reading(source):
-            data = read_history(source, **columns)
-        return run(data)
+            return reader(source, **columns)
 
-    if scan is not None:
-        if not scan:
-            return read_whole()
-        with reading(source):
-            data = scan_history(source, **columns)
-        return run(data)
-    if not _is_large(source):
-        return read_whole()
+    if scan:
+        return run(read(scan_history))
+    if scan is not None or not _is_large(source):
+        return run(read(read_history))
     if whole is not None:
         complain(f"{Path(source).name} is large, and read whole: {whole} needs all of it.")
-        return read_whole()
+        return run(read(read_history))
     try:
-        with reading(source):
-            data = scan_history(source, **columns)
+        data = read(scan_history)
         if not (by_values and _has_other_values(data)):
             return run(data)
         reason = "family and levels follow from all rewards (--family, --support)"
@@ -91,7 +85,7 @@ def in_parts_if_large[Result](
             raise
         reason = str(error)
     complain(f"{Path(source).name} is large, and read whole after all: {reason}")
-    return read_whole()
+    return run(read(read_history))
 
 
 def say_work(data: Any, family: str, draws: int, *, model: bool, rounds: bool) -> None:

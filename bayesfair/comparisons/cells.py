@@ -23,18 +23,6 @@ from bayesfair.kernels.orders.plackett_luce_stages import (
 __all__ = ["ComparisonCells", "DuelCounts"]
 
 
-def _no_int8() -> NDArray[np.int8]:
-    return np.zeros(0, np.int8)
-
-
-def _no_int32() -> NDArray[np.int32]:
-    return np.zeros(0, np.int32)
-
-
-def _no_int64() -> NDArray[np.int64]:
-    return np.zeros(0, np.int64)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class ComparisonCells:
     """Fields and queries of `Comparisons`, which documents them."""
@@ -43,14 +31,14 @@ class ComparisonCells:
     kind: str
     count: NDArray[np.float64]
     square: NDArray[np.float64] | None = None
-    row: NDArray[np.int64] = field(default_factory=_no_int64)
-    left: NDArray[np.int32] = field(default_factory=_no_int32)
-    right: NDArray[np.int32] = field(default_factory=_no_int32)
-    outcome: NDArray[np.int8] = field(default_factory=_no_int8)
-    first: NDArray[np.int8] = field(default_factory=_no_int8)
-    start: NDArray[np.int64] = field(default_factory=_no_int64)
-    item: NDArray[np.int32] = field(default_factory=_no_int32)
-    level: NDArray[np.int32] = field(default_factory=_no_int32)
+    row: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    left: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    right: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    outcome: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))
+    first: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))
+    start: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    item: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    level: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     partial: str | None = None
     covariate_names: tuple[str, ...] = ()
     covariates: NDArray[np.float64] | None = None

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.base.checks import as_sequence, counted, first_where
-from bayesfair.base.label_encoder import LabelEncoder
+from bayesfair.base.label_encoder import LabelEncoder, in_order_met
 from bayesfair.base.labels import text_of
 from bayesfair.errors import DataError
 from bayesfair.typing import Where
@@ -50,22 +50,8 @@ class Context:
         sizes = np.array([len(found) for found in self.labels], dtype=np.int64)
         places = np.concatenate([np.cumprod(sizes[:0:-1])[::-1], [1]]).astype(np.int64)
         key = self.codes.astype(np.int64) @ places
-        size = int(np.prod(sizes))
-        if size <= len(key):  # no sorting where a table of all combinations is small
-            first = np.full(size, len(key))
-            first[key[::-1]] = np.arange(len(key) - 1, -1, -1)
-            seen = np.flatnonzero(first < len(key))
-            order = np.argsort(first[seen])
-            number = np.empty(size, np.int32)
-            number[seen[order]] = np.arange(len(seen))
-            code, rounds = number[key], first[seen[order]]
-        else:
-            _, first, which = np.unique(key, return_index=True, return_inverse=True)
-            order = np.argsort(first)
-            number = np.empty(len(order), np.int32)
-            number[order] = np.arange(len(order))
-            code, rounds = number[which.ravel()], first[order]
-        return code, tuple(self._name(int(t)) for t in rounds)
+        code, rounds = in_order_met(key, int(np.prod(sizes)))
+        return code.astype(np.int32), tuple(self._name(int(t)) for t in rounds)
 
     def _name(self, t: int) -> str:
         values: list[str] = [found[c] for found, c in zip(self.labels, self.codes[t], strict=True)]

@@ -27,7 +27,7 @@ from bayesfair.inference.contract import (
 from bayesfair.inference.nuts import CompiledModel, refusal, unconverged
 from bayesfair.inference.posterior import bin_starts
 from bayesfair.inference.sampler import Sampler
-from bayesfair.inference.tree import N_CHAINS, in_order_of, make_tree, seed_label
+from bayesfair.inference.tree import N_CHAINS, in_order_of, make_tree, seed_label, storable_groups
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -176,18 +176,8 @@ def _fit_nuts(
 ) -> tuple[xr.DataTree, dict[str, Any]]:
     model = contract.build(history, **options)
     check_reads(contract, model, history.arms)
-    compiled = CompiledModel(model, sampler)
-    tree, found = compiled.fit(draws=draws, seed=seed, cores=cores)
-    groups = {name: child.to_dataset() for name, child in tree.children.items()}
-    # labels as text: object columns cannot be stored
-    for name, group in groups.items():
-        for dim in group.coords:
-            if group[dim].dtype.kind == "O":
-                groups[name] = groups[name].assign_coords({dim: group[dim].values.astype(str)})
-    groups["sample_stats"] = groups["sample_stats"][
-        [v for v in groups["sample_stats"].data_vars if groups["sample_stats"][v].dtype.kind != "O"]
-    ]
-    groups.update(_data_groups(model))
+    tree, found = CompiledModel(model, sampler).fit(draws=draws, seed=seed, cores=cores)
+    groups = storable_groups(tree) | _data_groups(model)
     prior = contract.describe(options)
     family = closed_form(contract.name)
     if family is not None:

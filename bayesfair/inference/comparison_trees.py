@@ -16,7 +16,7 @@ from bayesfair.errors import ConvergenceError, OptionError
 from bayesfair.inference.laplace import Mode, centred_covariance
 from bayesfair.inference.nuts import CompiledModel, diagnose, refusal
 from bayesfair.inference.sampler import Sampler
-from bayesfair.inference.tree import in_order_of, posterior_dataset
+from bayesfair.inference.tree import in_order_of, posterior_dataset, storable_groups
 from bayesfair.inference.worth_nuts import sample_worths
 from bayesfair.kernels.laws.gauss_best import gauss_best_probability
 from bayesfair.kernels.team import usable_cores
@@ -241,23 +241,12 @@ def nuts_groups(
             f"of the data as coordinate; found {names} and dims {dims} of log_worth."
         )
     seed = int(rng.integers(2**31))
-    tree, found = CompiledModel(model, sampler).fit(
-        draws=draws,
-        seed=seed,
-        cores=cores,
-    )
-    groups: dict[str, Any] = {}
-    for name, child in tree.children.items():
-        group = child.to_dataset()
-        text = {c: group[c].values.astype(str) for c in group.coords if group[c].dtype.kind == "O"}
-        group = group.assign_coords(text)
-        plain = [v for v in group.data_vars if group[v].dtype.kind != "O"]
-        groups[str(name)] = group[plain]
+    tree, found = CompiledModel(model, sampler).fit(draws=draws, seed=seed, cores=cores)
     name = f"{getattr(build, '__module__', '?')}.{getattr(build, '__qualname__', 'build')}"
     attrs = {"method": "nuts", "refusal": refusal(found), "model": name, "ties": "none"}
     attrs |= {"prior": f"as written in {name}"}
     attrs |= {name: found[name] for name in ("rhat_max", "ess_min", "divergences")}
-    return groups, attrs
+    return storable_groups(tree), attrs
 
 
 def _no_model(found: str) -> OptionError:

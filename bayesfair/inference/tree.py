@@ -22,6 +22,7 @@ __all__ = [
     "make_tree",
     "posterior_dataset",
     "seed_label",
+    "storable_groups",
 ]
 
 N_CHAINS = 4  # R-hat needs more than one; exact draws are folded into as many
@@ -44,6 +45,17 @@ def posterior_dataset(
     every = {"chain": np.arange(first.shape[0]), "draw": np.arange(first.shape[1]), **coords}
     variables = {name: (("chain", "draw", *dims[name]), value) for name, value in draws.items()}
     return xr.Dataset(variables, coords=every, attrs={"sample_dims": ["chain", "draw"]})
+
+
+def storable_groups(tree: xr.DataTree) -> dict[str, xr.Dataset]:
+    """Return the groups of a sampler's tree as files hold them: no objects, and labels as text."""
+    groups = {}
+    for name, child in tree.children.items():
+        group = child.to_dataset()
+        text = {c: group[c].values.astype(str) for c in group.coords if group[c].dtype.kind == "O"}
+        plain = [v for v in group.data_vars if group[v].dtype.kind != "O"]
+        groups[str(name)] = group.assign_coords(text)[plain]
+    return groups
 
 
 def make_tree(groups: Mapping[str, Any], attrs: Mapping[str, Any]) -> xr.DataTree:

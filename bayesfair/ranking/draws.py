@@ -59,6 +59,15 @@ class Fitted:
         same: NDArray[np.bool_] = self.island[:, None] == self.island
         return same & seen[:, None] & seen
 
+    @property
+    def draws_or_estimate(self) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
+        """Log-worths ``(n, k)`` and `extra`; of maximum likelihood the one estimate, n = 1."""
+        if self.log_worth is not None:
+            return self.log_worth, self.extra
+        names = [name for name in ("order_effect", "log_tie") if name in self.mode]
+        extra = {name: np.atleast_1d(self.mode[name].values) for name in names}
+        return self.mode["log_worth"].values[None, :], extra
+
     def island_notice(self) -> str:
         """Return what to say of islands and items without data; "" if there is nothing to say."""
         parts = []

@@ -89,15 +89,9 @@ def win_probability(tree: xr.DataTree, *, first: str = "neither") -> xr.Dataset:
     check_choice(first, "first", ("neither", "item", "item_other"))
     fit = fitted(tree)
     k = len(fit.items)
-    extra = dict(fit.extra)
-    if fit.log_worth is None:
-        log_worth = fit.mode["log_worth"].values[None, :]
-        for name in ("order_effect", "log_tie"):
-            if name in fit.mode:
-                extra[name] = np.atleast_1d(fit.mode[name].values)
-        better = np.full((k, k), np.nan)
-    else:
-        log_worth = fit.log_worth
+    log_worth, extra = fit.draws_or_estimate
+    better = np.full((k, k), np.nan)
+    if fit.log_worth is not None:
         better = better_probability(ranks_of(log_worth))
     sign = {"neither": 0.0, "item": 1.0, "item_other": -1.0}[first]
     if sign and "order_effect" not in extra:

@@ -45,14 +45,8 @@ def replicated_wins(
         If weights are no numbers of comparisons, so that there is nothing to replicate.
     """
     fit = fitted(tree)
-    if fit.log_worth is None:
-        log_worth = fit.mode["log_worth"].values[None, :]
-        names = [name for name in ("order_effect", "log_tie") if name in fit.mode]
-        extra = {name: np.atleast_1d(fit.mode[name].values) for name in names}
-    else:
-        log_worth, extra = fit.log_worth, fit.extra
-    at = [fit.items.index(item) for item in comparisons.items]
-    log_worth = log_worth[:, at]
+    every, extra = fit.draws_or_estimate
+    log_worth = every[:, [fit.items.index(item) for item in comparisons.items]]
     chosen = rng.integers(len(log_worth), size=replicates)
     told = steps("replicates", replicates)
     if comparisons.kind != "duels":

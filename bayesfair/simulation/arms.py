@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.base.arguments import COUNT, NUMBER, takes
-from bayesfair.base.checks import as_generator, check_in_range, check_known, first_where
+from bayesfair.base.checks import (
+    as_generator,
+    check_count,
+    check_in_range,
+    check_known,
+    first_where,
+)
 from bayesfair.base.labels import by_label
 from bayesfair.base.progress import Steps, steps, tells
 from bayesfair.errors import DataError, OptionError
@@ -156,7 +162,7 @@ def simulate(
     >>> sorted(simulate("uniform", [0.6, 0.5], 100, seed=1, n_runs=3))
     ['0', '1', '2']
     """
-    n_rounds = check_whole(n_rounds, "n_rounds", 0)
+    n_rounds = check_count(n_rounds, "n_rounds", 0)
     truth = as_rewards(rewards)
     if drift is not None:
         truth = drifting_rewards(truth, n_rounds, drift=drift, seed=seed)
@@ -177,9 +183,9 @@ def simulate(
         truth.arms, family, prior=prior, support=support if FAMILIES[family].has_levels else None
     )
     mask = _offered(offered, truth, n_rounds)
-    batch = check_whole(batch, "batch", 1)
+    batch = check_count(batch, "batch", 1)
     runs = {}
-    streams = as_generator(seed).spawn(1 if n_runs is None else check_whole(n_runs, "n_runs", 1))
+    streams = as_generator(seed).spawn(1 if n_runs is None else check_count(n_runs, "n_runs", 1))
     told = steps("rounds", n_rounds * len(streams))
     for r, rng in enumerate(streams):
         known_at = _known_at(n_rounds, batch, delay, rng)
@@ -253,14 +259,6 @@ def drifting_rewards(rewards: Any, n_rounds: int, *, drift: float, seed: Any) ->
 # -- options -----------------------------------------------------------------------------------
 
 
-def check_whole(value: Any, name: str, low: int) -> int:
-    """Return ``value`` as int if it is a whole number from ``low`` up, else raise."""
-    number = check_in_range(value, name, low, np.inf, high_open=True)
-    if number != int(number):
-        raise OptionError(f"{name}={value!r} must be a whole number from {low} up.")
-    return int(number)
-
-
 def _family(truth: Rewards, family: str | None) -> str:
     if family is not None:
         return family_named(family).name
@@ -281,7 +279,7 @@ def _offered(offered: Any, truth: Rewards, n_rounds: int) -> NDArray[np.bool_] |
         rounds = np.arange(n_rounds)
         for label, span in by_label(offered, "arm", "offered").items():
             try:
-                first, stop = (check_whole(end, "offered", 0) for end in span)
+                first, stop = (check_count(end, "offered", 0) for end in span)
             except (TypeError, ValueError):
                 raise OptionError(
                     f"offered[{label!r}]={span!r} must be two whole numbers, the first round on "

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesfair.base.arguments import NUMBERS, takes
-from bayesfair.base.checks import as_generator, as_numbers
+from bayesfair.base.checks import as_generator, as_numbers, check_count
 from bayesfair.base.labels import by_label
 from bayesfair.base.progress import Steps, steps, tells
 from bayesfair.comparisons import Comparisons, DuelLog, known_worths
 from bayesfair.errors import OptionError
 from bayesfair.kernels.simulation.counts_and_means import choose
 from bayesfair.policies.duels import FairSDDTS
-from bayesfair.simulation.arms import check_whole
 from bayesfair.typing import Floats, Progress, Seed
 
 __all__ = ["simulate_duels"]
@@ -88,7 +87,7 @@ def simulate_duels(
     """
     if not isinstance(policy, FairSDDTS):
         raise OptionError(f"policy={policy!r} is no duelling rule; use FairSDDTS.")
-    n_rounds = check_whole(n_rounds, "n_rounds", 0)
+    n_rounds = check_count(n_rounds, "n_rounds", 0)
     items = (
         tuple(by_label(worth, "item", "worth"))
         if isinstance(worth, Mapping)
@@ -97,7 +96,7 @@ def simulate_duels(
     worths = known_worths(worth, items)
     truth = items, worths / worths.sum()
     rule = policy.for_run(len(items), n_rounds)
-    count = 1 if n_runs is None else check_whole(n_runs, "n_runs", 1)
+    count = 1 if n_runs is None else check_count(n_runs, "n_runs", 1)
     told = steps("rounds", n_rounds * count)
     runs = {
         str(r): _one_run(rule, truth, n_rounds, rng, f"{rule.name} run {r}", told)

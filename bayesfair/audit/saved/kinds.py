@@ -328,21 +328,9 @@ class Record:
         return self.type(**found)
 
 
-def f8(*dims: str) -> Array:
-    """Return an array of floats with these dimensions."""
-    return Array("float64", dims)
+def _arrays_of(dtype: str) -> Callable[..., Array]:
+    """Return what makes the kind of arrays of a type from the names of their dimensions."""
+    return lambda *dims: Array(dtype, dims)
 
 
-def i8(*dims: str) -> Array:
-    """Return an array of whole numbers."""
-    return Array("int64", dims)
-
-
-def i4(*dims: str) -> Array:
-    """Return an array of short whole numbers."""
-    return Array("int32", dims)
-
-
-def u8(*dims: str) -> Array:
-    """Return an array of whole numbers without sign."""
-    return Array("uint64", dims)
+f8, i8, i4, u8 = map(_arrays_of, ("float64", "int64", "int32", "uint64"))

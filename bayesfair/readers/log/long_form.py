@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayesfair.base.arrow_arrays import taken
 from bayesfair.base.checks import counted
-from bayesfair.base.label_encoder import LabelEncoder
+from bayesfair.base.label_encoder import LabelEncoder, in_order_met
 from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError, OptionError
 from bayesfair.readers.files.frames import open_frame
@@ -68,7 +68,7 @@ def one_row_per_round(source: Source, asked: Mapping[str, Any]) -> tuple[Source,
     if names["by"]:
         group = LabelEncoder("group").encode(*column(names["by"])).astype(np.int64)
         key += (group + 1) * (int(key.max()) + 1)
-    round_of, first = _in_order_met(key)
+    round_of, first = in_order_met(key)
     k, n = len(encoder.labels), len(first)
     pair = round_of * k + arm_of
     order = np.argsort(pair, kind="stable")
@@ -139,12 +139,3 @@ def _columns(source: Source, asked: Mapping[str, Any]) -> dict[str, Any]:
         if name and name not in source.header:
             raise missing_column(name, option, source.name, source.header)
     return names
-
-
-def _in_order_met(key: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the number of each row's round, in the order in which rounds begin; first rows."""
-    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    return rank[inverse], first[order]
