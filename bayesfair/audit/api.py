@@ -75,6 +75,7 @@ def _by_data[**P](function: Callable[Concatenate[Any, P], object]) -> _OfLogs[P]
         "context_model",
         "rule",
         "rule_window",
+        "propensity_draws",
     ),
 )
 @tells
@@ -102,6 +103,7 @@ def audit(
     arm_groups: Mapping[str, str] | None = None,
     rule: str | None = None,
     rule_window: int | None = None,
+    propensity_draws: int | None = None,
     progress: Progress = None,
     partial: Any = None,
     model_options: Mapping[str, Any] | None = None,
@@ -185,6 +187,11 @@ def audit(
         so estimated: the noise of the estimates raises both.
     rule_window : int, optional
         Least rounds of such a window, default 100 for each arm; windows are as even as can be.
+    propensity_draws : int, optional
+        The logged probabilities are shares of so many Monte Carlo draws, each round of its own. A
+        round counts as violating where it does beyond their error, a verdict is ``undetermined``
+        where it hangs on it, and regrets have wider intervals (``monte_carlo`` in
+        `Audit.to_dict`). With ``divergence`` total_variation or wasserstein.
     progress : bool or callable, optional
         True shows on stderr how many rounds are done, and the draws of fits, how fast, and how long
         the rest will take. A function is called as ``progress(done, total, what)``, such as
@@ -242,7 +249,11 @@ def audit(
             value=options,
         )
     _check_context_model(
-        context_model, model=model, beliefs_model=beliefs_model, arm_groups=arm_groups
+        context_model,
+        model=model,
+        beliefs_model=beliefs_model,
+        arm_groups=arm_groups,
+        propensity_draws=propensity_draws,
     )
     check_rule(
         rule, rule_window, context_model=context_model, beliefs_model=beliefs_model, client=client,
@@ -272,6 +283,7 @@ def audit(
         reward_divergence=reward_divergence or divergence,
         tolerance=1e-9 if tolerance is None else tolerance,
         tolerance_given=tolerance is not None,
+        propensity_draws=propensity_draws,
     )
     goes_on = isinstance(prior, (Record, GroupRecord, AuditState))
     question = Question(
@@ -311,6 +323,7 @@ def _check_context_model(context_model: str | None, **others: Any) -> None:
                     "model": "the true rewards are drawn given the context.",
                     "beliefs_model": "each says what the beliefs are.",
                     "arm_groups": "pairs of groups of arms are not made given a context yet.",
+                    "propensity_draws": "Monte Carlo error is not allowed for by context yet.",
                 }[name],
                 kind="excluded", column=name, value=value,
             )  # fmt: skip

@@ -14,6 +14,7 @@ from bayesfair.audit.log.context_findings import (
     context_prior_words,
 )
 from bayesfair.audit.log.findings import log_findings
+from bayesfair.audit.log.monte_carlo import monte_carlo_findings, with_monte_carlo
 from bayesfair.audit.log.prior_findings import prior_findings
 from bayesfair.audit.log.state import parts_of
 from bayesfair.audit.log.summary import Summary
@@ -73,7 +74,8 @@ def conclude(summary: Summary, question: Question, notes: list[str], data: Any) 
             "The objective part was left out on request (objective=False).",
             kind="no_objective", column="objective", value=False,
         ))  # fmt: skip
-    notices += verdict_findings(summary, criterion, objective)
+    regret = with_monte_carlo(regret, summary)
+    notices += [*monte_carlo_findings(summary), *verdict_findings(summary, criterion, objective)]
     notices += context_findings(summary)
     notices += _prior_findings(summary, question, data)
     if objective is not None and objective.error > 1e-12:

@@ -15,6 +15,7 @@ from bayesfair.kernels.log.part_result import ROUNDING, TOLERANCES
 from bayesfair.typing import Flags, Floats
 
 __all__ = [
+    "COMPARISONS",
     "DIVERGENCE_NAMES",
     "EPS1_GRID",
     "JUDGES",
@@ -42,6 +43,10 @@ DIVERGENCE_NAMES = (
 EPS1_GRID = tuple(0.25 * i for i in range(9))
 """eps1 values of the frontier: 0, 0.25, ..., 2, and the one asked for."""
 
+COMPARISONS = 1e9
+"""Of two arms in a round, for which Monte Carlo error is allowed at once."""
+
+_OF_DIFFERENCES = ("total_variation", "wasserstein")
 LARGEST_EPS2 = 0.05
 """The default eps2, wherever no more than ten arms are on offer in a round."""
 
@@ -84,6 +89,8 @@ class Criterion:
         the beliefs alone.
     judge : str
         ``"both"``, ``"subjective"`` or ``"objective"``: whose verdict is the top one.
+    propensity_draws : int or None
+        The logged probabilities are shares of so many Monte Carlo draws; None = exact.
 
     Raises
     ------
@@ -101,6 +108,7 @@ class Criterion:
     eps2_arms: int | None = None
     from_round: int = 0
     judge: str = "both"
+    propensity_draws: int | None = None
 
     def __post_init__(self) -> None:
         """Validate the ranges."""
@@ -113,6 +121,16 @@ class Criterion:
         check_choice(self.judge, "judge", JUDGES)
         check_choice(self.divergence, "divergence", DIVERGENCE_NAMES)
         check_choice(self.reward_divergence, "reward_divergence", DIVERGENCE_NAMES)
+        if self.propensity_draws is not None:
+            n = check_count(self.propensity_draws, "propensity_draws", 2)
+            put(self, "propensity_draws", n)
+            if self.divergence not in _OF_DIFFERENCES:
+                raise OptionError(
+                    f"propensity_draws={n} and divergence={self.divergence!r} exclude each other: "
+                    "how far Monte Carlo error moves a divergence is bounded for differences of "
+                    f"probabilities alone ({', '.join(_OF_DIFFERENCES)}).",
+                    kind="excluded", column="propensity_draws", value=n,
+                )  # fmt: skip
 
     @property
     def eps2_reason(self) -> str:
@@ -139,9 +157,12 @@ class Criterion:
         """Position of the asked eps1 in `grid`."""
         return self.grid.index(self.eps1)
 
-    def fair_draws(self, smallest_eps2: Floats) -> Flags:
-        """Return which draws keep to the criterion, from the eps2 they need, ``(draw, grid)``."""
-        return np.asarray(smallest_eps2[:, self.grid_index] <= self.allowed)
+    def fair_draws(self, smallest_eps2: Floats, error: float = 0.0) -> Flags:
+        """Return which draws keep to the criterion, from the eps2 they need, ``(draw, grid)``.
+
+        With ``error`` as if each needed so much more.
+        """
+        return np.asarray(smallest_eps2[:, self.grid_index] + error <= self.allowed)
 
     def verdict_of(self, probability: float, upper: float | None = None) -> str:
         """Return the objective verdict at a probability of being fair, see `verdict_of`."""
@@ -149,7 +170,24 @@ class Criterion:
 
     def believed(self, needed: float | None, upper: float | None = None) -> str:
         """Return the subjective verdict of a smallest eps2, see `believed_verdict`."""
+        if needed is not None and upper is None and self.band:
+            needed, upper = max(needed - self.band, 0.0), needed + self.band
         return believed_verdict(needed, self.allowed, upper)
+
+    @property
+    def band(self) -> float:
+        """How far Monte Carlo error moves differences of logged probabilities; 0 = exact.
+
+        Hoeffding's bound for the shares of n draws, at 95 % for 10^9 comparisons of two arms in a
+        round at once, so that it is the same for every part of a log.
+        """
+        n = self.propensity_draws
+        return 0.0 if n is None else math.sqrt(2 * math.log(2 * COMPARISONS / 0.05) / n)
+
+    @property
+    def certain(self) -> float:
+        """The excess of logged probabilities above which a round violates for certain."""
+        return self.allowed + self.band
 
     @property
     def counting_eps2(self) -> float:
@@ -158,7 +196,8 @@ class Criterion:
         Violations are counted for a ladder of tolerances, since the resolution of a log is known
         only at its end. A tolerance that was asked for takes the place of the first rung.
         """
-        return self.eps2 + self.tolerance - TOLERANCES[0] if self.tolerance_given else self.eps2
+        given = self.tolerance - TOLERANCES[0] if self.tolerance_given else 0.0
+        return self.eps2 + given + self.band
 
     def count_at(self, counts: NDArray[Any]) -> int:
         """Return the violating rounds at `tolerance`, from counts for every rung of the ladder."""
@@ -191,7 +230,7 @@ class Criterion:
     def require_same(self, other: Criterion) -> None:
         """Raise unless summaries made under both criteria can be merged."""
         names = ["eps1", "eps2", "delta", "divergence", "reward_divergence", "tolerance_given"]
-        names.append("from_round")
+        names += ["from_round", "propensity_draws"]
         if self.tolerance_given and other.tolerance_given:
             names.append("tolerance")
         for name in names:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bayesfair.audit.criterion import QUESTIONS, finite_or_text
 from bayesfair.audit.log.context_findings import thin_share
 from bayesfair.audit.log.intervals import Estimate, regret_of
+from bayesfair.audit.log.monte_carlo import monte_carlo_numbers
 from bayesfair.audit.log.prior_findings import learned_numbers
 from bayesfair.base.estimates import interval
 from bayesfair.base.labels import in_order
@@ -63,6 +64,7 @@ def audit_numbers(audit: Record) -> dict[str, Any]:
             "tolerance": criterion.tolerance,
             "from_round": criterion.from_round,
             "judge": criterion.judge,
+            "propensity_draws": criterion.propensity_draws,
         },
         "calibration": calibration_numbers(audit),
         "arms": arm_numbers(audit),
@@ -74,6 +76,8 @@ def audit_numbers(audit: Record) -> dict[str, Any]:
         out["arm_groups"] = audit.arm_groups.table(criterion, summary.cells.values())
     if summary.start.given_context:
         out |= {"context": _context(audit), "cells": _cells(audit)}
+    if criterion.propensity_draws is not None:
+        out["monte_carlo"] = monte_carlo_numbers(summary, audit.probability_fair_between)
     return out | audit.extra
 
 

@@ -15,6 +15,7 @@ from bayesfair.audit.log.checks import Check, contradictions, log_checks
 from bayesfair.audit.log.context_findings import context_model_of
 from bayesfair.audit.log.group_pairs import GroupPairs
 from bayesfair.audit.log.intervals import Estimate, regret_of
+from bayesfair.audit.log.monte_carlo import with_monte_carlo
 from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.summary import Summary
 from bayesfair.audit.question import Question
@@ -171,6 +172,18 @@ class Record:
         return float(self.criterion.fair_draws(self.objective.smallest_eps2).mean())
 
     @property
+    def probability_fair_between(self) -> tuple[float, float] | None:
+        """Limits of `probability_fair` where the logged probabilities have Monte Carlo error."""
+        band, found = self.criterion.band, self.objective
+        if not band or found is None or found.smallest_eps2 is None:
+            return None
+        least, most = (
+            float(self.criterion.fair_draws(found.smallest_eps2, error).mean())
+            for error in (band, -band)
+        )
+        return least, most
+
+    @property
     def converged(self) -> bool:
         """False where the draws of a model were taken although they did not converge."""
         return not any(Notice.of(found).kind == "unconverged" for found in self.findings)
@@ -184,7 +197,8 @@ class Record:
         probability = self.probability_fair
         if probability is None:
             return "not_auditable"
-        return self.criterion.verdict_of(probability) if self.converged else "undetermined"
+        low, high = self.probability_fair_between or (probability, None)
+        return self.criterion.verdict_of(low, high) if self.converged else "undetermined"
 
     @property
     def verdict(self) -> str:
@@ -204,7 +218,8 @@ class Record:
     def regret(self) -> Estimate | None:
         """Subjective fairness regret per round; None where no probabilities were logged."""
         summary = self.summary
-        return regret_of(summary.selection, summary.sums.n_rounds, summary.terms.regret)
+        found = regret_of(summary.selection, summary.sums.n_rounds, summary.terms.regret)
+        return with_monte_carlo(found, summary)
 
     # -- views ---------------------------------------------------------------------------------
 

@@ -167,7 +167,7 @@ def pass_over(
     rounds : Steps
         Told of those that are done.
     """
-    if not _can(logs, question):
+    if question.criterion.propensity_draws is not None or not _can(logs, question):
         return None
     whole, criterion = logs.together, question.criterion
     start, _ = start_of(logs.one, "bernoulli", question.prior, logs.one)

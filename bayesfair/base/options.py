@@ -126,6 +126,9 @@ AUDIT_OPTIONS: dict[str, Effect] = {
     "tolerance": Effect(frozenset({"full"}), "it needs the probabilities of all arms in the log"),
     "model": Effect(frozenset({"objective"}), "it is a model of the true rewards"),
     "rule": Effect(frozenset({"none"}), "it estimates a rule of which nothing was logged"),
+    "propensity_draws": Effect(
+        frozenset({"full", "chosen"}), "it is the error of logged probabilities, and there are none"
+    ),
     "draws": Effect(frozenset({"drawn"}), "it counts draws of the true rewards"),
 }
 

@@ -236,6 +236,9 @@ AUDIT_QUESTION = CRITERION.extended(
         "beside the verdict)."
     ),
     rule_window=option("Least rounds of a window of --rule; default 100 for each arm.", COUNT),
+    propensity_draws=option(
+        "The logged probabilities are shares of so many Monte Carlo draws.", COUNT
+    ),
     tolerance=option("Excess that does not count as a violation.", NUMBER),
     objective=option("Also audit against the true rewards.", bool, True),
 )

@@ -78,7 +78,7 @@ TRY = {
     "offered": {"audit": ["could_{arm}"], "": ["p1"]}, "offered_delimiter": ["/"],
     "known_at": ["late"], "unique": ["site"], "user": ["site"], "known_until": ["until"],
     "keep_prob": ["q_a"], "constant_within": ["p_a,site"], "waiting": ["5"],
-    "rule": ["estimated"], "rule_window": ["8"],
+    "rule": ["estimated"], "rule_window": ["8"], "propensity_draws": ["50"],
     "rewards": ["1=0,0=1"],
     "missing": ["drop"], "probability_tolerance": ["0.4"],
     "left": ["f"], "right": ["who"], "winner": ["who"], "loser": ["f"], "wins": ["o,t"],

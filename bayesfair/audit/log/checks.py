@@ -50,6 +50,13 @@ _FINE = 0.2
 """Largest product over the standard deviation of their sum, for z of rewards on probabilities."""
 _FAR = 10.0
 _MOVES = 0.01
+_EXACT = {
+    "full": ("strength", "movement"),
+    "chosen": ("choices", "propensities", "sticky", "sticky_users"),
+    "none": (),
+}
+"""Checks whose sums Monte Carlo error of the probabilities moves, by what was logged."""
+_SHARES = "It needs exact probabilities, and these are shares of draws (propensity_draws=)."
 _NO_P = "No probabilities were logged."
 _CERTAIN = "Every choice was certain, as logged."
 
@@ -131,6 +138,8 @@ def log_checks(summary: Summary) -> dict[str, Check]:
         "context": _context(summary),
         "movement": _movement(summary),
     }
+    if summary.criterion.propensity_draws is not None:
+        found |= dict.fromkeys(_EXACT[summary.selection], _untested(_SHARES))
     object.__setattr__(summary, "_checks", found)
     return found
 
@@ -174,12 +183,14 @@ def _full_arms(summary: Summary) -> list[Check]:
     for i, arm in enumerate(summary.arms):
         n, expected = int(sums.plays[i]), float(sums.selection[i])
         variance, rounds = float(sums.selection_variance[i]), int(sums.n_offered[i])
+        if (n_draws := summary.criterion.propensity_draws) is not None:
+            variance *= (n_draws + 1) / (n_draws - 1)  # choices around shares around chances
         if variance <= 1e-9 and abs(n - expected) < 0.5:
             continue  # chosen always, or never, as logged
         z = _z(n - expected, variance)
         if variance >= _GOOD_VARIANCE:
             p, method = 2 * float(special.ndtr(-abs(z))), "normal"
-        elif steady[i]:
+        elif steady[i] and n_draws is None:
             share = min(max(expected / rounds, 0.0), 1.0)
             p, method = 2 * min(binomial_probability(n, rounds, share)), "exact"
         else:

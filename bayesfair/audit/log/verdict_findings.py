@@ -79,7 +79,7 @@ def _cannot_fail(summary: Summary, criterion: Criterion) -> list[Notice]:
     """Say that no pair of arms differs by more than eps2 allows, whatever their rewards."""
     several = summary.selection == "full" and summary.most_offered > 1
     largest = float(summary.pairs.frontier[criterion.grid.index(0.0)])
-    if not several or largest > criterion.allowed:
+    if not several or largest + criterion.band > criterion.allowed:
         return []
     regret = summary.terms.regret.total / summary.sums.n_rounds
     differences = ("total_variation", "wasserstein")  # of two-outcome laws: of their probabilities

@@ -162,12 +162,17 @@ def question_words(audit: dict[str, Any], name: str, unit: str = "round") -> str
         found = int(found["mean"])
         first, last = (None if end is None else int(end["mean"]) for end in (first, last))
     if not isinstance(found, dict):
-        return f"{verdict} {_exactly(found, first, last, n, begin, unit)}"
+        words = f" {_exactly(found, first, last, n, begin, unit)}"
+        if verdict == "undetermined" and (error := audit.get("monte_carlo")):
+            low, high = (number(x) for x in error["smallest_eps2"])
+            words = f": Monte Carlo error leaves the eps2 needed between {low} and {high}"
+        return verdict + words
     probability = f"probability fair {number(part['probability_fair'])}"
     if not part.get("converged", True):
         return f"{verdict}: the draws did not converge ({probability} among them); see the notices"
     if not found["mean"]:
-        return f"{verdict} {_exactly(0, None, None, n, begin, unit)}: {probability}"
+        rounds = "" if verdict == "undetermined" else f" {_exactly(0, None, None, n, begin, unit)}"
+        return f"{verdict}{rounds}: {probability}"
     return f"{verdict}: {probability}; {_about(found, first, last, n, begin, unit, part)}"
 
 
@@ -249,6 +254,13 @@ def remarks(
     elif criterion["model"] == "truth":
         known = questions["objective"].removeprefix("under ").capitalize()
         found.append(f"{known} are known: the verdict is that under them.")
+    if (error := audit.get("monte_carlo")) and error["band"] is not None:
+        sides = error["probability_fair"]
+        fair = f"; probability fair {number(sides[0])} to {number(sides[1])}" if sides else ""
+        found.append(
+            f"Probabilities are shares of {error['draws']} draws: {unit}s violate that are beyond "
+            f"eps2 + {number(error['band'])}{fair}."
+        )
     if criterion.get("from_round"):
         found.append(f"Judged from {unit} {criterion['from_round']} on, with beliefs from all.")
     reason = criterion.get("eps2_reason", "asked for")

@@ -291,7 +291,7 @@ def violations_under(judged: JudgedRounds, rewards: Rewards, criterion: Criterio
             counts = count_violations(
                 judged.rows if of_arms
                 else _differences(judged.rows[rows], i, j, criterion.divergence),
-                judged.round[rows], weights[rows], distances, criterion.eps1, criterion.allowed,
+                judged.round[rows], weights[rows], distances, criterion.eps1, criterion.certain,
                 of_arms=of_arms, threads=threads,
             )  # fmt: skip
             here = here.merged(Violations(*counts))

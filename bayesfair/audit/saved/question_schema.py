@@ -65,6 +65,7 @@ CRITERION = Record(Criterion, {
     "eps2_arms": Maybe(WHOLE),
     "from_round": WHOLE,
     "judge": TEXT,
+    "propensity_draws": Maybe(WHOLE),
 })  # fmt: skip
 
 QUESTION = Record(Question, {

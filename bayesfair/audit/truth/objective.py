@@ -229,7 +229,7 @@ def with_violations(
         return found
     if not counted:
         # where the rounds that were looked at all keep to the criterion, one of the others does not
-        unfair = found.smallest_eps2[used, criterion.grid_index] > criterion.allowed
+        unfair = found.smallest_eps2[used, criterion.grid_index] > criterion.certain
         total = total._replace(n=np.where(unfair, np.maximum(total.n, 1.0), 0.0))
     return replace(found, violations=total, counted=counted)
 

@@ -126,6 +126,12 @@ def audit_prior_sensitivity(audit: Record, *, model: Any = None) -> PriorSensiti
     if audit.objective is None or audit.model == "truth":
         raise OptionError("there is no posterior whose prior could matter: the truth was known or "
                           "the objective part left out.")  # fmt: skip
+    if audit.criterion.propensity_draws is not None:
+        raise OptionError(
+            "prior_sensitivity does not allow for Monte Carlo error of the probabilities yet: "
+            "leave propensity_draws out.",
+            kind="excluded", column="propensity_draws", value=audit.criterion.propensity_draws,
+        )  # fmt: skip
     if start.given_context:
         raise OptionError(
             "prior_sensitivity is not made of an audit given the context yet: audit with "
