@@ -224,6 +224,13 @@ def _start(data: Any, question: Question) -> tuple[AuditState, list[str]]:
     model = question.context_model or _default_context_model(data, question, start, first)
     if model is not None:
         start = _given_context(start, model, first)
+    n_draws = question.criterion.propensity_draws
+    if n_draws is not None and start.given_context:
+        raise OptionError(
+            "propensity_draws= cannot go on from an audit given the context: Monte Carlo error is "
+            "not allowed for by context yet. Audit the log without it.",
+            kind="excluded", column="propensity_draws", value=n_draws,
+        )  # fmt: skip
     if question.criterion.eps2_arms is not None:
         start = replace(start, eps2_arms=question.criterion.eps2_arms)
     notes += [note] if note else []
@@ -244,12 +251,14 @@ def _default_context_model(
 ) -> str | None:
     """Return how a log that was read with a context is audited where nothing is asked.
 
-    None where it has none, where the start or a model knows none, and pairs of groups of arms.
+    None where it has none, where the start or a model knows none, for pairs of groups of arms, and
+    for probabilities that are shares of draws.
     """
     before = first.prior_counts is not None and first.prior_counts.any()
     if first.context is None or start.n_rounds or start.given_context or before:
         return None
-    if question.model is not None or question.arm_groups is not None:
+    shares = question.criterion.propensity_draws is not None
+    if shares or question.model is not None or question.arm_groups is not None:
         return None
     if not FAMILIES[start.family].binary:
         return "cells"

@@ -136,3 +136,15 @@ def test_a_log_without_probabilities_has_no_error_of_them():
     with pytest.raises(OptionError) as caught:
         bf.audit(bf.History([0, 1], [1, 0]), seed=1, propensity_draws=100)
     assert caught.value.column == "propensity_draws"
+
+
+def test_an_audit_given_the_context_is_no_start_for_shares_of_draws():
+    log = bf.History(
+        [0, 1] * 4, [1, 0] * 4, selection_probability=[[0.5, 0.5]] * 8, context=["x", "y"] * 4
+    )
+    early = bf.audit(log.before(4), context_model="cells", objective=False)
+    with pytest.raises(OptionError) as caught:
+        bf.audit(log.rounds(4, 8), prior=early, objective=False, propensity_draws=100)
+    assert caught.value.column == "propensity_draws"
+    pooled = bf.audit(log, objective=False, propensity_draws=100)
+    assert {Notice.of(one).kind for one in pooled.findings} >= {"monte_carlo", "context_unused"}
