@@ -14,9 +14,9 @@ from bayesfair.base.checks import as_sequence, counted, first_where
 from bayesfair.base.label_encoder import LabelEncoder, in_order_met
 from bayesfair.base.labels import text_of
 from bayesfair.errors import DataError
-from bayesfair.typing import Where
+from bayesfair.typing import Ints, Where
 
-__all__ = ["Context", "context_of"]
+__all__ = ["Context", "context_of", "known_in_cell"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,3 +140,9 @@ def _length(name: str, n: int, n_rounds: int) -> DataError:
         "`arm`.",
         kind="length", column="context",
     )  # fmt: skip
+
+
+def known_in_cell(known_at: Ints, rounds: Ints, n_rounds: int) -> Ints:
+    """Return when rewards are known, counted in some of ``n_rounds`` rounds; late stays as late."""
+    later = len(rounds) + known_at - n_rounds
+    return np.where(known_at > n_rounds, later, np.searchsorted(rounds, known_at))

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import InitVar, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -16,7 +18,7 @@ from bayesfair.base.checks import check_in_range, first_where, listed
 from bayesfair.base.labels import label_order
 from bayesfair.base.notices import unique
 from bayesfair.errors import DataError
-from bayesfair.history.context import Context, context_of
+from bayesfair.history.context import Context, context_of, known_in_cell
 from bayesfair.history.given import (
     GivenFields,
     by_name,
@@ -37,8 +39,8 @@ from bayesfair.history.probabilities import (
     resolution_of,
 )
 from bayesfair.history.thinned import kept_chances
-from bayesfair.kernels.log.rows import largest_row_error
-from bayesfair.typing import Column
+from bayesfair.kernels.log.rows import by_code, largest_row_error
+from bayesfair.typing import Column, Ints
 
 __all__ = ["History"]
 
@@ -180,10 +182,9 @@ class History:
                 f"{self.where_reward(t)} is {reward[t]:g}; it must be finite, at most {_LARGEST:g} "
                 "in size (beyond, squares cannot be held), or NaN if it was not observed.",
                 kind="bad_reward",
-                row=None if self.row is None else int(self.row[t]),
-                column=self.reward_column,
+                row=None if self.row is None else int(self.row[t]), column=self.reward_column,
                 value=float(reward[t]),
-            )
+            )  # fmt: skip
         put(self, "reward", frozen(reward))
         if pi is not None:
             if pi.shape != (n_rounds, len(arms)):
@@ -202,13 +203,9 @@ class History:
             # not goes through the checks that can say what and where.
             if pi.size < _LONG or largest_row_error(pi, codes) > 1e-12:
                 pi, repairs = checked_rows(
-                    pi,
-                    codes,
-                    arms,
-                    self.where,
-                    tolerance=self.probability_tolerance,
-                    resolution=resolution,
-                )
+                    pi, codes, arms, self.where,
+                    tolerance=self.probability_tolerance, resolution=resolution,
+                )  # fmt: skip
                 put(self, "repairs", self.repairs.merged(repairs))
                 missing = np.isnan(pi)
                 offered = ~missing if missing.any() else None
@@ -281,25 +278,28 @@ class History:
     @takes(start=COUNT, stop=COUNT)
     def rounds(self, start: int, stop: int) -> History:
         """Return the rounds start..stop-1 as a history of their own (beliefs start afresh)."""
-        new = self._taken(slice(int(start), int(stop)))
+        new = self._taken(operator.itemgetter(slice(int(start), int(stop))))
         if start and new.known_at is not None:
             object.__setattr__(new, "known_at", frozen(new.known_at - start))
         return new
 
-    def cell(self, index: NDArray[np.int64]) -> History:
-        """Return ascending rounds for beliefs, bare of stamps; what is known late stays as late."""
-        new, n = self._taken(index, bare=True), self.n_rounds
-        if (known := new.known_at) is not None:
-            later = len(index) + known - n
-            known = np.where(known > n, later, np.searchsorted(index, known))
-            object.__setattr__(new, "known_at", frozen(known))
-        return new
+    def cells(self, codes: NDArray[np.int32], n_cells: int) -> Iterator[tuple[Ints, History]]:
+        """Yield for each code its rounds, and these as a history for beliefs, bare of stamps."""
+        ends = np.cumsum(np.bincount(codes, minlength=n_cells))
+        whole = self._taken(lambda values: by_code(values, codes, ends), bare=True)
+        order = by_code(np.arange(self.n_rounds), codes, ends)
+        for a, b in itertools.pairwise([0, *ends.tolist()]):
+            new = whole._taken(lambda values, a=a, b=b: values[a:b])
+            if new.known_at is not None:
+                known = known_in_cell(new.known_at, order[a:b], self.n_rounds)
+                object.__setattr__(new, "known_at", frozen(known))
+            yield order[a:b], new
 
-    def _taken(self, which: Any, *, bare: bool = False) -> History:
+    def _taken(self, take: Callable[[Any], Any], *, bare: bool = False) -> History:
         new = object.__new__(History)  # `known_at` still counts the rounds of the whole
         for name in (f.name for f in fields(self)):
             value = None if bare and name in _STAMPS else getattr(self, name)
-            value = value[which] if name in _OF_ROUNDS and value is not None else value
+            value = take(value) if name in _OF_ROUNDS and value is not None else value
             object.__setattr__(new, name, value)
         return new
 

@@ -224,10 +224,7 @@ def iter_cells(
     What became known before the first of these rounds is learned already.
     """
     n = part.n_rounds
-    few = codes.astype(np.int16) if n_cells < 1 << 15 else codes  # sorted in a fraction of the time
-    order = np.argsort(few, kind="stable")
-    ends = np.cumsum(np.bincount(codes, minlength=n_cells))
-    for i, rounds in enumerate(np.split(order, ends[:-1])):
+    for i, (rounds, own) in enumerate(part.cells(codes, n_cells)):
         table = tables.tables[i] if i < len(tables.tables) else tables.fresh
         if table.pending_at.size:
             here, at = len(rounds), table.pending_at
@@ -237,4 +234,4 @@ def iter_cells(
                 nothing = np.empty(0, np.int32), np.empty(0), None
                 learned = run_parameters(rule, table, *nothing)
                 table = learned._replace(last_pi=table.last_pi, changed=True)
-        yield rounds, part.cell(rounds), table
+        yield rounds, own, table

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesfair.audit.log.accumulators import Moments, Pairs, Sums
 from bayesfair.audit.log.cells import ChosenCell, FullCell
@@ -24,7 +25,7 @@ from bayesfair.kernels.log.guards import RewardMoments, joined_moments, moments_
 from bayesfair.kernels.log.log_pass import LogPass
 from bayesfair.kernels.log.pairs import PAIR_TIE
 from bayesfair.kernels.log.part_result import PairSums, PartResult, PartRounds, RoundSums
-from bayesfair.kernels.log.rows import fixed
+from bayesfair.kernels.log.rows import fixed, in_order
 from bayesfair.typing import Floats, Ints
 
 __all__ = [
@@ -146,7 +147,7 @@ def given_context(
         end,
         _pairs([found.pairs for *_, found in every]),
         RoundSums(*(sum(x) for x in zip(*(found.sums for *_, found in every), strict=True))),
-        _rounds(part.n_rounds, [(rounds, found.rounds) for _, rounds, _, found in every]),
+        _rounds([found.rounds for *_, found in every], codes, len(labels)),
         None,
         tuple(every),
         without,
@@ -186,24 +187,20 @@ def _pairs(every: list[PairSums]) -> PairSums:
     )
 
 
-def _rounds(n: int, every: list[tuple[Ints, PartRounds]]) -> PartRounds:
+def _rounds(every: list[PartRounds], codes: NDArray[np.int32], n_cells: int) -> PartRounds:
     """Return the numbers of every round, in the order of the log."""
+    ends = np.cumsum(np.bincount(codes, minlength=n_cells))
     found = {}
     for name in PartRounds._fields:
-        first = getattr(every[0][1], name)
-        if first is None or (name == "regret" and not len(first)):
-            found[name] = first
-            continue
-        found[name] = whole = np.empty((n, *first.shape[1:]), first.dtype)
-        for rounds, of in every:
-            whole[rounds] = getattr(of, name)
+        values = [getattr(of, name) for of in every]
+        kept = values[0] is not None and any(len(of) for of in values)
+        found[name] = in_order(np.concatenate(values), codes, ends) if kept else values[0]
     return PartRounds(**found)
 
 
 def seen_in(
     part: History,
     result: PartResult,
-    rows: LogPass,
     start: int,
     labels: tuple[str, ...],
     cells_of: Callable[[History], dict[bytes, FullCell | ChosenCell]],
@@ -212,7 +209,11 @@ def seen_in(
     found, known = {}, part.selection != "none"
     for i, rounds, own, of in result.cells:
         k = part.n_arms
-        p = rows.p[rounds] if known else np.full(len(rounds), np.nan)
+        p = np.full(len(rounds), np.nan)
+        if own.selection_probability is not None:
+            p = own.selection_probability[np.arange(len(rounds)), own.arm]
+        elif own.propensity is not None:
+            p = own.propensity
         gone = np.isnan(own.reward)
         moments = moments_table((k,))
         if known:
@@ -220,7 +221,7 @@ def seen_in(
         sums = Sums(
             n_rounds=own.n_rounds,
             n_unobserved=np.bincount(own.arm[gone], minlength=k),
-            reward_total=np.bincount(own.arm, np.where(gone, 0.0, own.reward), minlength=k),
+            reward_total=np.bincount(own.arm, np.where(gone, 0.0, own.reward), k),
             concentration=float(p.sum()) if known else 0.0,
             **of.sums._asdict(),
         )

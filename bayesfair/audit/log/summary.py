@@ -233,7 +233,7 @@ def summarise(
         for i, rounds, *_ in result.cells:
             number[rounds] = i
         contexts = seen_in(
-            part, result, rows, offset, labels, lambda own: cells_of(own, criterion, threads)
+            part, result, offset, labels, lambda own: cells_of(own, criterion, threads)
         )
         without = without_context(part, result, rows)
     return Summary(

@@ -114,9 +114,9 @@ def moments_into(arm, reward, p, out):  # type: ignore[no-untyped-def]
             out[1, a] = r
         from_origin = r - out[1, a]
         dr, dx = from_origin - out[2, a], x - out[3, a]
-        out[0, a] = n
-        out[2, a] += dr / n
-        out[3, a] += dx / n
+        out[0, a], share = n, 1.0 / n
+        out[2, a] += dr * share
+        out[3, a] += dx * share
         out[4, a] += dr * (from_origin - out[2, a])
         out[5, a] += dx * (x - out[3, a])
         out[6, a] += dr * (x - out[3, a])

@@ -79,14 +79,49 @@ class LogPass(NamedTuple):
 
 
 @compiled(error_model="numpy", fastmath=_SUMS)
-def _add_rounds(second, third, x, n):  # type: ignore[no-untyped-def]
-    """Return the sums over a chunk of pi(a) - second, of its variance, and of ``x``."""
-    slope, variance, moved = 0.0, 0.0, 0.0
+def _add_rounds(second, third, x, high, low, n):  # type: ignore[no-untyped-def]
+    """Return the sums over a chunk of -second, of its variance, and of ``x``; the largest step."""
+    slope, variance, moved, step = 0.0, 0.0, 0.0, 0.0
     for c in range(n):
         slope -= second[c]
         variance += third[c] - second[c] * second[c]
         moved += x[c]
-    return slope, variance, moved
+    for c in range(n):
+        up, down = high[c] - second[c], second[c] - low[c]
+        up = up if up > down else down
+        step = up if up > step else step
+    return slope, variance, moved, step
+
+
+@compiled(error_model="numpy", fastmath={"contract", "nsz"})
+def _spread(lines, n, second, third, shift, high, low):  # type: ignore[no-untyped-def]
+    """Write sums of pi^2, pi^3 and of steps, and extremes, of a chunk; return whether any is NaN.
+
+    Few lines to a loop: of more at once the compiler does not see that they lie apart.
+    """
+    for c in range(n):
+        second[c], third[c] = 0.0, 0.0
+    for c in range(n):
+        shift[c] = 0.0
+        high[c] = low[c] = lines[0, c + 1]
+    for i in range(lines.shape[0]):
+        line = lines[i]
+        for c in range(n):
+            x = line[c + 1]
+            squared = x * x
+            second[c] += squared
+            third[c] += squared * x
+        for c in range(n):
+            x = line[c + 1]
+            shift[c] += abs(x - line[c])
+        for c in range(n):
+            x = line[c + 1]
+            high[c] = x if x > high[c] else high[c]
+            low[c] = x if x < low[c] else low[c]
+    gaps = 0
+    for c in range(n):
+        gaps += np.isnan(shift[c])
+    return gaps > 0
 
 
 @compiled(error_model="numpy", fastmath={"contract", "nsz"})
@@ -103,9 +138,6 @@ def _rule_blocks(blocks, size, n_rounds, arm, pi, stride, k, reach, limit, out, 
             p[t] = pi[t * stride[0] + arm[t] * stride[1]]
         for start in range(b * size, min(b * size + size, n_rounds), _CHUNK):
             n = min(_CHUNK, min(b * size + size, n_rounds) - start)
-            gaps = 0
-            for c in range(n):
-                second[c], third[c], shift[c] = 0.0, 0.0, 0.0
             # the round before stands in front; the first round of all has none
             before = start - 1 if start > 0 else 0
             if stride[1] == 1 and k > 8:
@@ -121,21 +153,7 @@ def _rule_blocks(blocks, size, n_rounds, arm, pi, stride, k, reach, limit, out, 
                     base = start * stride[0] + i * stride[1]
                     for c in range(n):
                         lines[i, c + 1] = pi[base + c * stride[0]]
-            for c in range(n):
-                high[c] = low[c] = lines[0, c + 1]
-            for i in range(k):
-                line = lines[i]
-                gaps += np.isnan(line[0])
-                for c in range(n):
-                    x = line[c + 1]
-                    gaps += np.isnan(x)
-                    squared = x * x
-                    second[c] += squared
-                    third[c] += squared * x
-                    shift[c] += abs(x - line[c])
-                    high[c] = x if x > high[c] else high[c]
-                    low[c] = x if x < low[c] else low[c]
-            if gaps > 0:  # arms come and go
+            if _spread(lines, n, second, third, shift, high, low):  # arms come and go
                 for c in range(n):
                     second[c], third[c], shift[c], high[c], low[c] = 0.0, 0.0, 0.0, 0.0, 1.0
                     steps = start + c > 0
@@ -156,21 +174,21 @@ def _rule_blocks(blocks, size, n_rounds, arm, pi, stride, k, reach, limit, out, 
             else:
                 n_steps += n - (start == 0)
             for c in range(n):
-                t = start + c
-                a = arm[t]
-                x = lines[a, c + 1]
-                p[t] = x
+                may[start + c] = high[c] - low[c] > limit
+            last = np.uint32(arm[start - 1] if start > 0 else 0)
+            for c in range(n):
+                a = np.uint32(arm[start + c])  # unsigned: no index counts from the end
+                x, again = lines[a, c + 1], lines[last, c + 1]
+                p[start + c] = x
                 slope += x
-                may[t] = high[c] - low[c] > limit
-                step = max(step, high[c] - second[c], second[c] - low[c])
-                if t > 0:
-                    x = lines[arm[t - 1], c + 1]
-                    if not np.isnan(x):
-                        n_pairs += 1
-                        same += (a == arm[t - 1]) - x
-                        same_variance += x * (1.0 - x)
-            found = _add_rounds(second, third, shift, n)
+                if start + c > 0 and not np.isnan(again):
+                    n_pairs += 1
+                    same += (a == last) - again
+                    same_variance += again * (1.0 - again)
+                last = a
+            found = _add_rounds(second, third, shift, high, low, n)
             slope, variance, moved = slope + found[0], variance + found[1], moved + found[2]
+            step = max(step, found[3])
         out[b, 0], out[b, 1], out[b, 2], out[b, 3] = slope, variance, step, same
         out[b, 4], out[b, 5], out[b, 6], out[b, 7] = same_variance, n_pairs, 0.5 * moved, n_steps
 
@@ -197,6 +215,16 @@ class _Windows(NamedTuple):
         )  # fmt: skip
 
 
+@compiled(error_model="numpy", fastmath=_SUMS)
+def _chances(p, start, stop):  # type: ignore[no-untyped-def]
+    """Return the smallest of some probabilities, and their sum."""
+    lowest, total = np.inf, 0.0
+    for t in range(start, stop):
+        total += p[t]
+        lowest = p[t] if p[t] < lowest else lowest
+    return lowest, total
+
+
 @compiled()
 def _row_blocks(blocks, size, n_rounds, arm, reward, p, moments, tallies, totals, windows):  # type: ignore[no-untyped-def]
     """Write moments, counts and the kept windows of each block."""
@@ -206,7 +234,11 @@ def _row_blocks(blocks, size, n_rounds, arm, reward, p, moments, tallies, totals
     nearly = limit + limit + np.uint64(1) if limit < ALL_PRINTS else limit
     known, chance = np.empty(_CHUNK), np.zeros(_CHUNK)
     known_bits, chance_bits = known.view(np.uint64), chance.view(np.uint64)
-    recent, lead = np.zeros(width, np.uint64), np.uint64(1)
+    rows, ends, lead = (
+        np.empty(width + _CHUNK, np.uint64),
+        np.empty(_CHUNK, np.uint64),
+        np.uint64(1),
+    )
     for _ in range(width):
         lead *= root
     of_arm = np.empty(moments.shape[2], np.uint64)
@@ -215,16 +247,14 @@ def _row_blocks(blocks, size, n_rounds, arm, reward, p, moments, tallies, totals
     for b in blocks:
         block_start, block_stop = b * size, min(b * size + size, n_rounds)
         out = moments[b]
-        lowest, concentration = np.inf, 0.0
+        lowest, concentration = _chances(p, block_start, block_stop if has_p else block_start)
         # sums and extremes from each arm's first reward, then products about the means
         for t in range(block_start, block_stop):
-            a, r = arm[t], reward[t]
-            x = p[t] if has_p else 0.0
-            lowest = min(lowest, x)
-            concentration += x
+            a, r = np.uint32(arm[t]), reward[t]
             if np.isnan(r):
                 tallies[b, 1, a] += 1
                 continue
+            x = p[t] if has_p else 0.0
             totals[b, a] += r
             tallies[b, 0, a] += r == 0.0
             if out[0, a] == 0.0:
@@ -243,7 +273,7 @@ def _row_blocks(blocks, size, n_rounds, arm, reward, p, moments, tallies, totals
                 if out[9, a] == out[10, a]:
                     out[3, a] = out[9, a]  # no rounding where nothing varies
         for t in range(block_start, block_stop):
-            a, r = arm[t], reward[t]
+            a, r = np.uint32(arm[t]), reward[t]
             if np.isnan(r):
                 continue
             dr = r - out[1, a] - out[2, a]
@@ -252,32 +282,33 @@ def _row_blocks(blocks, size, n_rounds, arm, reward, p, moments, tallies, totals
             out[5, a] += dx * dx
             out[6, a] += dr * dx
         totals[b, out.shape[1]] = concentration
-        totals[b, out.shape[1] + 1] = lowest if has_p else np.inf
+        totals[b, out.shape[1] + 1] = lowest
         # windows that end in this block reach back into the one before
-        first, fill, running = max(block_start - width + 1, 0), block_start, np.uint64(0)
-        at, n_near = width - 1, 0
+        first, fill, running, n_near = max(block_start - width + 1, 0), block_start, np.uint64(0), 0
+        rows[:width] = 0
         for start in range(first, block_stop, _CHUNK):
             n = min(_CHUNK, block_stop - start)
             for c in range(n):  # one zero, one NaN
                 r = reward[start + c]
                 known[c] = np.nan if np.isnan(r) else r + 0.0
-                if has_p:
+            if has_p:
+                for c in range(n):
                     x = p[start + c]
                     chance[c] = np.nan if np.isnan(x) else x + 0.0
+            # the rows before stand in front; before the first they are 0, which changes nothing
             for c in range(n):
-                t = start + c
-                row = mixed(of_arm[arm[t]] + known_bits[c])
-                row = mixed(row + chance_bits[c] * root)
-                running = running * root + row
-                at = at + 1 if at + 1 < width else 0
-                if t - first >= width:
-                    running -= lead * recent[at]
-                recent[at] = row
-                if t >= width - 1 and t >= block_start:
-                    window = mixed(running)
-                    place[fill], prints[fill] = t, window  # stays if the next is written behind it
-                    fill += window <= limit
-                    n_near += window <= nearly
+                row = mixed(of_arm[np.uint32(arm[start + c])] + known_bits[c])
+                rows[width + c] = mixed(row + chance_bits[c] * root)
+            for c in range(n):
+                running = running * root + (rows[width + c] - lead * rows[c])
+                ends[c] = running
+            for c in range(width):
+                rows[c] = rows[n + c]
+            for c in range(max(max(width - 1, block_start) - start, 0), n):
+                window = mixed(ends[c])
+                place[fill], prints[fill] = start + c, window  # stays if the next is behind it
+                fill += window <= limit
+                n_near += window <= nearly
         windows.filled[b, 0], windows.filled[b, 1] = fill - block_start, n_near
 
 

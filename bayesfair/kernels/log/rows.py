@@ -1,4 +1,4 @@
-"""One pass over rows of probabilities, to find that nothing is wrong with them."""
+"""Rows of a log in one pass: whether probabilities are in order, and rows sorted by a code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bayesfair.kernels.compiled import compiled
 
-__all__ = ["fixed", "largest_row_error"]
+__all__ = ["by_code", "fixed", "in_order", "largest_row_error"]
 
 
 @compiled()
@@ -49,3 +49,64 @@ def fixed(values: NDArray[Any]) -> NDArray[Any]:
     view = values.view()
     view.flags.writeable = False
     return view
+
+
+@compiled()
+def _move(codes, place, rows, out, back):  # type: ignore[no-untyped-def]
+    for t in range(codes.shape[0]):
+        c = np.uint32(codes[t])  # unsigned: no index counts from the end
+        at = place[c]
+        place[c] = at + 1
+        source, target = (at, t) if back else (t, at)
+        for i in range(rows.shape[1]):
+            out[target, i] = rows[source, i]
+
+
+def _moved(
+    values: NDArray[Any], codes: NDArray[np.int32], ends: NDArray[np.int64], back: bool
+) -> NDArray[Any]:
+    # by bits: one compiled version for each size of an item
+    bits = f"u{values.dtype.itemsize}"
+    rows = np.ascontiguousarray(values).view(bits)
+    rows = rows[:, None] if rows.ndim == 1 else rows
+    out = np.empty(rows.shape, rows.dtype)
+    place = ends - np.diff(ends, prepend=0)
+    _move(fixed(codes), place, fixed(rows), out, back)
+    out.flags.writeable = False
+    return out.view(values.dtype).reshape(values.shape)
+
+
+def by_code(
+    values: NDArray[Any], codes: NDArray[np.int32], ends: NDArray[np.int64]
+) -> NDArray[Any]:
+    """Return rows (T, ...) sorted by code, those of one code in their order.
+
+    They are read one after the other: where codes are many, several times as fast as an index.
+
+    Parameters
+    ----------
+    values : (T, ...) array
+    codes : (T,) array of int32
+    ends : (c,) array of int
+        How many rows have this code or a smaller one.
+
+    Examples
+    --------
+    >>> codes = np.array([1, 0, 1], np.int32)
+    >>> by_code(np.array([7.0, 8.0, 9.0]), codes, np.array([1, 3]))
+    array([8., 7., 9.])
+    """
+    return _moved(values, codes, ends, False)
+
+
+def in_order(
+    values: NDArray[Any], codes: NDArray[np.int32], ends: NDArray[np.int64]
+) -> NDArray[Any]:
+    """Return rows that `by_code` sorted in their order before.
+
+    Examples
+    --------
+    >>> in_order(np.array([8.0, 7.0, 9.0]), np.array([1, 0, 1], np.int32), np.array([1, 3]))
+    array([7., 8., 9.])
+    """
+    return _moved(values, codes, ends, True)

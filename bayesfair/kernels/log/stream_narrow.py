@@ -18,6 +18,7 @@ MOST_ARMS = 18
 """With more arms, pairs and products of a whole chunk cost more than repairing the last round's."""
 
 _CHUNK = 128
+_FEW = 8  # at most one round of so many is looked at alone, not with its chunk
 
 
 @compiled(error_model="numpy", fastmath=SUMS)
@@ -126,6 +127,17 @@ def _largest_excess(pi, m, n, eps1, excess):  # type: ignore[no-untyped-def]
 
 
 @compiled(error_model="numpy", fastmath=FASTMATH)
+def _excess_of_round(pi, m, c, eps1):  # type: ignore[no-untyped-def]
+    """Return the largest excess over pairs of round ``c`` of a chunk."""
+    top = -np.inf
+    for i in range(m.shape[0]):
+        for j in range(i):
+            value = abs(pi[i, c] - pi[j, c]) - eps1 * abs(m[i, c] - m[j, c])
+            top = value if value > top else top
+    return top
+
+
+@compiled(error_model="numpy", fastmath=FASTMATH)
 def _raise_frontier(pi, m, n, spread, excess, asked, grid, left, value, frontier):  # type: ignore[no-untyped-def]
     """Raise ``frontier`` by a chunk of rounds; see the function of this name for wide logs.
 
@@ -149,14 +161,18 @@ def _raise_frontier(pi, m, n, spread, excess, asked, grid, left, value, frontier
                 continue
             above = 0
             for c in range(n):
-                above += left[c] + share * (excess[c] - left[c]) > top
-            if above == 0:
-                continue
-            _largest_excess(pi, m, n, eps1, value)
-            for c in range(n):
-                left[c] = value[c]
-            top_left = _largest(value, n)
-            at_left, top = eps1, max(top, top_left)
+                value[c] = left[c] + share * (excess[c] - left[c])
+                above += value[c] > top
+            if above * _FEW <= n:
+                for c in range(n):
+                    if value[c] > top:
+                        top = max(top, _excess_of_round(pi, m, c, eps1))
+            else:
+                _largest_excess(pi, m, n, eps1, value)
+                for c in range(n):
+                    left[c] = value[c]
+                top_left = _largest(value, n)
+                at_left, top = eps1, max(top, top_left)
         frontier[e] = top
     return at_asked
 
@@ -216,9 +232,11 @@ def run_narrow(blocks, log, out):  # type: ignore[no-untyped-def]
                 high[c] = low[c] = rule[0, c]
                 short[c] = 0.0
             for i in range(k):
+                # two loops: of more lines at once the compiler does not see that they are apart
                 for c in range(n):
                     lack = p_best[i, c] - rule[i, c]
                     short[c] += lack if lack > 0.0 else 0.0
+                for c in range(n):
                     high[c] = rule[i, c] if rule[i, c] > high[c] else high[c]
                     low[c] = rule[i, c] if rule[i, c] < low[c] else low[c]
                 sums[b, 0, i] += _total(p_best[i], n)
