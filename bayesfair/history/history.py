@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import InitVar, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Unpack
@@ -194,9 +195,8 @@ class History:
                 )
             if offered is not None:
                 pi = np.where(offered, pi, np.nan)
-            resolution = self.resolution.merged(
-                resolution_of(np.asarray(self.selection_probability))
-            )
+            logged = np.asarray(self.selection_probability)
+            resolution = self.resolution.merged(resolution_of(logged))
             put(self, "resolution", resolution)
             offered = None
             # A long log is nearly always clean, and one compiled pass finds that out; whatever is
@@ -289,7 +289,7 @@ class History:
         whole = self._taken(lambda values: by_code(values, codes, ends), bare=True)
         order = by_code(np.arange(self.n_rounds), codes, ends)
         for a, b in itertools.pairwise([0, *ends.tolist()]):
-            new = whole._taken(lambda values, a=a, b=b: values[a:b])
+            new = whole._taken(operator.itemgetter(slice(a, b)))
             if new.known_at is not None:
                 known = known_in_cell(new.known_at, order[a:b], self.n_rounds)
                 object.__setattr__(new, "known_at", frozen(known))

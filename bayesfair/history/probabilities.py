@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bayesfair.base.checks import counted, first_where
 from bayesfair.base.notices import Notice
 from bayesfair.errors import ProbabilityError
+from bayesfair.kernels.log.rows import decimals_of
 
 __all__ = [
     "Repairs",
@@ -166,7 +167,7 @@ def resolution_of(values: NDArray[Any]) -> Resolution:
 
 
 def _finite(values: NDArray[Any]) -> NDArray[np.float64]:
-    values = values.astype(np.float64)
+    values = values.astype(np.float64, copy=False)
     finite = np.isfinite(values)
     return values if finite.all() else values[finite]
 
@@ -189,24 +190,9 @@ def _decimals(flat: NDArray[np.float64], start: int = 0) -> int:
     return int(_decimals_each(flat, start).max(initial=start))
 
 
-def _decimals_each(flat: NDArray[np.float64], start: int = 0) -> NDArray[np.int64]:
+def _decimals_each(flat: NDArray[np.float64], start: int = 0) -> NDArray[np.int8]:
     """Return the decimals of every value, at least ``start``, 13 if more than 12."""
-    found = np.full(len(flat), _MAX_DECIMALS + 1)
-    left, remaining = np.arange(len(flat)), flat
-    for decimals in range(start, _MAX_DECIMALS + 1):
-        with np.errstate(over="ignore"):  # scores may be anything
-            scaled = remaining * 10.0**decimals
-            scaled[np.isinf(scaled)] = 0.0
-        # 1e-3 of a unit of the last place, but never finer than double precision allows
-        slack = max(1e-3 if decimals < 9 else 1e-2, 0.0)
-        off = np.abs(scaled - np.rint(scaled)) > np.minimum(
-            slack, np.maximum(np.abs(scaled) * 4e-16, 1e-12) * 4
-        )
-        found[left[~off]] = decimals
-        left, remaining = left[off], remaining[off]
-        if not left.size:
-            break
-    return found
+    return decimals_of(flat, start, _MAX_DECIMALS)
 
 
 _SAMPLED = 4000  # values from which on `resolution_of` looks at a sample first

@@ -242,8 +242,8 @@ def _row_blocks(blocks, size, n_rounds, arm, reward, p, moments, tallies, totals
     for _ in range(width):
         lead *= root
     of_arm = np.empty(moments.shape[2], np.uint64)
-    for a in range(len(of_arm)):
-        of_arm[a] = mixed(np.uint64(a) + root)
+    for i in range(len(of_arm)):
+        of_arm[i] = mixed(np.uint64(i) + root)
     for b in blocks:
         block_start, block_stop = b * size, min(b * size + size, n_rounds)
         out = moments[b]
@@ -266,12 +266,12 @@ def _row_blocks(blocks, size, n_rounds, arm, reward, p, moments, tallies, totals
             out[8, a] = max(out[8, a], r)
             out[9, a] = min(out[9, a], x)
             out[10, a] = max(out[10, a], x)
-        for a in range(out.shape[1]):
-            if out[0, a] > 0.0:
-                out[2, a] /= out[0, a]
-                out[3, a] /= out[0, a]
-                if out[9, a] == out[10, a]:
-                    out[3, a] = out[9, a]  # no rounding where nothing varies
+        for i in range(out.shape[1]):
+            if out[0, i] > 0.0:
+                out[2, i] /= out[0, i]
+                out[3, i] /= out[0, i]
+                if out[9, i] == out[10, i]:
+                    out[3, i] = out[9, i]  # no rounding where nothing varies
         for t in range(block_start, block_stop):
             a, r = np.uint32(arm[t]), reward[t]
             if np.isnan(r):

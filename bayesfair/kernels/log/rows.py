@@ -1,4 +1,4 @@
-"""Rows of a log in one pass: whether probabilities are in order, and rows sorted by a code."""
+"""Rows of a log in one pass: whether they are in order, their decimals, rows sorted by a code."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.kernels.compiled import compiled
+from bayesfair.typing import Floats
 
-__all__ = ["by_code", "fixed", "in_order", "largest_row_error"]
+__all__ = ["by_code", "decimals_of", "fixed", "in_order", "largest_row_error"]
 
 
 @compiled()
@@ -110,3 +111,33 @@ def in_order(
     array([7., 8., 9.])
     """
     return _moved(values, codes, ends, True)
+
+
+@compiled(error_model="numpy")
+def _decimals(values, powers, slack, out):  # type: ignore[no-untyped-def]
+    for t in range(values.shape[0]):
+        out[t] += powers.shape[0]
+        for d in range(powers.shape[0]):
+            scaled = values[t] * powers[d]
+            scaled = 0.0 if np.isinf(scaled) else scaled
+            room = min(slack[d], 4 * max(abs(scaled) * 4e-16, 1e-12))
+            if abs(scaled - np.rint(scaled)) <= room:
+                out[t] -= powers.shape[0] - d
+                break
+
+
+def decimals_of(values: Floats, start: int, most: int) -> NDArray[np.int8]:
+    """Return the decimals of every value, at least ``start``; one more than ``most`` for more.
+
+    Examples
+    --------
+    >>> decimals_of(np.array([0.5, 0.125, 1 / 3]), 0, 12)
+    array([ 1,  3, 13], dtype=int8)
+    """
+    tried = range(start, most + 1)
+    powers = np.array([10.0**d for d in tried])
+    # 1e-3 of a unit of the last place, but never finer than double precision allows
+    slack = np.array([1e-3 if d < 9 else 1e-2 for d in tried])
+    out = np.full(len(values), start, np.int8)
+    _decimals(fixed(values), fixed(powers), fixed(slack), out)
+    return out
