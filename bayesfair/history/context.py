@@ -142,7 +142,9 @@ def _length(name: str, n: int, n_rounds: int) -> DataError:
     )  # fmt: skip
 
 
-def known_in_cell(known_at: Ints, rounds: Ints, n_rounds: int) -> Ints:
+def known_in_cell(known_at: Ints | None, rounds: Ints, n_rounds: int) -> Ints | None:
     """Return when rewards are known, counted in some of ``n_rounds`` rounds; late stays as late."""
+    if known_at is None:
+        return None
     later = len(rounds) + known_at - n_rounds
     return np.where(known_at > n_rounds, later, np.searchsorted(rounds, known_at))

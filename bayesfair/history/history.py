@@ -182,9 +182,8 @@ class History:
             raise DataError(
                 f"{self.where_reward(t)} is {reward[t]:g}; it must be finite, at most {_LARGEST:g} "
                 "in size (beyond, squares cannot be held), or NaN if it was not observed.",
-                kind="bad_reward",
-                row=None if self.row is None else int(self.row[t]), column=self.reward_column,
-                value=float(reward[t]),
+                kind="bad_reward", column=self.reward_column,
+                row=None if self.row is None else int(self.row[t]), value=float(reward[t]),
             )  # fmt: skip
         put(self, "reward", frozen(reward))
         if pi is not None:
@@ -199,8 +198,7 @@ class History:
             resolution = self.resolution.merged(resolution_of(logged))
             put(self, "resolution", resolution)
             offered = None
-            # A long log is nearly always clean, and one compiled pass finds that out; whatever is
-            # not goes through the checks that can say what and where.
+            # One compiled pass finds most long logs clean; checks say what is wrong with the rest.
             if pi.size < _LONG or largest_row_error(pi, codes) > 1e-12:
                 pi, repairs = checked_rows(
                     pi, codes, arms, self.where,
@@ -290,9 +288,8 @@ class History:
         order = by_code(np.arange(self.n_rounds), codes, ends)
         for a, b in itertools.pairwise([0, *ends.tolist()]):
             new = whole._taken(operator.itemgetter(slice(a, b)))
-            if new.known_at is not None:
-                known = known_in_cell(new.known_at, order[a:b], self.n_rounds)
-                object.__setattr__(new, "known_at", frozen(known))
+            known = known_in_cell(new.known_at, order[a:b], self.n_rounds)
+            object.__setattr__(new, "known_at", frozen(known))
             yield order[a:b], new
 
     def _taken(self, take: Callable[[Any], Any], *, bare: bool = False) -> History:
