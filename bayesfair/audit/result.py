@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, overload
 
+from bayesfair.audit.frames import arm_frame, group_frame
 from bayesfair.audit.group import GroupRecord
 from bayesfair.audit.group_text import render_group
+from bayesfair.audit.log.over_time import over_time
 from bayesfair.audit.log.per_round import rounds_dataset
 from bayesfair.audit.log.verdict_words import regret_words
 from bayesfair.audit.numbers import audit_numbers
@@ -19,9 +21,11 @@ from bayesfair.audit.text import render
 from bayesfair.audit.together import Audits
 from bayesfair.audit.truth.sensitivity import PriorSensitivity, audit_prior_sensitivity
 from bayesfair.base.arguments import constructed, takes
+from bayesfair.base.html import html_of
 from bayesfair.typing import FilePath, Model, Progress, Seed
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
 __all__ = ["Audit", "AuditGroup", "as_audit"]
@@ -58,6 +62,63 @@ class Audit(Record):
             If the log is no longer at hand (a merged audit, or a loaded one saved without rounds).
         """
         return rounds_dataset(self)
+
+    def over_time(self) -> xr.Dataset:
+        """Return what the rounds add up to: by windows of time, worst rounds, pairs, reliability.
+
+        Returns
+        -------
+        xarray.Dataset
+            Dim ``window``, up to 40 of like length: ``start``, ``stop`` (rounds from ``start`` to
+            before ``stop``), ``regret`` per round with ``regret_lower``, ``regret_upper`` (95 %;
+            the same where it is exact), ``smallest_eps2`` (the largest of its rounds),
+            ``violating_share``, and ``regret_objective`` with its 95 % over the draws where P* of
+            a draw is the same in all rounds (of at most some 200 rounds of each window, evenly
+            spaced).
+            Dim ``worst``, up to 10 violating rounds: ``worst_round``, ``worst_row`` (-1 = not
+            known), ``worst_eps2``, ``worst_arm``, ``worst_arm_other``.
+            Dim ``pair``, up to 400 pairs that were the worst of violating rounds: ``pair_arm``
+            (favoured), ``pair_arm_other``, ``pair_rounds``, ``pair_eps2`` (the largest).
+            Dim ``bin``, up to 10 of like numbers of chances: ``n_chances``, the mean ``chance`` of
+            being chosen and the mean ``p_best``; where the whole rule was logged. The attribute
+            ``reliability_gap`` is a lower bound of the regret per round.
+
+        Raises
+        ------
+        OptionError
+            If the log is no longer at hand (as for `rounds`), or no round is judged.
+
+        Examples
+        --------
+        >>> from bayesfair import History
+        >>> from bayesfair.audit import audit
+        >>> log = History(["a", "b"] * 4, [1, 0] * 4, selection_probability=[[0.5, 0.5]] * 8)
+        >>> found = audit(log, seed=1, eps1=0.5, eps2=0).over_time()
+        >>> found.sizes["window"], float(found.regret[0])
+        (8, 0.0)
+        """
+        return over_time(self)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return one row per arm: what was logged, and what is believed after the last round.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Index ``arm``; columns those of ``arms`` in `to_dict`, and ``reward_believed`` with
+            ``reward_lower``, ``reward_upper``: mean and equal-tailed 95 % interval of the arm's
+            mean reward under the beliefs (of 4,000 draws; NaN for beliefs given a context).
+            Rounds are a data frame by ``rounds().to_dataframe()``.
+
+        Examples
+        --------
+        >>> from bayesfair import History
+        >>> from bayesfair.audit import audit
+        >>> log = History(["a", "b"] * 4, [1, 0] * 4, selection_probability=[[0.5, 0.5]] * 8)
+        >>> audit(log, seed=1).to_dataframe().n.to_dict()
+        {'a': 4, 'b': 4}
+        """
+        return arm_frame(self)
 
     @property
     def tree(self) -> xr.DataTree:
@@ -156,6 +217,9 @@ class Audit(Record):
     def __str__(self) -> str:
         return render(self.to_dict())
 
+    def _repr_html_(self) -> str:
+        return html_of(str(self))
+
     def __repr__(self) -> str:
         found = self.to_dict()
         return f"Audit({self.summary.facts.source}: {self.verdict}, {regret_words(found)}, " + (
@@ -200,6 +264,10 @@ class AuditGroup(GroupRecord):
         )  # fmt: skip
         return as_audit(found)
 
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return one row per group: its verdicts and main numbers, index ``group``."""
+        return group_frame(self)
+
     @property
     def tree(self) -> xr.DataTree:
         """One node per group, as `Audit.tree`; the group's label is its attribute ``label``."""
@@ -212,6 +280,9 @@ class AuditGroup(GroupRecord):
 
     def __str__(self) -> str:
         return render_group(self.brief())
+
+    def _repr_html_(self) -> str:
+        return html_of(str(self))
 
     def __repr__(self) -> str:
         return f"AuditGroup({len(self.audits)} logs: {self.verdict}, {regret_words(self.brief())})"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,14 @@ from bayesfair.cli.interrupts import at_interrupt
 from bayesfair.cli.large_files import in_parts_if_large, say_work, why_whole
 from bayesfair.cli.options import AUDIT_OUTPUT, AUDIT_QUESTION, LOG_COLUMNS, Values
 from bayesfair.cli.resume import arms_of, earlier_audit, followed_of, go_on
-from bayesfair.cli.tools import check_suffix, check_targets, complain, show_progress, write
+from bayesfair.cli.tools import (
+    check_suffix,
+    check_targets,
+    complain,
+    report_to,
+    show_progress,
+    write,
+)
 from bayesfair.cli.value import ValueAsked
 
 if TYPE_CHECKING:
@@ -124,7 +130,7 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
             result.save(output.save)
             if keeper is not None:
                 keeper.drop()
-    _write_report(result, output.report)
+    report_to(result, output.report, source)
     text = render_group(numbers) if "groups" in numbers else render(numbers)
     numbers, text = value.beside(numbers, text)
     write(numbers, text, output.json_file, shell)
@@ -209,14 +215,3 @@ def _add_prior_sensitivity(result: Any) -> Any:
     from bayesfair.audit.truth.sensitivity import with_prior_sensitivity
 
     return with_prior_sensitivity(result)
-
-
-def _write_report(result: Any, target: Path | None) -> None:
-    """Write the page for readers where asked, with the command that made it."""
-    if target is None:
-        return
-    import shlex
-
-    from bayesfair.report import write_report
-
-    write_report(result, target, command=shlex.join(["bayesfair", *sys.argv[1:]]))

@@ -8,8 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from bayesfair.cli.gate import check_level, end_on_verdict
-from bayesfair.cli.options import DUEL_COLUMNS, DUEL_QUESTION, GATE, NOT_FOR_DUELS, SLOT_LAW, Values
-from bayesfair.cli.tools import check_targets, reading, show_progress, write
+from bayesfair.cli.options import (
+    DUEL_COLUMNS,
+    DUEL_OUTPUT,
+    DUEL_QUESTION,
+    NOT_FOR_DUELS,
+    SLOT_LAW,
+    Values,
+)
+from bayesfair.cli.tools import check_targets, reading, report_to, show_progress, write
 from bayesfair.errors import OptionError
 
 __all__ = ["AUDIT_COMPARISONS_HELP", "audit_comparisons_command"]
@@ -34,7 +41,7 @@ def audit_comparisons_command(  # noqa: D103 - the help is above
     columns: Annotated[Values, DUEL_COLUMNS],
     law: Annotated[Values, SLOT_LAW],
     question: Annotated[Values, DUEL_QUESTION],
-    output: Annotated[Values, GATE],
+    output: Annotated[Values, DUEL_OUTPUT],
     refused: Annotated[Values, NOT_FOR_DUELS],
 ) -> None:
     from bayesfair.audit.duels.api import audit_comparisons
@@ -43,13 +50,14 @@ def audit_comparisons_command(  # noqa: D103 - the help is above
     from bayesfair.readers.duels.log import read_duels
 
     _refuse(refused)
-    check_targets({"--json": output.json_file}, read=file)
+    check_targets({"--json": output.json_file, "--report": output.report}, read=file)
     check_level(output.fail_on)
     named: dict[str, Any] = {n: False if v == "" else v for n, v in vars(law).items()}
     with warnings.catch_warnings(), reading(file):
         warnings.simplefilter("ignore", BayesfairWarning)  # they are among the notices
         log = read_duels(file, **vars(columns), **named)
     audit = audit_comparisons(log, **vars(question), progress=show_progress())
+    report_to(audit, output.report, file)
     numbers = audit.to_dict()
     write(numbers, str(audit), output.json_file, shell)
     end_on_verdict(numbers, output.fail_on, QUESTIONS)

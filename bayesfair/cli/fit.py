@@ -14,7 +14,7 @@ import typer
 from bayesfair.base.options import Effect
 from bayesfair.base.writing import replacing, write_tree
 from bayesfair.cli.options import COMPARISON_COLUMNS, FIT_OUTPUT, FIT_QUESTION, Values, is_written
-from bayesfair.cli.tools import check_suffix, check_targets, show_progress, write
+from bayesfair.cli.tools import check_suffix, check_targets, report_to, show_progress, write
 
 __all__ = ["FIT_HELP", "fit_command"]
 
@@ -72,7 +72,13 @@ def fit_command(  # noqa: D103 - the help is FIT_HELP
             "give a FILE of comparisons, or --example baseball; see bayesfair fit --help."
         )
     check_targets(
-        {"--json": output.json_file, "--plot": output.plot, "--save": output.save}, read=file
+        {
+            "--json": output.json_file,
+            "--plot": output.plot,
+            "--save": output.save,
+            "--report": output.report,
+        },
+        read=file,
     )
     check_suffix(output.plot, "--plot", (".png", ".svg", ".pdf"))
     source: Any = file if example is None else _bundled(example, columns)
@@ -98,6 +104,7 @@ def fit_command(  # noqa: D103 - the help is FIT_HELP
         numbers["notices"] += check_sentences(tree, comparisons, shell.params["seed"])
     if output.save is not None:
         write_tree(tree, output.save)
+    report_to(tree, output.report, source, comparisons=comparisons)
     if output.plot is not None:
         _draw(tree, output.plot, output.anchor, output.tier_probability)
     text = render_fit(comparisons, numbers, width=_terminal_width())

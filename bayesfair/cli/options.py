@@ -35,6 +35,7 @@ __all__ = [
     "COLUMNS_OUTPUT",
     "COMPARISON_COLUMNS",
     "DUEL_COLUMNS",
+    "DUEL_OUTPUT",
     "DUEL_QUESTION",
     "FIT_OUTPUT",
     "FIT_QUESTION",
@@ -153,6 +154,7 @@ PRIOR_SD = option("Of each log-worth; inf = maximum likelihood.", float, 1.0)
 JSON_FILE = option("Write JSON to a file, or - for standard output.", flag="--json")
 
 
+REPORT = option("Write a report for readers to this HTML file.", FILE)
 LOG_COLUMNS = Group(
     "Columns of the log",
     arm=option("Column of the chosen arm.", str, "arm"),
@@ -276,7 +278,7 @@ AUDIT_OUTPUT = GATE.extended(
         "same LOG again.",
         FILE,
     ),
-    report=option("Write a report for readers to this HTML file.", FILE),
+    report=REPORT,
     max_regret_per_round=option("Exit 1 if the lower bound of the regret exceeds this.", NUMBER),
     scan=option("Read in parts, in constant memory (default: for large files).", bool | None),
     scheduler=option(
@@ -346,10 +348,14 @@ FIT_OUTPUT = Group(
     tier_probability=option("Items are told apart from this probability on.", float, 0.95),
     check=option("Also check the fit, and on what its top hangs; among the notices.", bool, False),
     json_file=JSON_FILE,
+    report=REPORT,
     plot=option("Draw rank intervals: FILE.png, .svg or .pdf.", FILE),
     save=option("Write the fit to a NetCDF file.", FILE),
 )
 """What ``bayesfair fit`` shows and writes."""
+
+DUEL_OUTPUT = GATE.extended(report=REPORT)
+"""What ``bayesfair audit-comparisons`` writes."""
 
 SLOT_LAW = Group(
     "The rule that paired them",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ __all__ = [
     "check_suffix",
     "check_targets",
     "reading",
+    "report_to",
     "say",
     "show_progress",
     "write",
@@ -139,6 +141,16 @@ def say(text: str) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         forget_reader()
+
+
+def report_to(result: Any, target: Path | None, log: Any, **more: Any) -> None:
+    """Write the page for readers where asked, with the command that made it and what it read."""
+    if target is None:
+        return
+    from bayesfair.report import write_report
+
+    command = shlex.join(["bayesfair", *sys.argv[1:]])
+    write_report(result, target, command=command, log=None if log == "-" else log, **more)
 
 
 def complain(text: str) -> None:

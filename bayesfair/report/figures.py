@@ -6,33 +6,51 @@ import io
 import re
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from bayesfair.base.checks import counted
 from bayesfair.base.shown import number, shortened
+from bayesfair.errors import BayesfairError
 from bayesfair.plots import (
-    ACCENT,
-    FAINT,
-    INK,
-    LABELLED_ARMS,
-    bare,
     plot_cumulative_regret,
     plot_frontier,
+    plot_gaps,
+    plot_groups,
+    plot_pairs,
+    plot_predicted_wins,
+    plot_rank_probability,
+    plot_ranks,
+    plot_regret,
+    plot_reliability,
     plot_selection,
+    plot_shares,
+    plot_violations,
+    plot_win_matrix,
 )
+from bayesfair.plots.audits import LABELLED_ARMS
+from bayesfair.plots.base import ACCENT, FAINT, INK, ROW
+from bayesfair.plots.several import DRAWN_GROUPS, LABELLED_GROUPS
+from bayesfair.ranking import predicted_wins, rank_table, win_probability
 from bayesfair.report.labels import clean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Figure", "audit_figures", "group_figures"]
+__all__ = [
+    "Figure",
+    "audit_figures",
+    "duel_figures",
+    "fit_figures",
+    "group_figures",
+    "round_figures",
+]
 
 _WIDTH = 4.7  # inches; narrow, so that the writing stays legible on a phone
 _LABEL = 24
-_LABELLED_GROUPS = 40
-_DRAWN_GROUPS = 1000
+_A_PAGE = 40  # items of one figure, so that it fits on a printed page
 _COLOURS = {INK: "var(--ink)", FAINT: "var(--faint)", ACCENT: "var(--accent)",
             "#000000": "var(--ink)"}  # fmt: skip
 
@@ -62,61 +80,165 @@ def audit_figures(numbers: dict[str, Any], series: dict[str, Any] | None) -> lis
     if numbers["log"]["n_judged"]:
         if series is not None and numbers["log"]["selection"] != "none":
             found.append(_regret(numbers, series))
-        found.append(_selection(numbers))
+        found += _selections(numbers)
     return found
 
 
 def group_figures(numbers: dict[str, Any]) -> list[Figure]:
     """Return the figure of all groups: regret per round of each, with its interval."""
-    values = [
-        (str(label), audit["calibration"]["subjective"])
-        for label, audit in numbers["groups"].items()
-        if audit["calibration"]["subjective"]["regret_per_round"] is not None
-    ]
+    regrets = [one["calibration"]["subjective"] for one in numbers["groups"].values()]
+    values = [one["regret_per_round"] for one in regrets if one["regret_per_round"] is not None]
     if not values:
         return []
-    few = len(values) <= _LABELLED_GROUPS
-    if not few:
-        values.sort(key=lambda found: found[1]["regret_per_round"])
-    n_values = len(values)
-    if n_values > _DRAWN_GROUPS:  # as many of them as can be told apart, in order
-        places = np.linspace(0, n_values - 1, _DRAWN_GROUPS).round().astype(int)
-        values = [values[g] for g in places]
-    middle = np.array([part["regret_per_round"] for _, part in values])
-
-    def draw(axes: Axes) -> None:
-        y = np.arange(len(values))
-        axes.hlines(y, *(np.array([part[end] for _, part in values]) for end in ("lower", "upper")),
-                    color=ACCENT, linewidth=1.2)  # fmt: skip
-        axes.plot(middle, y, "o", color=ACCENT, markersize=4 if few else 2)
-        if few:
-            names = shortened((label for label, _ in values), _LABEL)
-            axes.set_yticks(y, names, fontsize=8, parse_math=False)
-            axes.set_ylim(len(values) - 0.4, -0.6)
-        else:
-            axes.set_ylabel("groups, in order of their regret")
-        axes.set_xlim(left=0)
-        axes.set_xlabel("fairness regret per round, 95 %")
-        bare(axes)
-
-    left_out = len(numbers["groups"]) - n_values
     caption = (
         "Fairness regret per round of each group under its beliefs, with its 95 % interval (a "
         "point where it is exact)."
     )
-    if n_values > len(values):
-        caption += f" {len(values)} of {n_values} groups are drawn, evenly along that order."
-    if left_out:
+    if len(values) > DRAWN_GROUPS:
+        caption += f" {DRAWN_GROUPS} of {len(values)} groups are drawn, evenly along that order."
+    if left_out := len(regrets) - len(values):
         caption += (
             f" {counted(left_out, 'group')} without a value (no probabilities, or no round that is "
             "judged)."
         )
     alt = (
-        f"Fairness regret per round of {counted(n_values, 'group')}, from "
-        f"{number(middle.min())} to {number(middle.max())}."
+        f"Fairness regret per round of {counted(len(values), 'group')}, from "
+        f"{number(min(values))} to {number(max(values))}."
     )
-    height = 1.1 + 0.24 * len(values) if few else 3.6
-    return [Figure("groups", _svg("groups", draw, height), alt, caption)]
+    height = 1.1 + ROW * len(values) if len(values) <= LABELLED_GROUPS else 3.6
+    return [figure("groups", lambda axes: plot_groups(numbers, ax=axes), alt, caption, height)]
+
+
+def round_figures(found: Any, selection: str) -> list[Figure]:
+    """Return the figures of what the rounds of one log add up to (`Audit.over_time`)."""
+    figures = []
+    if selection != "none":
+        values = found["regret"].values
+        band = "regret_objective" in found
+        figures.append(figure(
+            "windows", lambda axes: plot_regret(found, ax=axes),
+            f"Fairness regret per round in {len(values)} windows of time: {number(values[0])} in "
+            f"the first, {number(values[-1])} in the last.",
+            "Fairness regret per round, by windows of like numbers of rounds."
+            + (" The band holds 95 % of the draws of the true rewards." if band else "")
+            + ("" if found.attrs["exact"] else " Bands hold 95 %: each term is an estimate."),
+        ))  # fmt: skip
+    if selection != "full":
+        return figures
+    share = found["violating_share"].values
+    if share.max() > 0:
+        figures.append(figure(
+            "violations", lambda axes: plot_violations(found, ax=axes),
+            f"Share of violating rounds by windows of time: {number(share[0])} in the first, "
+            f"{number(share[-1])} in the last.",
+            "Share of the rounds in which two arms' chances were further apart than allowed under "
+            "the beliefs, by windows of like numbers of rounds.", 2.8,
+        ))  # fmt: skip
+        one, other, n = (found[f"pair_{x}"].values[0] for x in ("arm", "arm_other", "rounds"))
+        rows = min(len(set(found["pair_arm"].values.tolist())), 40)
+        figures.append(figure(
+            "pairs", lambda axes: plot_pairs(found, ax=axes),
+            f"Most often {clean(one)!r} was favoured over {clean(other)!r}: in "
+            f"{counted(int(n), 'violating round')}.",
+            "In how many violating rounds each pair was the worst: the arm of the row was favoured "
+            "over that of the column.", 2.0 + ROW * rows,
+        ))  # fmt: skip
+    if "chance" in found:
+        gap = number(found.attrs["reliability_gap"])
+        figures.append(figure(
+            "reliability", lambda axes: plot_reliability(found, ax=axes),
+            f"P* by the chance of being chosen; the mean distance from the diagonal is {gap}.",
+            "Reliability: of the arms that were chosen with about this chance, how likely they "
+            "were to be the best under the beliefs. Calibrated fairness asks for the diagonal. The "
+            f"mean distance from it, {gap}, is a lower bound of the regret per round.", 4.0,
+        ))  # fmt: skip
+    return figures
+
+
+def fit_figures(tree: Any, comparisons: Any, seed: int) -> list[Figure]:
+    """Return the figures of a fit to comparisons; matrices as far as they can be read."""
+    table = rank_table(tree)
+    ranked = table.isel(item=np.flatnonzero(table["island"].values >= 0))
+    k, best = ranked.sizes["item"], clean(str(ranked["item"].values[0]))
+    figures = [figure(
+        f"ranks-{first}" if first else "ranks",
+        partial(_ranks, table.isel(item=slice(first, first + _A_PAGE))),
+        f"Ranks or worths with 95 % intervals, items {first + 1} to "
+        f"{min(first + _A_PAGE, table.sizes['item'])}; the best is {best!r}.",
+        "A point is the mean, a line the equal-tailed 95 % interval; colours alternate between "
+        "tiers.", 1.4 + ROW * min(_A_PAGE, table.sizes["item"] - first),
+    ) for first in range(0, min(table.sizes["item"], 200), _A_PAGE)]  # fmt: skip
+    if k <= _A_PAGE:
+        pairs = win_probability(tree)
+        size = 2.0 + ROW * k
+        posterior = "posterior" in tree.children
+        if posterior:
+            figures.append(figure(
+                "rank-probability", lambda axes: plot_rank_probability(tree, ax=axes),
+                "The posterior probability of each rank of each item; rows add up to 1.",
+                "How likely each item is to have each rank.", size,
+            ))  # fmt: skip
+        figures.append(figure(
+            "gaps", lambda axes: plot_gaps(table, ax=axes),
+            "By how much the log-worth of each row exceeds that of each column.",
+            "Gaps in log-worth, the better item in the row. Empty: not linked by comparisons.",
+            size,
+        ))  # fmt: skip
+        figures.append(figure(
+            "wins", lambda axes: plot_win_matrix(pairs, ax=axes),
+            "The probability that the item of each row wins its next duel against each column.",
+            "How likely the item of the row is to win its next duel against that of the column.",
+            size,
+        ))  # fmt: skip
+    if comparisons is not None:
+        try:
+            found = predicted_wins(tree, comparisons, seed=seed)
+        except BayesfairError:
+            return figures
+        figures.append(figure(
+            "predicted", lambda axes: plot_predicted_wins(found, ax=axes),
+            "Wins observed against wins expected under the fit, of every pair that met.",
+            "Each pair that met: wins observed against those expected, with what 95 % of "
+            "replicated data hold. About one pair in twenty lies outside by chance.", 4.0,
+        ))  # fmt: skip
+    return figures
+
+
+def _ranks(table: Any, axes: Axes) -> None:
+    plot_ranks(table, ax=axes)
+    axes.set_title("")
+
+
+def duel_figures(audit: Any, numbers: dict[str, Any]) -> list[Figure]:
+    """Return the figures of an audit of duels."""
+    figures = []
+    if any(isinstance(row["subjective"], float) for row in numbers["frontier"]):
+        figures.append(_frontier(numbers))
+    if numbers["log"]["n_judged"]:
+        figures.append(figure(
+            "shares", lambda axes: plot_shares(audit, ax=axes),
+            "How often each item filled the slot, over the duels.",
+            "How often each item filled the slot, over time; the eight items with the most. Bands: "
+            "limits of shares that stand for probabilities.",
+        ))  # fmt: skip
+        items = numbers["items"]
+        some = items if len(items) <= LABELLED_ARMS else items[:0]
+        for first in range(0, len(some), _A_PAGE):
+            shown = numbers | {"items": some[first : first + _A_PAGE]}
+            figures.append(figure(
+                f"selection-{first}" if first else "selection", partial(_draw_selection, shown),
+                "Of each item its share of the slot beside P*, believed.",
+                "Each item's share of the slot beside P*, the worth on offer."
+                + (f" Items {first + 1} to {first + len(shown['items'])}." if first else ""),
+                1.3 + ROW * len(shown["items"]),
+            ))  # fmt: skip
+        if not some:
+            figures.append(figure(
+                "selection", lambda axes: plot_selection(numbers, ax=axes),
+                "Of each item its share of the slot against P*, believed.",
+                "Each item's share of the slot against P*, the worth on offer.", 4.4,
+            ))  # fmt: skip
+    return figures
 
 
 def _frontier(numbers: dict[str, Any]) -> Figure:
@@ -132,9 +254,7 @@ def _frontier(numbers: dict[str, Any]) -> Figure:
     )
     if any(isinstance(row["subjective"], str) for row in rows):
         caption += " Where there is no curve, no finite eps2 is enough."
-    return Figure(
-        "frontier", _svg("frontier", lambda axes: plot_frontier(numbers, ax=axes)), alt, caption
-    )
+    return figure("frontier", lambda axes: plot_frontier(numbers, ax=axes), alt, caption)
 
 
 def _regret(numbers: dict[str, Any], series: dict[str, Any]) -> Figure:
@@ -151,48 +271,68 @@ def _regret(numbers: dict[str, Any], series: dict[str, Any]) -> Figure:
     )
     if estimated:
         caption += " Estimated from the chosen arm's probabilities."
-    return Figure(
-        "regret", _svg("regret", lambda axes: plot_cumulative_regret(series, ax=axes)), alt, caption
-    )
+    return figure("regret", lambda axes: plot_cumulative_regret(series, ax=axes), alt, caption)
 
 
-def _selection(numbers: dict[str, Any]) -> Figure:
-    arms = numbers["arms"]
-    names = shortened((arm["arm"] for arm in arms), _LABEL)
-    shown = {
-        **numbers,
-        "arms": [{**arm, "arm": name} for arm, name in zip(arms, names, strict=True)],
-    }
+def _selections(numbers: dict[str, Any]) -> list[Figure]:
+    """Return the figures of the arms: in order if they fit on one page, else by what matters."""
+    arms, n = numbers["arms"], numbers["log"]["n_judged"]
     full = numbers["log"]["selection"] == "full"
     what = "mean selection probability" if full else "share of the choices"
-    n = numbers["log"]["n_judged"]
-    chosen = [a["selection_mean"] if full else a["n"] / n for a in arms]
-    gap = [c - a["p_best_subjective"] for c, a in zip(chosen, arms, strict=True)]
-    low, high = (int(f(gap)) for f in (np.argmin, np.argmax))
+
+    def gap(arm: dict[str, Any]) -> float:
+        chosen = arm["selection_mean"] if full else arm["n"] / n
+        return float(chosen - arm["p_best_subjective"])
+
+    gaps = [gap(arm) for arm in arms]
+    low, high = (int(f(gaps)) for f in (np.argmin, np.argmax))
     alt = (
         f"Of each arm, P* and its {what}. Furthest below P*: {clean(arms[low]['arm'])!r} by "
-        f"{number(max(-gap[low], 0.0))}; furthest above: {clean(arms[high]['arm'])!r} by "
-        f"{number(max(gap[high], 0.0))}."
+        f"{number(max(-gaps[low], 0.0))}; furthest above: {clean(arms[high]['arm'])!r} by "
+        f"{number(max(gaps[high], 0.0))}."
     )
     caption = (
         f"Each arm's {what} (filled) beside P*, the probability that its reward is the highest. "
         "Calibrated fairness asks that both agree."
     )
-    many = len(arms) > LABELLED_ARMS
-    if many:
-        caption = (
+    names = shortened((arm["arm"] for arm in arms), _LABEL)
+    named = [arm | {"arm": name} for arm, name in zip(arms, names, strict=True)]
+    found = []
+    if len(arms) > LABELLED_ARMS:
+        points = numbers | {"arms": named}
+        found.append(figure(
+            "selection-all", lambda axes: plot_selection(points, ax=axes), alt,
             f"Each arm's {what} against P*, the probability that its reward is the highest, all "
             f"{len(arms)} arms. Calibrated fairness asks for the diagonal; an arm below it was "
-            "chosen less often than it is likely to be the best."
-        )
-    height = 4.4 if many else 1.3 + 0.24 * len(arms)
-    return Figure(
-        "selection", _svg("selection", lambda axes: plot_selection(shown, ax=axes), height), alt,
-        caption,
-    )  # fmt: skip
+            "chosen less often than it is likely to be the best.", 4.4,
+        ))  # fmt: skip
+    if len(arms) > _A_PAGE:
+        named = [named[i] for i in np.argsort(-np.abs(gaps), kind="stable")]
+        caption += " Arms furthest from P* come first."
+    last = len(arms) if len(arms) <= LABELLED_ARMS else _A_PAGE
+    for first in range(0, last, _A_PAGE):
+        some = numbers | {"arms": named[first : first + _A_PAGE]}
+        found.append(figure(
+            f"selection-{first}" if first else "selection",
+            partial(_draw_selection, some), alt,
+            caption if not first else f"Arms {first + 1} to {first + len(some['arms'])} of them.",
+            1.3 + ROW * len(some["arms"]),
+        ))  # fmt: skip
+    return found
 
 
-def _svg(name: str, draw: Callable[[Axes], Any], height: float = 3.3) -> str:
+def _draw_selection(numbers: dict[str, Any], axes: Axes) -> None:
+    plot_selection(numbers, ax=axes)
+
+
+def figure(
+    name: str, draw: Callable[[Axes], Any], alt: str, caption: str, height: float = 3.3
+) -> Figure:
+    """Return a figure of this height in inches."""
+    return Figure(name, _svg(name, draw, height), alt, caption)
+
+
+def _svg(name: str, draw: Callable[[Axes], Any], height: float) -> str:
     """Return the drawing as SVG to stand inside HTML, with ids of its own and the page's colours.
 
     Writing stays writing, in the reader's fonts: it can be searched and read aloud, and labels

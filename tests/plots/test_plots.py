@@ -111,12 +111,12 @@ def test_selection_beside_p_best():
 
 
 def test_selection_of_many_arms_and_of_choices_alone():
-    arms = [f"arm {i}" for i in range(40)]
-    many = bf.audit(bf.History(arms * 2 + arms[:20], [1, 0] * 50, arms=arms), seed=1, draws=50)
+    arms = [f"arm {i}" for i in range(120)]
+    many = bf.audit(bf.History(arms * 2 + arms[:20], [1, 0] * 130, arms=arms), seed=1, draws=50)
     axes = bf.plots.plot_selection(many.to_dict(), ax=Figure().subplots())
     points = next(line for line in axes.lines if line.get_label() == "an arm")
-    # 100 rounds: the first 20 arms were chosen three times, the others twice
-    np.testing.assert_allclose(points.get_ydata(), [0.03] * 20 + [0.02] * 20)
+    # 260 rounds: the first 20 arms were chosen three times, the others twice
+    np.testing.assert_allclose(points.get_ydata(), [3 / 260] * 20 + [2 / 260] * 100)
     assert axes.get_ylabel() == "share of the choices"
     chosen = bf.audit(bf.History(["a", "b", "a", "a"], [1, 0, 1, 1], propensity=[0.5] * 4), seed=1)
     lines = bf.plots.plot_selection(chosen, ax=Figure().subplots()).lines

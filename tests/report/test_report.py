@@ -84,7 +84,7 @@ def test_every_number_of_the_tables_is_that_of_the_json(ecmo, tmp_path):
     assert words["prior"] == numbers["criterion"]["prior"]
 
 
-def test_page_is_valid_accessible_and_has_its_three_figures(ecmo, tmp_path):
+def test_page_is_valid_accessible_and_has_its_figures(ecmo, tmp_path):
     page = page_of(ecmo, tmp_path)
     assert page.source.startswith("<!DOCTYPE html>")
     assert page.all("html") == [{"lang": "en"}]
@@ -98,12 +98,16 @@ def test_page_is_valid_accessible_and_has_its_three_figures(ecmo, tmp_path):
     figures = page.all("svg")
     assert [a["aria-labelledby"] for a in figures] == [
         "frontier-alt",
+        "violations-alt",
+        "pairs-alt",
         "regret-alt",
+        "windows-alt",
+        "reliability-alt",
         "selection-alt",
     ]
     assert {a["aria-labelledby"] for a in figures} <= set(ids)
     assert all(a["role"] == "img" for a in figures)
-    assert len(page.all("figcaption")) == 3
+    assert len(page.all("figcaption")) == len(figures)
     headings = [int(tag[1]) for tag, _, _ in page.elements if re.fullmatch(r"h\d", tag)]
     assert all(b - a <= 1 for a, b in zip([0, *headings], headings, strict=False))
 
@@ -143,7 +147,13 @@ def test_writing_stands_out_in_light_and_dark(ecmo, tmp_path):
             assert (b + 0.05) / (a + 0.05) >= 4.5, (text, ground)  # level AA
         a, b = sorted(luminance(colour[name]) for name in ("accent", "paper"))
         assert (b + 0.05) / (a + 0.05) >= 3  # lines of figures
-    drawn = set(re.findall(r"(?:fill|stroke): ([^;\"]+)", page.source))
+    pairs = re.search(r'<figure id="figure-pairs">.*?</figure>', page.source, flags=re.S).group()
+    cells = set(re.findall(r"fill: (#[0-9a-f]{6})", pairs))  # the same in both modes
+    on = {"#000001", "#ffffff"}
+    for ground in cells - on:
+        contrasts = [sorted(luminance(c) for c in (text, ground)) for text in on]
+        assert max((b + 0.05) / (a + 0.05) for a, b in contrasts) >= 4.5, ground
+    drawn = set(re.findall(r"(?:fill|stroke): ([^;\"]+)", page.source.replace(pairs, "")))
     assert drawn <= {"none", "var(--ink)", "var(--faint)", "var(--accent)"}  # follow the mode
 
 
@@ -160,11 +170,15 @@ def test_same_audit_same_bytes(tmp_path):
     assert b"202" not in re.sub(rb"<svg.*?</svg>|<script.*?</script>", b"", pages[0], flags=re.S)
 
 
-def test_loaded_audit_gives_the_same_page(ecmo, tmp_path):
+def test_loaded_audit_gives_the_page_without_its_rounds(ecmo, tmp_path):
     ecmo.save(tmp_path / "a.nc")
-    bf.write_report(ecmo, tmp_path / "a.html")
-    bf.write_report(bf.load_audit(tmp_path / "a.nc"), tmp_path / "b.html")
-    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+    loaded = page_of(bf.load_audit(tmp_path / "a.nc"), tmp_path)
+    whole = page_of(ecmo, tmp_path)
+    assert loaded.numbers == whole.numbers
+    rounds = {"violations-alt", "pairs-alt", "windows-alt", "reliability-alt"}
+    drawn = [{a["aria-labelledby"] for a in page.all("svg")} for page in (loaded, whole)]
+    assert drawn[1] - drawn[0] == rounds
+    assert "does not hold its log any more" in loaded.text
 
 
 def test_scan_gives_the_page_of_the_whole(tmp_path):
@@ -173,7 +187,7 @@ def test_scan_gives_the_page_of_the_whole(tmp_path):
     one, other = page_of(whole, tmp_path), page_of(scanned, tmp_path)
     assert one.table("arm", "n") == other.table("arm", "n")
     assert one.table("eps1", "beliefs") == other.table("eps1", "beliefs")
-    assert len(other.all("svg")) == 3
+    assert len(other.all("svg")) == len(one.all("svg"))
 
 
 def nulls(value, path=""):
@@ -266,7 +280,10 @@ def test_infinite_values_are_shown_and_not_drawn(tmp_path):
     result = bf.audit(history, divergence="kl", seed=1)
     page = page_of(result, tmp_path)
     assert {row[1] for row in page.table("eps1", "beliefs")} == {"inf"}
-    assert [a["aria-labelledby"] for a in page.all("svg")] == ["regret-alt", "selection-alt"]
+    assert [a["aria-labelledby"] for a in page.all("svg")] == [
+        "violations-alt", "pairs-alt", "regret-alt", "windows-alt", "reliability-alt",
+        "selection-alt",
+    ]  # fmt: skip
     assert "Kullback-Leibler" in page.text
 
 
@@ -281,7 +298,8 @@ def test_known_truth_groups_of_arms_and_utility(tmp_path):
         [g["group"], g["group_other"]] for g in numbers["arm_groups"]
     ]
     assert f"standard regret {numbers['utility']['standard_regret']:.1f} in total" in page.text
-    assert page.tables[1][0] == ["eps1", "beliefs", "true rewards"]  # exact: no interval
+    exact = next(table[0] for table in page.tables if table[0][0] == "eps1" and len(table) > 3)
+    assert exact == ["eps1", "beliefs", "true rewards"]  # no interval
     assert "truth=..." in page.text
 
 
@@ -404,12 +422,33 @@ def test_the_file_of_the_worst_row_is_named_where_there_are_several(ecmo, tmp_pa
     assert [a["aria-labelledby"] for a in page.all("svg")] == ["frontier-alt", "selection-alt"]
 
 
-def test_audits_of_comparisons_are_refused_by_name(tmp_path):
+def test_audits_of_duels_and_fits_have_their_pages(tmp_path):
     duels = bf.Comparisons.from_duels(["a", "b"] * 40, ["b", "a"] * 40, ["left"] * 80,
                                       keep_rows=True)  # fmt: skip
     audit = bf.audit_comparisons(duels, selection_probability=[0.5, 0.5], seed=1)
-    with pytest.raises(OptionError, match="cannot report on a DuelAudit"):
-        bf.write_report(audit, tmp_path / "a.html")
+    page = page_of(audit, tmp_path)
+    assert page.numbers == json.loads(json.dumps(audit.to_dict()))
+    rows = {row[0]: row[1] for row in page.table("item", "duels")}
+    assert rows == {"a": "80", "b": "80"}
+    tree = bf.fit(duels, seed=1, draws=400)
+    with pytest.raises(OptionError) as refused:
+        bf.write_report(tree, tmp_path / "b.html")
+    assert (refused.value.kind, refused.value.column) == ("missing_option", "comparisons")
+    source = tmp_path / "duels.csv"
+    source.write_bytes(b"abc")
+    bf.write_report(tree, tmp_path / "b.html", comparisons=duels, log=source)
+    fit = Page.of(tmp_path / "b.html")
+    shown = {row[0]: [row[3], row[10]] for row in fit.table("item", "rank")}
+    first = {item["item"]: item for item in fit.numbers["items"]}
+    assert {name: float(row[0]) for name, row in shown.items()} == pytest.approx(
+        {name: item["p_rank1"] for name, item in first.items()}, abs=1e-4
+    )
+    assert {name: row[1] for name, row in shown.items()} == {"a": "40", "b": "40"}
+    # SHA-256 of "abc": FIPS 180-2, appendix B.1
+    assert "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" in fit.text
+    with pytest.raises(OptionError) as refused:
+        bf.write_report([1], tmp_path / "c.html")
+    assert refused.value.kind == "wrong_kind"
 
 
 def test_python_call_on_the_page_repeats_the_numbers(ecmo, tmp_path, monkeypatch):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bayesfair.audit.duels.law import Windows
 from bayesfair.audit.duels.numbers import duel_numbers
 from bayesfair.audit.duels.record import DuelRecord
 from bayesfair.audit.duels.text import render
 from bayesfair.base.arguments import constructed
+from bayesfair.base.html import html_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["DuelAudit"]
 
@@ -45,8 +49,17 @@ class DuelAudit:
         """Return the numbers, JSON-ready; keys as in `Audit.to_dict`, items in place of arms."""
         return duel_numbers(self.record)
 
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return one row per item, as ``items`` in `to_dict`; index ``item``."""
+        import pandas as pd
+
+        return pd.DataFrame(self.to_dict()["items"]).set_index("item")
+
     def __str__(self) -> str:
         return render(self.to_dict())
+
+    def _repr_html_(self) -> str:
+        return html_of(str(self))
 
     def __repr__(self) -> str:
         log = self.record.log

@@ -16,7 +16,7 @@ from bayesfair.audit.text import Columns, listing, notice_lines
 from bayesfair.base.checks import counted
 from bayesfair.base.shown import fitted, number, visible
 
-__all__ = ["render"]
+__all__ = ["duel_answer", "render"]
 
 _SLOT = {
     "first": "slot 'first': law of the item on the left",
@@ -52,7 +52,7 @@ def render(audit: dict[str, Any]) -> str:
         f"  {counted(log['n_rounds'], 'duel')}{some} of {log['n_items']} items, {logged}{skipped}",
         f"  {_SLOT[log['slot']]}; whom an item meets there is not judged",
         "",
-        *verdict_lines(audit, asked, "duel", QUESTIONS, _answer),
+        *verdict_lines(audit, asked, "duel", QUESTIONS, duel_answer),
         *contradiction_lines(audit),
         "",
         *_smooth(audit),
@@ -74,7 +74,7 @@ def render(audit: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _answer(audit: dict[str, Any], name: str, unit: str) -> str:
+def duel_answer(audit: dict[str, Any], name: str, unit: str) -> str:
     """Return the verdict of one question, with what violates."""
     if audit["log"]["selection"] == "full":
         return question_words(audit, name, unit)

@@ -29,8 +29,15 @@ class KeptRounds:
     columns: dict[str, NDArray[Any]]
 
 
-def iter_rounds(audit: Record) -> Iterator[dict[str, NDArray[Any]]]:
+def iter_rounds(audit: Record, *, want_chances: bool = False) -> Iterator[dict[str, NDArray[Any]]]:
     """Yield the rounds of each part of the log as arrays.
+
+    Parameters
+    ----------
+    audit : Record
+    want_chances : bool
+        Also ``selection_probability``, (n, k) with NaN for arms that were not on offer, where the
+        log is at hand and holds it.
 
     Yields
     ------
@@ -60,7 +67,8 @@ def iter_rounds(audit: Record) -> Iterator[dict[str, NDArray[Any]]]:
         else:
             regret = nothing
         pair = np.full((n, 2), -1) if result.pair is None else result.pair
-        yield {
+        chances = part.selection_probability if want_chances else None
+        yield ({} if chances is None else {"selection_probability": np.asarray(chances)}) | {
             "round": np.arange(offset, offset + n),
             "row": np.full(n, -1) if part.row is None else np.asarray(part.row),
             "smallest_eps2": nothing if result.smallest_eps2 is None else result.smallest_eps2,

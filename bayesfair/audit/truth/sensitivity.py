@@ -13,6 +13,7 @@ from bayesfair.audit.text import sensitivity_lines
 from bayesfair.audit.truth.model import parts_of_tree
 from bayesfair.audit.truth.objective import evaluate
 from bayesfair.base.arguments import constructed
+from bayesfair.base.html import html_of
 from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.inference import fit
@@ -103,6 +104,9 @@ class PriorSensitivity:
 
     def __str__(self) -> str:
         return "\n".join(sensitivity_lines(self.to_dict()))
+
+    def _repr_html_(self) -> str:
+        return html_of(str(self))
 
 
 def with_prior_sensitivity(result: Record | GroupRecord) -> Record | GroupRecord:

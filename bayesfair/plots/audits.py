@@ -1,4 +1,4 @@
-"""Plots: Axes in, Axes out; matplotlib is imported when a plot is drawn."""
+"""Plots of an audit: selection beside P*, the frontier, regret added up."""
 
 from __future__ import annotations
 
@@ -9,119 +9,29 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesfair.base.arguments import AXES, PLAIN, takes
-from bayesfair.base.checks import as_numbers, check_choice
+from bayesfair.base.checks import as_numbers
 from bayesfair.base.shown import shortened
 from bayesfair.errors import OptionError
-from bayesfair.ranking import rank_table
+from bayesfair.plots.base import (
+    ACCENT,
+    FAINT,
+    INK,
+    ROW,
+    audit_numbers,
+    bare,
+    names_on,
+    new_axes,
+)
 from bayesfair.typing import Numbered
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-__all__ = [
-    "plot_cumulative_regret",
-    "plot_frontier",
-    "plot_ranks",
-    "plot_selection",
-    "rank_figure_size",
-]
+__all__ = ["LABELLED_ARMS", "plot_cumulative_regret", "plot_frontier", "plot_selection"]
 
-INK, FAINT, ACCENT = "#22313f", "#9aa5b1", "#b5482a"
-_ROW = 0.24  # inches per item
-LABELLED_ARMS = 30
+LABELLED_ARMS = 100
 """With more arms `plot_selection` draws points."""
-_TALLEST = 600  # inches; at 100 dots per inch near the largest image that can be written
-
-
-@takes()
-def rank_figure_size(n_items: int) -> tuple[float, float]:
-    """Return width and height in inches of a plot with one line per item.
-
-    Examples
-    --------
-    >>> rank_figure_size(10) < rank_figure_size(100)
-    True
-    """
-    return 7.0, min(1.1 + _ROW * n_items, _TALLEST)
-
-
-def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    if ax is not None:
-        return ax
-    from matplotlib import pyplot
-
-    axes: Axes = pyplot.subplots(figsize=size, layout="constrained")[1]
-    return axes
-
-
-@takes(ax=AXES)
-def plot_ranks(
-    fit: xr.DataTree | xr.Dataset, *, ax: Axes | None = None, quantity: str = "rank"
-) -> Axes:
-    """Draw one interval per item, best on top; every item gets its line.
-
-    Parameters
-    ----------
-    fit : xarray.DataTree or xarray.Dataset
-        A fit to comparisons, or its `rank_table`.
-    ax : matplotlib Axes, optional
-        Default: a new figure whose height grows with the number of items.
-    quantity : {"rank", "log_worth", "worth"}
-        What is drawn: posterior mean and equal-tailed 95 % interval. A fit without draws has no
-        ranks and shows log-worths.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Notes
-    -----
-    Colours alternate between tiers; items without data are listed at the bottom without interval.
-    """
-    check_choice(quantity, "quantity", ("rank", "log_worth", "worth"))
-    given: Any = fit  # a tree, or the table made of it
-    if not hasattr(given, "children") and "island" not in getattr(given, "data_vars", ()):
-        raise OptionError(
-            f"plot_ranks needs a fit of comparisons or its rank_table, got {type(given).__name__}.",
-            kind="wrong_kind",
-            column="fit",
-        )
-    table = rank_table(given) if hasattr(given, "children") else given
-    if quantity == "rank" and not np.isfinite(table["rank_mean"]).any():
-        quantity = "log_worth"
-    items = [str(item) for item in table["item"].values]
-    axes = _axes(ax, rank_figure_size(len(items)))
-    middle = table["rank_mean" if quantity == "rank" else quantity].values
-    low, high = (table[f"{quantity}_{end}"].values for end in ("lower", "upper"))
-    y = np.arange(len(items))
-    ranked = table["island"].values >= 0
-    islands = len(set(table["island"].values[ranked].tolist()))
-    for parity, colour in ((1, INK), (0, ACCENT)):
-        at = ranked & (table["tier"].values % 2 == parity)
-        axes.hlines(y[at], low[at], high[at], color=colour, linewidth=2)
-        axes.plot(middle[at], y[at], "o", color=colour, markersize=4)
-    names = shortened(items)
-    for i in np.flatnonzero(~ranked):
-        names[i] += " (no data)"
-    if islands > 1:
-        for i in np.flatnonzero(ranked):
-            names[i] += f" [{int(table['island'].values[i]) + 1}]"
-    axes.set_yticks(y, names, fontsize=8, parse_math=False)
-    axes.set_ylim(len(items) - 0.4, -0.6)
-    label = {"rank": "rank (1 = best)", "log_worth": "log-worth", "worth": "worth"}[quantity]
-    axes.set_xlabel(f"{label}, {table.attrs.get('interval', '95 %')}")
-    title = f"{table.attrs.get('model', '')}; colours alternate between tiers"
-    if islands > 1:
-        title += "\n[islands] share no comparison: between them only the prior speaks"
-    axes.set_title(title, fontsize=9, loc="left")
-    if quantity == "rank":
-        from matplotlib.ticker import MaxNLocator
-
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
-        axes.set_xlim(0.5, int(ranked.sum()) + 0.5)
-        axes.set_xticks(sorted({1, *(int(t) for t in axes.get_xticks() if 1 < t <= ranked.sum())}))
-    return bare(axes)
 
 
 @takes(ax=AXES, label=PLAIN)
@@ -182,7 +92,7 @@ def plot_cumulative_regret(
 
 
 def _draw_cumulative(n: Any, total: Any, ax: Axes | None, label: str | None) -> Axes:
-    axes = _axes(ax, (6.0, 3.6))
+    axes = new_axes(ax, (6.0, 3.6))
     axes.plot(n, total, color=None if label else INK, linewidth=1.6, label=label)
     axes.set_xlabel("rounds")
     axes.set_ylabel("fairness regret, cumulative")
@@ -212,7 +122,7 @@ def plot_frontier(audit: Numbered | Mapping[str, Any], *, ax: Axes | None = None
     OptionError
         If the audit has no frontier: the probabilities of all arms were not logged.
     """
-    numbers = _audit_numbers(audit, "plot_frontier", "frontier")
+    numbers = audit_numbers(audit, "plot_frontier", "frontier")
     rows = numbers["frontier"]
     exact = [
         (row["eps1"], _finite(row["subjective"])) for row in rows
@@ -221,7 +131,7 @@ def plot_frontier(audit: Numbered | Mapping[str, Any], *, ax: Axes | None = None
     drawn = [(row["eps1"], row["objective"]) for row in rows if row.get("objective") is not None]
     if not exact and not drawn:
         raise OptionError("this audit has no frontier: it needs the probabilities of all arms.")
-    axes = _axes(ax, (6.0, 3.6))
+    axes = new_axes(ax, (6.0, 3.6))
     if drawn:
         x = [eps1 for eps1, _ in drawn]
         low, high = ([_finite(found[end]) for _, found in drawn] for end in ("lower", "upper"))
@@ -233,7 +143,15 @@ def plot_frontier(audit: Numbered | Mapping[str, Any], *, ax: Axes | None = None
     if exact:
         axes.plot(*zip(*exact, strict=True), color=INK, label="subjective, exact")
     criterion = numbers["criterion"]
-    axes.plot(criterion["eps1"], criterion["eps2"], "x", color=INK, label="asked for")
+    axes.plot(
+        criterion["eps1"],
+        criterion["eps2"],
+        "x",
+        color=INK,
+        label="asked for",
+        clip_on=False,
+        zorder=5,
+    )
     axes.set_xlabel("eps1")
     axes.set_ylabel("smallest eps2")
     axes.set_ylim(bottom=0)
@@ -242,38 +160,6 @@ def plot_frontier(audit: Numbered | Mapping[str, Any], *, ax: Axes | None = None
     axes.grid(color=FAINT, alpha=0.35, linewidth=0.6)
     axes.legend(frameon=False)
     return axes
-
-
-def _audit_numbers(audit: Any, plot: str, *keys: str) -> dict[str, Any]:
-    """Return the JSON values of an audit of one log, which has one of `keys`.
-
-    Raises
-    ------
-    OptionError
-        If it is something else, or an audit of several logs.
-    """
-    numbers = audit
-    if not isinstance(audit, dict) and hasattr(audit, "verdict"):
-        numbers = audit.to_dict()
-    if not isinstance(numbers, dict) or not {"log", "criterion"} <= set(numbers):
-        several = " of several logs; draw one of its groups" if _has_groups(numbers) else ""
-        raise OptionError(
-            f"{plot} needs an audit of one log or its to_dict(), got {type(audit).__name__}"
-            f"{several}.",
-            kind="wrong_kind",
-            column="audit",
-        )
-    if not set(keys) & set(numbers):
-        raise OptionError(
-            f"{plot} needs an audit with {' or '.join(map(repr, keys))}; this one has none.",
-            kind="wrong_kind",
-            column="audit",
-        )
-    return numbers
-
-
-def _has_groups(numbers: Any) -> bool:
-    return isinstance(numbers, dict) and "groups" in numbers
 
 
 def _finite(value: Any) -> float:
@@ -286,7 +172,7 @@ def _finite(value: Any) -> float:
 def plot_selection(audit: Numbered | Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
     """Draw how often each arm was to be chosen beside its probability of being best.
 
-    Up to 30 arms get a line each, labelled; more are drawn as points against the diagonal, all of
+    Up to 100 arms get a line each, labelled; more are drawn as points against the diagonal, all of
     them. Where only choices or the chosen arm's probability were logged, shares of the choices
     take the place of selection probabilities.
 
@@ -294,7 +180,7 @@ def plot_selection(audit: Numbered | Mapping[str, Any], *, ax: Axes | None = Non
     ----------
     audit : Audit, loaded audit, duel audit, or its ``to_dict()``
     ax : matplotlib Axes, optional
-        Default: a new figure whose height grows with the number of arms up to 30.
+        Default: a new figure whose height grows with the number of arms up to 100.
 
     Returns
     -------
@@ -305,7 +191,7 @@ def plot_selection(audit: Numbered | Mapping[str, Any], *, ax: Axes | None = Non
     OptionError
         If the audit has no rounds.
     """
-    numbers = _audit_numbers(audit, "plot_selection", "arms", "items")
+    numbers = audit_numbers(audit, "plot_selection", "arms", "items")
     of_duels = "arms" not in numbers
     n_rounds, arms = numbers["log"]["n_judged"], numbers["items" if of_duels else "arms"]
     if not n_rounds:
@@ -318,7 +204,7 @@ def plot_selection(audit: Numbered | Mapping[str, Any], *, ax: Axes | None = Non
     chosen = np.array([a["selection_mean"] if by_mean else a["n"] / n_rounds for a in arms])
     believed = np.array([a["p_best_subjective"] for a in arms], dtype=np.float64)
     if len(arms) > LABELLED_ARMS:
-        axes = _axes(ax, (4.8, 4.4))
+        axes = new_axes(ax, (4.8, 4.4))
         top = 1.05 * max(chosen.max(), np.nanmax(believed))
         axes.plot([0, top], [0, top], color=FAINT, linewidth=1, label="calibrated")
         axes.plot(
@@ -334,7 +220,7 @@ def plot_selection(audit: Numbered | Mapping[str, Any], *, ax: Axes | None = Non
         axes.grid(color=FAINT, alpha=0.35, linewidth=0.6)
         axes.legend(frameon=False)
         return axes
-    axes = _axes(ax, (6.0, 1.4 + _ROW * len(arms)))
+    axes = new_axes(ax, (6.0, 1.4 + ROW * len(arms)))
     y = np.arange(len(arms))
     axes.hlines(y, np.minimum(believed, chosen), np.maximum(believed, chosen), color=FAINT)
     axes.plot(believed, y, "o", color=INK, markerfacecolor="none", label="P*, believed")
@@ -343,22 +229,11 @@ def plot_selection(audit: Numbered | Mapping[str, Any], *, ax: Axes | None = Non
         true = numbers["criterion"]["model"] == "truth"
         axes.plot(posterior, y, "|", color=INK, label="P*, true" if true else "P*, posterior")
     axes.plot(chosen, y, "o", color=ACCENT, markersize=5, label=name)
-    names = shortened(a["item" if of_duels else "arm"] for a in arms)
-    axes.set_yticks(y, names, fontsize=8, parse_math=False)
-    axes.set_ylim(len(arms) - 0.4, -0.6)
+    names_on(axes, shortened(a["item" if of_duels else "arm"] for a in arms))
     axes.set_xlim(left=0)
     axes.set_xlabel("probability, mean over the rounds")
     bare(axes).legend(
         frameon=False, fontsize=8, ncols=2, loc="lower left", bbox_to_anchor=(0, 1),
         handlelength=1.2, columnspacing=1.2,
     )  # fmt: skip
-    return axes
-
-
-def bare(axes: Axes) -> Axes:
-    """Leave of the frame the lower side alone, and lines at its ticks."""
-    axes.grid(axis="x", color=FAINT, alpha=0.35, linewidth=0.6)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(axis="y", length=0)
     return axes
