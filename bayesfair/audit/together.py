@@ -12,14 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from bayesfair.audit.brief import brief_record
 from bayesfair.audit.criterion import believed_verdict, top_verdict, verdict_of
-from bayesfair.audit.log.checks import LEVEL
+from bayesfair.audit.log.cells import EXACT_ROUNDS
+from bayesfair.audit.log.intervals import certain_noise, mean_limits, share_distances
+from bayesfair.audit.log.many_checks import Weights, steady_arms, unusual
 from bayesfair.audit.log.start import start_of
 from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.violations import exact_rounds
+from bayesfair.audit.numbers import calibration_numbers
 from bayesfair.audit.question import Question
 from bayesfair.audit.record import Record
 from bayesfair.base.checks import as_generator
@@ -28,9 +30,7 @@ from bayesfair.base.progress import Steps
 from bayesfair.families import FAMILIES
 from bayesfair.families.conflict import prior_conflicts
 from bayesfair.history.logs import Logs, Together
-from bayesfair.kernels.log.guards import RuleSums, row_prints, window_prints
 from bayesfair.kernels.log.many import ManyResults, fair_shares, stream_many
-from bayesfair.kernels.log.stream_narrow import MOST_ARMS
 from bayesfair.typing import Flags, Floats, Ints
 
 __all__ = ["Audits", "Pass", "pass_over"]
@@ -38,7 +38,6 @@ __all__ = ["Audits", "Pass", "pass_over"]
 
 _KEPT = 64
 """Audits of single logs that are kept in memory."""
-_MARGIN = 1.01  # what rounding may do to a probability near the level of a test
 _TIES = 100, 0.199  # rounds and regret from which ties are looked for
 
 
@@ -93,10 +92,14 @@ class Pass:
         The logs.
     n_rounds : (G,) array of int
         Rounds of each.
-    smallest_eps2, regret : (G,) array
-        Smallest eps2 at the asked eps1; fairness regret per round, under the beliefs.
+    smallest_eps2 : (G,) array
+        At the asked eps1, under the beliefs; NaN where that cannot be audited.
+    regret : (G, 3) array
+        Fairness regret per round under the beliefs, its lower and upper limit; NaN = not known.
     tolerance, probability_fair : (G,) array
         Beside eps2, as used; under the true rewards, NaN without that part.
+    effective_size : (G,) array or None
+        Of the weights P*_a/pi_a, where only the chosen arms' probabilities were logged.
     kinds : dict of str to (G,) array of bool
         In which logs there is a notice of a kind.
     close : (G,) array of bool
@@ -111,6 +114,7 @@ class Pass:
     regret: Floats
     tolerance: Floats
     probability_fair: Floats
+    effective_size: Floats | None
     kinds: dict[str, Flags]
     close: Flags
     consistent: Flags
@@ -124,7 +128,8 @@ class Pass:
             The audit of one of the logs, for what all of them have in common.
         """
         criterion, whole = like.criterion, self.logs.together
-        known = like.objective is not None
+        known, selection = like.objective is not None, whole.rounds.selection
+        full = selection == "full"
         order = "time" if like.summary.facts.by_time else "rows"
         silent = np.isnan(whole.rounds.reward).astype(np.int64)
         unobserved = np.add.reduceat(silent, whole.bounds[:-1])
@@ -132,19 +137,23 @@ class Pass:
             self.n_rounds, unobserved, self.smallest_eps2, self.regret, self.tolerance,
             self.probability_fair, self.consistent,
         )  # fmt: skip
-        lists = (column.tolist() for column in columns)
+        lists = (_plain(column) for column in columns)
         found = {}
         for label, n, gone, needed, regret, tolerance, p, consistent in zip(
             self.logs, *lists, strict=True
         ):
             believed = believed_verdict(needed, criterion.eps2 + tolerance)
-            true = verdict_of(p, criterion.delta) if known else None
+            true = None
+            if known:
+                true = "not_auditable" if p is None else verdict_of(p, criterion.delta)
             top = top_verdict(believed, true, judge=criterion.judge)
             found[label] = brief_record(
-                (top, believed, true), needed, p, consistent, tolerance,
-                (regret, regret, regret, True),
-                (self.logs.source_of(label), n, n, gone, 0, "full", order),
+                (top, believed, true), needed, p, consistent, tolerance, (*regret, full),
+                (self.logs.source_of(label), n, n, gone, 0, selection, order),
             )  # fmt: skip
+        if self.effective_size is not None:
+            for record, size in zip(found.values(), _plain(self.effective_size), strict=True):
+                record["calibration"]["effective_sample_size"] = size
         return found
 
 
@@ -159,7 +168,7 @@ def pass_over(
     Parameters
     ----------
     logs : Logs
-        With whole decision rules.
+        With whole decision rules, the chosen arms' probabilities, or none.
     question : Question
         What is asked of each.
     audits : mapping of str to Record
@@ -167,56 +176,61 @@ def pass_over(
     rounds : Steps
         Told of those that are done.
     """
-    if question.criterion.propensity_draws is not None or not _can(logs, question):
-        return None
     whole, criterion = logs.together, question.criterion
+    log, reward, full = whole.rounds, whole.rounds.reward, whole.written is not None
+    if not _can(logs, question, full=full):
+        return None
     start, _ = start_of(logs.one, "bernoulli", question.prior, logs.one)
-    reward = whole.rounds.reward
     if not ((reward == 0) | (reward == 1) | np.isnan(reward)).all():
         return None
-    pi = whole.rounds.selection_probability
-    assert pi is not None
     alpha, beta = (np.ascontiguousarray(column) for column in start.beliefs.parameters.T)
     found = stream_many(
-        whole.bounds, whole.rounds.arm, reward, np.ascontiguousarray(pi),
+        whole.bounds, log.arm, reward, log.selection_probability, log.propensity,
         alpha=alpha, beta=beta, eps1_grid=np.array(criterion.grid),
         eps1_index=criterion.grid_index, eps2=criterion.counting_eps2,
     )  # fmt: skip
     n, n_logs = whole.n_rounds, len(logs)
     units, n_values = whole.units()
-    regret = np.add.reduceat(found.regret, whole.bounds[:-1]) / n
+    weights = None if log.propensity is None else Weights.of(whole, found)
+    regret = _regret(whole, found, weights)
     tolerance = criterion.tolerances(units)
     allowed = criterion.eps2 + tolerance
     counts, which = whole.counts()
     posterior = start.beliefs.parameters + counts
     probability = np.full(n_logs, np.nan)
-    close = whole.told | ~np.isfinite(found.sums[:, 1]).all(axis=1) | _unusual(whole, found, start)
-    close |= (n >= _TIES[0]) & (regret >= _TIES[1]) | (n > exact_rounds(logs.n_arms))
+    close = whole.told | unusual(whole, found, start, weights)
+    close |= (n >= _TIES[0]) & (regret[:, 0] >= _TIES[1])
+    close |= n > (exact_rounds(logs.n_arms) if full else EXACT_ROUNDS)
     done = _Done(np.where(close, 0, n), rounds)
-    if question.objective:
+    kinds = {
+        "missing_rewards": whole.gone,
+        "no_reward": (found.moments.n == 0).any(axis=1),
+        "prior_conflict": _conflicts(start, posterior, logs)[which],
+    }
+    smallest = np.full(n_logs, np.nan)
+    if full:
+        smallest = found.frontier[:, criterion.grid_index].copy()
+        kinds |= {
+            "rescaled": _rescaled(whole),
+            "context": found.moved > 0,
+            "constant_rule": steady_arms(found).all(axis=1) & (n > 1) & (n_values <= logs.n_arms),
+            "resolution": tolerance != criterion.tolerance,
+            "cannot_fail": found.frontier[:, criterion.grid.index(0.0)] <= allowed,
+        }
+    if weights is not None:
+        kinds["hardly_chosen"] = weights.hardly_chosen
+    if question.objective and full:
         _fair(found, posterior, which, question, start.arms, allowed, probability, done)
     else:
         done.add(slice(None))
-    kinds = {
-        "rescaled": _rescaled(whole),
-        "context": found.moved > 0,
-        "constant_rule": _steady(found).all(axis=1) & (n > 1) & (n_values <= logs.n_arms),
-        "no_reward": (found.moments.n == 0).any(axis=1),
-        "resolution": tolerance != criterion.tolerance,
-        "cannot_fail": found.frontier[:, criterion.grid.index(0.0)] <= allowed,
-        "prior_conflict": _conflicts(start, posterior, logs)[which],
-    }  # fmt: skip
     labels = tuple(logs)
     consistent = np.ones(n_logs, bool)
-    smallest = found.frontier[:, criterion.grid_index].copy()
     for g in np.flatnonzero(close).tolist():
         audit = audits[labels[g]]
-        consistent[g] = audit.consistent
-        assert audit.smallest_eps2 is not None and audit.regret is not None  # whole rules
-        smallest[g], regret[g] = audit.smallest_eps2, audit.regret.value
+        consistent[g], believed = audit.consistent, calibration_numbers(audit)["subjective"]
+        regret[g] = [_known(believed[key]) for key in ("regret_per_round", "lower", "upper")]
+        smallest[g], probability[g] = _known(audit.smallest_eps2), _known(audit.probability_fair)
         tolerance[g] = audit.criterion.tolerance
-        if audit.probability_fair is not None:
-            probability[g] = audit.probability_fair
         here = {Notice.of(finding).kind for finding in audit.findings}
         for kind in {*here, *kinds}:
             kinds.setdefault(kind, np.zeros(n_logs, bool))[g] = kind in here
@@ -227,24 +241,48 @@ def pass_over(
         for kind in alike - {kind for kind, where in kinds.items() if where[plain].any()}:
             kinds.setdefault(kind, np.zeros(n_logs, bool))[plain] = True
     return Pass(logs, n, smallest, regret, tolerance, probability,
+                None if weights is None else weights.effective_size,
                 {kind: where for kind, where in kinds.items() if where.any()}, close,
                 consistent)  # fmt: skip
 
 
-def _can(logs: Logs, question: Question) -> bool:
+def _can(logs: Logs, question: Question, *, full: bool) -> bool:
     """Whether the question is one that the pass answers."""
     criterion = question.criterion
     models = question.model, question.beliefs_model, question.truth
     return (
-        logs.together.written is not None
-        and 2 <= logs.n_arms <= MOST_ARMS
+        logs.n_arms >= 2
         and question.family == "bernoulli"
         and all(model is None for model in models)
-        and criterion.is_total_variation
+        and (criterion.is_total_variation or not full)
         and criterion.from_round == 0
+        and criterion.propensity_draws is None
         and criterion.judge != "objective"
         and question.earlier is None
     )
+
+
+def _regret(whole: Together, found: ManyResults, weights: Weights | None) -> Floats:
+    """Return the regret of each log under the beliefs, as `regret_of`, or its lower bound."""
+    n, starts = whole.n_rounds, whole.bounds[:-1]
+    if whole.written is not None:
+        return np.repeat(np.add.reduceat(found.regret, starts)[:, None] / n[:, None], 3, axis=1)
+    if weights is not None:
+        return mean_limits(n, weights.shortfall, weights.shortfall_squares).T
+    distance, noise = share_distances(found.sums[:, 0] / n[:, None], found.tallies[:, 0])
+    lower, unknown = np.maximum(distance - (noise + certain_noise(n)), 0.0), np.full(len(n), np.nan)
+    return np.stack([unknown, lower, unknown], axis=1)
+
+
+def _known(value: float | None) -> float:
+    return np.nan if value is None else value
+
+
+def _plain(column: Any) -> Any:
+    """Return an array as lists, with None for NaN."""
+    if column.dtype.kind != "f" or not np.isnan(column).any():
+        return column.tolist()
+    return np.where(np.isnan(column), None, column).tolist()
 
 
 class _Done:
@@ -278,97 +316,7 @@ def _rescaled(whole: Together) -> Flags:
     return np.asarray(np.maximum.reduceat(off, whole.bounds[:-1]) > 1e-9)
 
 
-def _steady(found: ManyResults) -> Flags:
-    """Return whether an arm had one probability throughout, as `checks.is_steady`, (G, k)."""
-    n = np.maximum(found.tallies[:, 1], 1)
-    mean = found.sums[:, 1] / n
-    off = np.abs(found.sums[:, 2] - n * mean * (1 - mean))
-    return np.asarray(off <= 1e-9 * np.maximum(found.sums[:, 2], 1e-300))
-
-
 def _conflicts(start: AuditState, posterior: Floats, logs: Logs) -> Flags:
     """Return which posteriors lie far from their prior."""
     family, arms, none = FAMILIES["bernoulli"], logs.together.rounds.arms, np.empty(0)
     return np.array([bool(prior_conflicts(start.prior, p, family, arms, none)) for p in posterior])
-
-
-# -- tests that a log may fail: never fewer than `checks` finds ------------------------------------
-
-
-def _unusual(whole: Together, found: ManyResults, start: AuditState) -> Flags:
-    """Return which logs may fail a test of `bayesfair.audit.log.checks`."""
-    rule, k = dict(zip(RuleSums._fields, found.rule.T, strict=True)), found.sums.shape[2]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        strength = 2 * _least(np.abs(rule["slope"]), rule["slope_variance"], rule["slope_step"])
-        sticky = 2 * _least(np.abs(rule["same"]), rule["same_variance"], np.ones(len(found.rule)))
-        context = k * _context(found)
-        # the bound on how far P* moves by what was learned, as `checks.best_moved`
-        before = start.beliefs.parameters.sum(axis=1)
-        learned = special.digamma(before + found.moments.n + 1) - special.digamma(before + 1)
-        far = rule["moved"] > 9.9 * learned.sum(axis=1)
-    bad = np.where(rule["slope_variance"] > 1e-9, strength, 1) < LEVEL * _MARGIN
-    bad |= np.where(rule["same_variance"] > 1e-9, sticky, 1) < LEVEL * _MARGIN
-    bad |= (context < LEVEL * _MARGIN) | (_choices(found) < LEVEL * _MARGIN)
-    bad |= far & (rule["n_steps"] > 0)
-    return np.asarray(bad | _repeats(whole))
-
-
-def _least(excess: Floats, variance: Floats, step: Floats) -> Floats:
-    """Return no more than `excess_probability` does."""
-    excess, safe = np.maximum(excess, 0.0), np.maximum(variance, 1e-300)
-    bound = np.exp(-(excess**2) / (2 * (safe + step * excess / 3)))
-    tail = special.ndtr(-excess / np.sqrt(safe))
-    fine = step <= 0.1001 * np.sqrt(safe)
-    return np.asarray(np.where(excess <= 0, 1.0, np.where(fine, np.minimum(bound, tail), bound)))
-
-
-def _choices(found: ManyResults) -> Floats:
-    """Return the smallest p-value over the arms of a log, times how many were looked at, (G,)."""
-    plays, rounds = found.tallies[:, 0], found.tallies[:, 1]
-    expected, variance = found.sums[:, 1], found.sums[:, 2]
-    off = np.abs(plays - expected)
-    share = np.clip(expected / np.maximum(rounds, 1), 0, 1)
-    below = np.where(plays < rounds, special.bdtr(plays, rounds, share), 1.0)
-    above = np.where(plays > 0, special.bdtrc(plays - 1, rounds, share), 1.0)
-    p = 2 * _least(off, variance, np.ones_like(off))
-    p = np.where(_steady(found), 2 * np.minimum(below, above), p)
-    normal = 2 * special.ndtr(-off / np.sqrt(np.maximum(variance, 1e-300)))
-    p = np.where(variance >= 99, np.minimum(p, normal), p)
-    tested = ~((variance <= 1e-9) & (off < 0.5))
-    looks = tested.sum(axis=1)
-    p = np.where(tested, p, 1.0)
-    return np.asarray(p.min(axis=1) * np.where(looks == 2, 1, np.maximum(looks, 1)))
-
-
-def _context(found: ManyResults) -> Floats:
-    """Return the smallest p-value over the arms of a log, (G,)."""
-    m = found.moments
-    scale = np.sqrt(m.reward_squares / np.maximum(m.n, 1) * m.probability_squares)
-    varies = (m.probability_high - m.probability_low > 1e-12) & (m.reward_high > m.reward_low)
-    z = np.where(varies, m.products / scale, 0.0)
-    mean = m.origin + m.reward
-    step = np.maximum(m.reward_high - mean, mean - m.reward_low) * np.maximum(
-        m.probability_high - m.probability, m.probability - m.probability_low
-    )
-    fine = step <= 0.2001 * scale
-    coarse = _least(z, np.ones_like(z), np.where(varies, step / scale, 1.0))
-    p = np.where(fine, np.minimum(special.ndtr(-z), coarse), coarse)
-    return np.asarray(np.where(varies & (z > 0), p, 1.0).min(axis=1))
-
-
-def _repeats(whole: Together) -> Flags:
-    """Return in which logs some window of rows stands twice."""
-    rounds, n_logs = whole.rounds, len(whole.bounds) - 1
-    assert rounds.selection_probability is not None
-    places = rounds.arm[:, None].astype(np.intp)
-    chosen = np.take_along_axis(rounds.selection_probability, places, axis=1)[:, 0]
-    prints = window_prints(row_prints(rounds.arm, rounds.reward, chosen))
-    owner = np.repeat(np.arange(n_logs), whole.n_rounds)
-    width = rounds.n_rounds - len(prints)
-    within = owner[: len(prints)] == owner[width : width + len(prints)]
-    prints, owner = prints[within], owner[: len(within)][within]
-    order = np.lexsort((prints, owner))
-    again = (np.diff(owner[order]) == 0) & (prints[order][1:] == prints[order][:-1])
-    bad = np.zeros(n_logs, bool)
-    bad[owner[order][1:][again]] = True
-    return bad

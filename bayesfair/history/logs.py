@@ -25,7 +25,9 @@ class Together(NamedTuple):
     bounds : (G + 1,) array of int
         Log g has the rounds bounds[g] to bounds[g + 1] - 1.
     written : (n, k) array or None
-        The probabilities as they were written, before rows were rescaled.
+        The probabilities as they were written, before rows were rescaled; None without.
+    gone : (G,) array of bool
+        Whether rewards are missing in a log, as written.
     told : (G,) array of bool
         Whether reading a log has something to say of it that it does not say of all.
     """
@@ -33,6 +35,7 @@ class Together(NamedTuple):
     rounds: History
     bounds: NDArray[np.int64]
     written: NDArray[np.float64] | None
+    gone: NDArray[np.bool_]
     told: NDArray[np.bool_]
 
     @property
@@ -41,9 +44,13 @@ class Together(NamedTuple):
         return np.diff(self.bounds)
 
     def units(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return the resolution of each log (see `Resolution.unit`), and how many values it has."""
-        assert self.written is not None
-        return units_of(self.written, self.bounds)
+        """Return the resolution of each log (see `Resolution.unit`), and how many values it has.
+
+        Not to be used of logs in which arms come and go; 0 and 0 without a whole rule.
+        """
+        if self.written is None:
+            return np.zeros(len(self.told)), np.zeros(len(self.told), np.int64)
+        return units_of(np.nan_to_num(self.written), self.bounds)
 
     def counts(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return the different outcomes of logs of 0/1 rewards, and which of them each log has.

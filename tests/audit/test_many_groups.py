@@ -57,6 +57,16 @@ def _table(seed, n_groups, *, sizes=(1, 40), misled=0.1, gone=0.0):
     ) else whole  # fmt: skip
 
 
+def _logged(table, selection):
+    """Return the table with the whole rule, the chosen arms' probabilities, or none."""
+    names = ["p_a", "p_b", "p_c"]
+    found = table if selection == "full" else table.drop(columns=names)
+    if selection == "chosen":
+        at = table["arm"].map(ARMS.index).to_numpy()[:, None]
+        found = found.assign(propensity=np.take_along_axis(table[names].to_numpy(), at, 1)[:, 0])
+    return found
+
+
 def _alone(table, label, **asked):
     """Return the audit of one group, read from a table that holds nothing else."""
     part = table[table["group"] == label].drop(columns="group")
@@ -70,13 +80,25 @@ CASES = [
     (3, {"seed": 4, "draws": 50, "eps1": 0.0, "eps2": 0.2}, {"misled": 0.5}),
     (4, {"seed": 5, "draws": 50, "prior": (2.0, 0.7), "tolerance": 1e-3}, {"sizes": (30, 130)}),
     (5, {"seed": 6, "draws": 50, "eps1": 3.0, "judge": "subjective"}, {"misled": 0.0}),
+    (21, {"seed": 1, "draws": 50, "missing": "unobserved"}, {"sizes": (1, 200), "gone": 0.1}),
+    (22, {"seed": 1, "draws": 50, "missing": 0.0}, {"sizes": (1, 9), "gone": 0.1}),
+]
+KINDS = [(*case, 60, "full") for case in CASES] + [
+    (*CASES[c], 52, selection) for c in (2, 5, 6) for selection in ("chosen", "none")
 ]
 
 
-@pytest.mark.parametrize(("seed", "asked", "made"), CASES)
-def test_each_group_of_a_pass_is_what_it_is_alone(seed, asked, made):
-    table = _table(seed, 60, **made)
-    group = bf.audit(bf.read_history(table, by="group"), **asked)
+@pytest.mark.parametrize(("seed", "asked", "made", "n_groups", "selection"), KINDS)
+def test_each_group_of_a_pass_is_what_it_is_alone(seed, asked, made, n_groups, selection):
+    table = _logged(_table(seed, n_groups, **made), selection)
+    if made.get("gone") and selection == "full":  # arms that come and go
+        here = table["group"].str.endswith("3") & (table.index % 3 == 0)
+        table.loc[here, ["arm", "p_a", "p_b", "p_c"]] = ["a", 0.5, 0.5, np.nan]
+    missing = asked.get("missing", "error")
+    group = bf.audit(
+        bf.read_history(table, by="group", missing=missing),
+        **{k: v for k, v in asked.items() if k != "missing"},
+    )
     found, brief = group.together, group.brief()
     assert found is not None and not found.close.all()
     for g, label in enumerate(group.audits):
@@ -88,11 +110,15 @@ def test_each_group_of_a_pass_is_what_it_is_alone(seed, asked, made):
         assert shown["criterion"] == {"tolerance": whole["criterion"]["tolerance"]}
         assert shown["verdict"] == whole["verdict"]
         assert shown["consistent"] == whole["consistent"]
-        close = pytest.approx(whole["subjective"]["smallest_eps2"], abs=1e-12)
-        assert shown["subjective"]["smallest_eps2"] == close
-        for name in ("regret_per_round", "lower", "upper"):
-            expected = whole["calibration"]["subjective"][name]
-            assert shown["calibration"]["subjective"][name] == pytest.approx(expected, abs=1e-12)
+        numbers = [(shown["subjective"], whole["subjective"], "smallest_eps2")]
+        numbers += [
+            (shown["calibration"]["subjective"], whole["calibration"]["subjective"], name)
+            for name in ("regret_per_round", "lower", "upper", "exact")
+        ]
+        if selection == "chosen":
+            numbers += [(shown["calibration"], whole["calibration"], "effective_sample_size")]
+        for ours, theirs, name in numbers:
+            assert ours[name] == pytest.approx(theirs[name], abs=1e-12), (label, name)
         if whole["objective"] is None:
             assert shown["objective"] is None
         else:  # the draws are the same
@@ -101,8 +127,9 @@ def test_each_group_of_a_pass_is_what_it_is_alone(seed, asked, made):
             assert probability == whole["objective"]["probability_fair"]
         kinds = {kind for kind, where in found.kinds.items() if where[g]}
         # which arms there are is seen in the table as a whole here, and given there
-        known = {Notice.of(n).kind for n in alone.findings} - {"arms_seen", "unused_columns"}
-        assert kinds - {"arms_seen", "unused_columns"} == known, label
+        beside = {"arms_seen", "unused_columns", "option_without_effect", "never_on_offer"}
+        known = {Notice.of(n).kind for n in alone.findings} - beside
+        assert kinds - beside == known, label
 
 
 def test_a_pass_over_rewards_not_observed_and_sorted_rounds_keeps_what_is_said_of_each():
@@ -185,13 +212,7 @@ def test_a_thousand_groups_are_whole(thousand):
 @pytest.mark.parametrize("selection", ["full", "chosen", "none"])
 def test_short_records_of_groups_audited_log_by_log_are_theirs(monkeypatch, selection):
     monkeypatch.setattr(group_module, "_MOST_WHOLE", 59)
-    table = _table(16, 60, sizes=(5, 9))
-    if selection != "full":
-        columns = table[["p_a", "p_b", "p_c"]].to_numpy()
-        chosen = np.take_along_axis(columns, table["arm"].map(ARMS.index).to_numpy()[:, None], 1)
-        table = table.drop(columns=["p_a", "p_b", "p_c"])
-        if selection == "chosen":
-            table["propensity"] = chosen[:, 0]
+    table = _logged(_table(16, 60, sizes=(5, 9)), selection)
     logs = dict(bf.read_history(table, by="group"))
     group = bf.audit(logs, seed=1, draws=40, judge="objective")
     numbers = group.to_dict()

@@ -19,6 +19,7 @@ from bayesfair.audit.log.contexts import within_contexts
 from bayesfair.audit.log.intervals import (
     binomial_probability,
     excess_probability,
+    mean_above_one,
 )
 from bayesfair.audit.log.summary import Summary
 from bayesfair.families import FAMILIES
@@ -75,7 +76,7 @@ class Check(NamedTuple):
     threshold : float
         Below this the test fails.
     method : str
-        ``"normal"``, ``"exact"``, ``"bound"`` or ``"count"``.
+        ``"normal"``, ``"student"``, ``"exact"``, ``"bound"`` or ``"count"``.
     arm : str or None
         The arm that it is about.
     n : int or None
@@ -256,12 +257,10 @@ def _propensities(summary: Summary) -> Check:
             if summary.selection == "none"
             else "The whole rule was logged: the choices test it."
         )
-    mean = w.total / max(w.n, 1)
-    error = math.sqrt(max(w.squares / max(w.n, 1) - mean * mean, 0.0) / max(w.n - 1, 1))
-    if error <= 0:
+    t, p = (float(x) for x in mean_above_one(w.n, w.total, w.squares))
+    if math.isnan(t):
         return _untested("P*_a/pi_a is the same in every round.")
-    z = (mean - 1) / error
-    return _judged(z, float(special.ndtr(-z)), "normal", n=w.n)
+    return _judged(t, p, "student", n=w.n)
 
 
 def _sticky(summary: Summary) -> Check:

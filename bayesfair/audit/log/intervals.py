@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from bayesfair.base.estimates import Z95
@@ -16,12 +16,16 @@ __all__ = [
     "Estimate",
     "beta_interval",
     "binomial_probability",
+    "certain_noise",
     "excess_probability",
     "freedman_bound",
     "joint_share_distance",
+    "mean_above_one",
     "mean_interval",
+    "mean_limits",
     "regret_of",
     "share_distance",
+    "share_distances",
     "wilson_interval",
 ]
 
@@ -48,10 +52,38 @@ def mean_interval(n: int, total: float, squares: float) -> Estimate:
     """
     if n == 0:
         return Estimate(math.nan, math.nan, math.nan, False)
-    mean = total / n
-    variance = max(squares / n - mean * mean, 0.0) * (n / (n - 1) if n > 1 else 1.0)
-    half = Z95 * math.sqrt(variance / n) if n > 1 else 1.0
-    return Estimate(mean, max(mean - half, 0.0), min(mean + half, 1.0), False)
+    return Estimate(*mean_limits(n, total, squares).tolist(), False)
+
+
+def mean_limits(n: ArrayLike, total: ArrayLike, squares: ArrayLike) -> NDArray[np.float64]:
+    """Return mean, lower and upper limit as `mean_interval`, of one or many sums: (3, ...)."""
+    n = np.asarray(n, np.float64)
+    mean = np.asarray(total) / n
+    more = np.maximum(n - 1, 1)
+    variance = np.maximum(np.asarray(squares) / n - mean * mean, 0.0) * (n / more)
+    half = np.where(n > 1, Z95 * np.sqrt(variance / n), 1.0)
+    return np.stack([mean, np.maximum(mean - half, 0.0), np.minimum(mean + half, 1.0)])
+
+
+def mean_above_one(
+    n: ArrayLike, total: ArrayLike, squares: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return t of a mean against 1, and how likely as large a one is; NaN where terms do not vary.
+
+    Student's law, with n - 1 degrees of freedom: of few terms their spread is hardly known.
+
+    Examples
+    --------
+    >>> [float(x.round(4)) for x in mean_above_one(4, 6.0, 9.5)]
+    [2.4495, 0.0459]
+    """
+    n = np.asarray(n, np.float64)
+    mean = np.asarray(total) / np.maximum(n, 1)
+    variance = np.asarray(squares) / np.maximum(n, 1) - mean * mean
+    varies = (n > 1) & (variance > 1e-12 * mean * mean)  # no rounding of equal terms
+    error = np.sqrt(np.where(varies, variance, 1.0) / np.maximum(n - 1, 1))
+    t = np.where(varies, (mean - 1) / error, np.nan)
+    return t, special.stdtr(np.maximum(n - 1, 1), -t)
 
 
 def regret_of(selection: str, n: int, terms: Any) -> Estimate | None:
@@ -88,11 +120,25 @@ def joint_share_distance(
         return math.nan, math.inf
     distance = noise = 0.0
     for p_best_mean, plays in cells:
-        own = int(plays.sum())
-        share = plays / max(own, 1)
-        distance += own / n * float(np.maximum(p_best_mean - share, 0).sum())
-        noise += own / n * 0.5 * float(np.sqrt(share * (1 - share) / max(own, 1)).sum())
-    return distance, noise + math.sqrt(math.log(20) / (2 * n))
+        found, spread = (float(x) for x in share_distances(p_best_mean, plays))
+        share = int(plays.sum()) / n
+        distance, noise = distance + share * found, noise + share * spread
+    return distance, noise + float(certain_noise(n))
+
+
+def share_distances(
+    p_best_mean: NDArray[np.float64], plays: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return TV(mean P*, shares) and its mean noise for one or many logs, (..., k) -> (...)."""
+    n = np.maximum(plays.sum(axis=-1, keepdims=True), 1)
+    share = plays / n
+    distance = np.maximum(p_best_mean - share, 0).sum(axis=-1)
+    return np.asarray(distance), 0.5 * np.sqrt(share * (1 - share) / n).sum(axis=-1)
+
+
+def certain_noise(n: Any) -> Any:
+    """Return what n rounds may add to the mean noise at 95 % (Azuma)."""
+    return np.sqrt(math.log(20) / (2 * n))
 
 
 def wilson_interval(successes: float, n: float) -> tuple[float, float]:

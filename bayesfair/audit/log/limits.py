@@ -138,12 +138,14 @@ def work_of_many(logs: Mapping[str, Any], family: str, *, draws: int) -> Work:
         return Work(beliefs + drawn, memory, beliefs, drawn, kept)
     whole, n = logs.together, len(logs)
     one = work_of(whole.rounds, family, draws=draws)
-    if whole.written is None or logs.n_arms > MOST_ARMS or family not in ("auto", "bernoulli"):
+    if family not in ("auto", "bernoulli"):
         beliefs, drawn = one.beliefs + n * _LOG, n * (one.objective + _DRAWN_LOG * (draws > 0))
         return Work(beliefs + drawn, one.memory, beliefs, drawn, one.objective_memory)
-    k, truths = logs.n_arms, len(whole.counts()[0]) if draws else 0
+    k, drawn_at_all = logs.n_arms, draws and whole.written is not None
+    truths = len(whole.counts()[0]) if drawn_at_all else 0
     beliefs = one.beliefs + n * _LOG_OF_MANY
     drawn = 1e-9 * draws * k * (truths * _DRAWN_ARM + n * (k - 1) / 2 * _PAIR_OF_MANY)
+    drawn *= drawn_at_all > 0
     return Work(beliefs + drawn, one.memory + 8.0 * n * 200, beliefs, drawn, 0.0)
 
 

@@ -18,7 +18,8 @@ from bayesfair.kernels.log.part_result import TOLERANCES
 from bayesfair.kernels.log.propensities import pair_maxima_into
 from bayesfair.kernels.log.rows import fixed
 from bayesfair.kernels.log.stream_blocks import Log, Out
-from bayesfair.kernels.log.stream_narrow import run_narrow
+from bayesfair.kernels.log.stream_narrow import MOST_ARMS, run_narrow
+from bayesfair.kernels.log.stream_wide import run_wide
 from bayesfair.typing import Floats, Ints
 
 __all__ = ["ManyResults", "fair_shares", "stream_many"]
@@ -32,13 +33,15 @@ class ManyResults(NamedTuple):
     frontier : (G, E) array
         Largest excess over rounds and pairs, cut at 0.
     sums : (G, 3, k) array
-        Sums over rounds of P*, pi and pi (1 - pi); NaN where some arm was not on offer.
+        Sums over rounds of P*, pi and pi (1 - pi); the last two 0 without a whole rule.
     tallies : (G, 2, k) array of int
         Rounds in which the arm was chosen, was on offer.
     moved : (G,) array of int
         Rounds with the beliefs of the round before in which pi moved all the same.
     regret : (N,) array
-        sum_i max(P*_i - pi_i, 0) of every round.
+        sum_i max(P*_i - pi_i, 0) of every round; empty without a whole rule.
+    best_chosen : (N,) array
+        P* of the chosen arm of every round.
     rule : (G, 8) array
         The fields of `bayesfair.kernels.log.guards.RuleSums`.
     moments : (11, G, k) array
@@ -52,14 +55,15 @@ class ManyResults(NamedTuple):
     tallies: Ints
     moved: Ints
     regret: Floats
+    best_chosen: Floats
     rule: Floats
     moments: RewardMoments
     maxima: Floats
 
 
 @compiled()
-def _run(bounds, log, out, pi, p, rule, moments, maxima):  # type: ignore[no-untyped-def]
-    k = log.alpha.shape[0]
+def _run(bounds, narrow, log, out, pi, p, rule, moments, maxima):  # type: ignore[no-untyped-def]
+    k, has_pi = log.alpha.shape[0], pi.shape[0] > 0
     one = np.zeros(1, np.int64)
     for g in range(bounds.shape[0] - 1):
         a, b = bounds[g], bounds[g + 1]
@@ -75,17 +79,22 @@ def _run(bounds, log, out, pi, p, rule, moments, maxima):  # type: ignore[no-unt
             out.tallies[g : g + 1], out.totals[g : g + 1], out.marks[g : g + 1], out.regret[a:b],
             out.p_chosen[a:b], out.p_rows,
         )  # fmt: skip
-        run_narrow(one, here, own)
-        rule_into(arm, line, k, 1, k, rule[g])
+        if narrow:
+            run_narrow(one, here, own)
+        else:
+            run_wide(one, here, own)
         moments_into(arm, reward, p[a:b], moments[:, g])
-        pair_maxima_into(pi[a:b], 128, maxima[g])
+        if has_pi:
+            rule_into(arm, line, k, 1, k, rule[g])
+            pair_maxima_into(pi[a:b], 128, maxima[g])
 
 
 def stream_many(
     bounds: Ints,
     arm: NDArray[np.int32],
     reward: Floats,
-    pi: Floats,
+    pi: Floats | None,
+    p: Floats | None = None,
     *,
     alpha: Floats,
     beta: Floats,
@@ -93,7 +102,7 @@ def stream_many(
     eps1_index: int,
     eps2: float,
 ) -> ManyResults:
-    """Audit many logs with few arms that start from the same Beta beliefs.
+    """Audit many logs that start from the same Beta beliefs.
 
     Parameters
     ----------
@@ -102,28 +111,34 @@ def stream_many(
     arm : (N,) array of int32
     reward : (N,) array
         0, 1, or NaN = not observed.
-    pi : (N, k) array, C order
-        Selection probabilities; of a log with NaN the results are not to be used (its sums of pi
-        are NaN).
+    pi : (N, k) array or None
+        Selection probabilities; of a log with NaN the results are not to be used.
+    p : (N,) array or None
+        Probabilities of the chosen arms, where nothing else was logged.
     alpha, beta : (k,) arrays
         Beliefs before the first round of each log.
     eps1_grid, eps1_index, eps2
         As in `bayesfair.kernels.log.stream.stream_bernoulli`.
     """
-    n_logs, (n, k) = len(bounds) - 1, pi.shape
+    n_logs, n, k = len(bounds) - 1, len(arm), len(alpha)
     nodes, weights = tie_nodes(k)
     nothing, reward = np.empty(0, np.int64), fixed(reward)
+    rows = np.empty((0, k)) if pi is None else np.ascontiguousarray(pi)
+    if pi is not None:
+        p = np.take_along_axis(rows, arm[:, None].astype(np.int64), axis=1)[:, 0]
+    counts = np.zeros((2, 2, k))
+    counts[1] = 1.0  # each arm may change
     log = Log(
         size=n,
         n_rounds=n,
         arm=fixed(arm),
-        pi=fixed(np.ascontiguousarray(pi).reshape(-1)),
-        stride=(k, 1),
+        pi=fixed(rows.reshape(-1)),
+        stride=(k, 1) if rows.size else (0, 0),
         offered=fixed(np.empty((0, k), bool)),
         until=fixed(nothing),
         update_arm=fixed(arm),
         update_reward=reward,
-        counts=np.zeros((1, 2, k)),
+        counts=counts,
         changed_before=True,
         row_before=fixed(np.full(k, np.nan)),
         alpha=fixed(alpha),
@@ -134,13 +149,14 @@ def stream_many(
         asked=eps1_index,
         limits=fixed(eps2 + np.array(TOLERANCES)),
     )
-    out = Out.empty(n_logs, n, k, len(eps1_grid), has_pi=True, rows=False)
-    chosen = np.take_along_axis(pi, arm[:, None].astype(np.int64), axis=1)[:, 0]
+    out = Out.empty(n_logs, n, k, len(eps1_grid), has_pi=pi is not None, rows=False)
+    chances = np.zeros(n) if p is None else np.ascontiguousarray(p)
     rule, moments = np.zeros((n_logs, 8)), moments_table((n_logs, k))
     maxima = np.full((n_logs, k, k), -np.inf)
-    _run(fixed(bounds), log, out, fixed(pi), fixed(chosen), rule, moments, maxima)
+    narrow = pi is not None and k <= MOST_ARMS
+    _run(fixed(bounds), narrow, log, out, fixed(rows), fixed(chances), rule, moments, maxima)
     return ManyResults(
-        out.frontier, out.sums, out.tallies, out.marks[:, 1], out.regret, rule,
+        out.frontier, out.sums, out.tallies, out.marks[:, 1], out.regret, out.p_chosen, rule,
         RewardMoments(*moments), maxima,
     )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,11 +52,20 @@ def at_once(
     if any(column is not None for column in single) or both or len(arms) > _FEW:
         return None
     missing = np.isnan(rounds.reward)
-    if (rounds.arm < 0).any() or (missing.any() and reading.missing != "unobserved"):
+    if (rounds.arm < 0).any() or (missing.any() and reading.missing in ("error", "drop")):
         return None
-    owner, told = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)), missing[index]
+    if isinstance(reading.missing, float):
+        rounds = replace(rounds, reward=np.where(missing, reading.missing, rounds.reward))
+    owner = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
     rounds = rounds.take(index)
-    starts = bounds[:-1]
+    starts, told = bounds[:-1], np.zeros(len(owner), bool)
+    gone = np.asarray(np.logical_or.reduceat(missing[index], starts))
+    if rounds.pi is not None:
+        told |= np.isnan(rounds.pi).any(axis=1)  # arms that come and go
+        if 2 * np.logical_or.reduceat(told, starts).sum() > len(starts):
+            return None
+    if rounds.propensity is not None:
+        told |= rounds.propensity > 1  # by rounding
     inside = np.diff(owner) == 0
     if rounds.order is not None:
         later = rounds.order[1:] > rounds.order[:-1]
@@ -84,8 +94,7 @@ def at_once(
         )
     except BayesfairError:  # which group it is, is said where each is made by itself
         return None
-    written = rounds.pi if rounds.pi is not None and np.isfinite(rounds.pi).all() else None
-    return Together(whole, bounds, written, found)
+    return Together(whole, bounds, rounds.pi, gone, found)
 
 
 def _by_arm(
