@@ -1,8 +1,8 @@
 """What `bayesfair audit LOG --by group` costs for hundreds and many thousands of groups.
 
-``python benchmarks/many_groups.py`` writes logs of 3 arms, 4 rounds a group, with the whole rule, the
-chosen arms' probabilities, or none, and of the whole rule of 10 arms; it runs the command once to
-compile and once to measure, and prints wall and processor time.
+``python benchmarks/many_groups.py`` writes logs of 3 arms, 4 rounds a group, with the whole rule,
+the chosen arms' probabilities, or none, and of the whole rule of 10 arms; it runs the command once
+to compile and once to measure, and prints wall and processor time.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+
 
 def write_log(
     path: Path, n_groups: int, *, logged: str = "rule", n_arms: int = 3, n_rounds: int = 4
