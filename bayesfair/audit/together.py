@@ -282,7 +282,8 @@ def _plain(column: Any) -> Any:
     """Return an array as lists, with None for NaN."""
     if column.dtype.kind != "f" or not np.isnan(column).any():
         return column.tolist()
-    return np.where(np.isnan(column), None, column).tolist()
+    nothing = np.array(None, dtype=object)
+    return np.where(np.isnan(column), nothing, column.astype(object)).tolist()
 
 
 class _Done:

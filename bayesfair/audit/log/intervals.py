@@ -52,7 +52,8 @@ def mean_interval(n: int, total: float, squares: float) -> Estimate:
     """
     if n == 0:
         return Estimate(math.nan, math.nan, math.nan, False)
-    return Estimate(*mean_limits(n, total, squares).tolist(), False)
+    value, lower, upper = mean_limits(n, total, squares).tolist()
+    return Estimate(value, lower, upper, False)
 
 
 def mean_limits(n: ArrayLike, total: ArrayLike, squares: ArrayLike) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ from bayesfair.audit.log.state import AuditState
 from bayesfair.history.logs import Together
 from bayesfair.kernels.log.guards import RuleSums, row_prints, window_prints
 from bayesfair.kernels.log.many import ManyResults
-from bayesfair.typing import Flags, Floats
+from bayesfair.typing import Flags, Floats, Ints
 
 __all__ = ["Weights", "steady_arms", "unusual"]
 
@@ -47,6 +47,7 @@ class Weights(NamedTuple):
     @classmethod
     def of(cls, whole: Together, found: ManyResults) -> Weights:
         """Return those of logs with the chosen arms' probabilities."""
+        assert whole.rounds.propensity is not None
         w = found.best_chosen / whole.rounds.propensity
         lack = np.maximum(1.0 - w, 0.0)
         total, squares, short, short_squares = (
@@ -132,7 +133,7 @@ def _chosen_unusual(whole: Together, found: ManyResults) -> Flags:
     return np.asarray(bad | (often < LEVEL * _MARGIN))
 
 
-def _least(excess: Floats, variance: Floats, step: Floats) -> Floats:
+def _least(excess: Floats | Ints, variance: Floats, step: Floats) -> Floats:
     """Return no more than `excess_probability` does."""
     excess, safe = np.maximum(excess, 0.0), np.maximum(variance, 1e-300)
     bound = np.exp(-(excess**2) / (2 * (safe + step * excess / 3)))
