@@ -17,9 +17,9 @@ from bayesfair.audit.numbers import audit_numbers
 from bayesfair.audit.record import Record
 from bayesfair.audit.saved.file import Origin
 from bayesfair.audit.together import Pass
-from bayesfair.base.arguments import constructed
+from bayesfair.base.arguments import TEXT, constructed, takes
 from bayesfair.base.checks import check_known
-from bayesfair.base.labels import one_label
+from bayesfair.base.labels import labels_of, one_label
 from bayesfair.base.notices import Notice
 from bayesfair.base.shown import MOST_ROWS
 
@@ -66,17 +66,19 @@ class GroupRecord:
         """Whether the audit was interrupted: `resume` takes the same logs again and goes on."""
         return any(audit.unfinished is not None for audit in self.audits.values())
 
+    @takes(label=TEXT)
     def start_for(self, label: str, arms: Sequence[str]) -> AuditState | None:
         """Return where the next part of a log starts; for a new label the prior of all the others.
 
         None where the others have no prior in common, or other arms: the default prior.
         """
+        arms = labels_of(arms)
         if label in self.audits:
             return self.audits[label].state
         starts = [audit.summary.start for audit in self.audits.values()]
         fresh = starts[0].afresh()
         shared = (fresh.same_as(start.afresh()) for start in starts)
-        return fresh if fresh.arms == tuple(arms) and all(shared) else None
+        return fresh if fresh.arms == arms and all(shared) else None
 
     @property
     def verdict(self) -> str:

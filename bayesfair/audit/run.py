@@ -310,8 +310,9 @@ def _same_log_again(earlier: Summary, part: History) -> list[str]:
     source, worst = part.source, earlier.pairs.worst
     if source in _NO_FILE or source != earlier.facts.last_source:
         return []
-    if part.row is not None and worst is not None and worst.source == source:
-        seen = max(worst.row or 0, earlier.end.n_rounds + 1)
+    if part.row is not None:  # a chosen log has no worst round; not every format has a header
+        here = worst is not None and worst.source == source
+        seen = max((worst.row if here and worst else 0) or 0, earlier.end.n_rounds)
         if part.row.min() > seen:
             return []
     return [

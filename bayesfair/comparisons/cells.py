@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.base.checks import check_choice, listed
+from bayesfair.base.arguments import COUNT, FLAG, takes
+from bayesfair.base.checks import check_choice, check_in_range, listed
 from bayesfair.comparisons.connectivity import Connectivity, connectivity_of
 from bayesfair.errors import DataError, OptionError
 from bayesfair.kernels.log.rows import fixed
@@ -75,8 +76,10 @@ class ComparisonCells:
             return float(self.count[self.outcome == 2].sum())
         return float(self.count[self._has_tie()].sum())
 
+    @takes(u=COUNT)
     def where(self, u: int) -> str:
         """Name the first row of a unique cell: ``row 19 of log.csv``, or its 0-based position."""
+        u = int(check_in_range(u, "u", 0, len(self.row) - 1))
         if self.rows_are_lines:
             return f"row {int(self.row[u])} of {self.source}"
         return f"comparison {int(self.row[u])} of {self.source} (0-based)"
@@ -112,6 +115,7 @@ class ComparisonCells:
         both = np.concatenate([self.left[used], self.right[used]])
         return np.bincount(both, np.tile(self.count[used], 2), self.n_items).astype(np.float64)
 
+    @takes(by_first=FLAG, squared=FLAG)
     def duel_counts(
         self, *, ties: str = "keep", by_first: bool = True, squared: bool = False
     ) -> DuelCounts:
@@ -175,7 +179,7 @@ class ComparisonCells:
         their orders.
         """
         if self.kind == "duels":
-            if ties == "keep":
+            if isinstance(ties, str) and ties == "keep":
                 raise OptionError("Plackett-Luce has no term for tied duels; see duel_counts.")
             pairs = self.duel_counts(ties=ties, by_first=False)
             a, b = pairs.left, pairs.right
@@ -267,7 +271,14 @@ class ComparisonCells:
         """Return the distinct orderings, best first, each place a tuple of labels.
 
         The unordered rest of a choice or a top ranking is left out.
+
+        Raises
+        ------
+        OptionError
+            If these are duels, which `win_matrix` counts.
         """
+        if self.kind == "duels":
+            raise OptionError("these are duels, not rankings: see win_matrix() and tie_matrix().")
         result = []
         for u in range(len(self.count)):
             places: dict[int, list[str]] = {}

@@ -176,6 +176,7 @@ class ComparisonCopies(ComparisonCells):
             cell=None,
         )
 
+    @takes()
     def with_counts(self, count: NDArray[np.float64]) -> Self:
         """Return a copy in which each unique cell occurs `count` times, ``(U,)``; 0 = not at all.
 
@@ -187,6 +188,14 @@ class ComparisonCopies(ComparisonCells):
         array([[0., 2.],
                [0., 0.]])
         """
+        count = as_numbers(count, "count")
+        if count.shape != self.count.shape or not ((count >= 0) & np.isfinite(count)).all():
+            raise DataError(
+                f"count must give one number from 0 on for each of the {len(self.count)} unique "
+                f"cells, got shape {count.shape}.",
+                kind="counts",
+                column="count",
+            )
         kept = count > 0
         square = self.square
         if square is not None:  # as if so much of every weight were left

@@ -102,6 +102,15 @@ def _is_doubtful(
     return both or ([*names[:2], *sides[:2]] if names and sides else [])
 
 
+def _shares(words: list[str]) -> bool:
+    """Whether all words are numbers from 0 to 1, and some are neither an end nor a half."""
+    try:
+        numbers = [float(word) for word in words]
+    except ValueError:
+        return False
+    return all(0 <= x <= 1 for x in numbers) and not {0, 0.5, 1}.issuperset(numbers)
+
+
 def _unknown_words(
     encoded: Encoded, labels: tuple[str, ...], unknown: list[int], known: list[str], where: Where
 ) -> str:
@@ -111,6 +120,12 @@ def _unknown_words(
     more = f" and {len(unknown) - 6} more words" if len(unknown) > 6 else ""
     at = int(np.flatnonzero(encoded.codes == unknown[0])[0])
     hint = next((h for u in unknown if (h := did_you_mean(labels[u], known))), "")
+    if _shares([labels[u] for u in unknown]):
+        hint = (
+            " Shares of a win are read by read_comparisons (in the shell, `bayesfair fit`) from "
+            "two columns, the left item's and the right one's (1 minus it): wins=['p', 'q'] in "
+            "place of winner=."
+        )
     return (
         f"{counted(int(counts[unknown].sum()), 'row')} with an unknown outcome: {named}{more}; "
         f"the first is {where(at)}. Known words: {listed(known)}, or the name of one of the "
@@ -183,7 +198,7 @@ def resolve_outcomes(
     if strange:
         text = _unknown_words(winner, labels, strange, list(words), where)
         if asked.unknown == "error":
-            raise DataError(text)
+            raise DataError(text, kind="unknown_outcomes")
         n_unknown = int(np.isin(winner.codes, strange).sum())
         rows = "row" if n_unknown == 1 else "rows"
         notices.append(Notice(

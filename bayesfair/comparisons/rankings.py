@@ -264,6 +264,8 @@ def collapse_choices(
         how = "does not name it" if not found[bad.at] else f"names it {found[bad.at]} times"
         uncut = len(sets[bad.at]) == 1 and not found[bad.at] and chosen_item in str(sets[bad.at][0])
         hint = " The text was read as one item: say what separates the items, separator=."
+        if uncut and str(sets[bad.at][0])[:1] in ("[", "("):
+            hint = " The text is a list as programs write it: write the labels alone, as x|y."
         raise DataError(
             f"{source.where(bad.at)}, {source.called('offered')}: the chosen item is "
             f"{chosen_item!r}, "

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.base.arguments import COUNT, constructed, takes
-from bayesfair.base.checks import check_in_range, first_where, listed
+from bayesfair.base.arguments import COUNT, TEXT, constructed, takes
+from bayesfair.base.checks import check_choice, check_in_range, first_where, listed
 from bayesfair.base.labels import label_order
 from bayesfair.base.notices import unique
 from bayesfair.errors import DataError
@@ -281,6 +281,7 @@ class History:
             object.__setattr__(new, "known_at", frozen(new.known_at - start))
         return new
 
+    @takes(n_cells=COUNT)
     def cells(self, codes: NDArray[np.int32], n_cells: int) -> Iterator[tuple[Ints, History]]:
         """Yield for each code its rounds, and these as a history for beliefs, bare of stamps."""
         ends = np.cumsum(np.bincount(codes, minlength=n_cells))
@@ -321,8 +322,13 @@ class History:
         object.__setattr__(new, "notices", unique((*self.notices, *notices)))
         return new
 
+    @takes(column=TEXT)
     def with_prints(self, name: str, prints: NDArray[np.uint64], column: str) -> History:
         """Return a copy with the fingerprints of a column: ``unique`` or ``user``."""
+        check_choice(name, "name", ("unique", "user"))
+        kind = (getattr(prints, "shape", None), str(getattr(prints, "dtype", None)))
+        if kind != ((self.n_rounds,), "uint64"):
+            raise DataError(f"prints must be {self.n_rounds} whole numbers of 64 bits (uint64).")
         new, put = self.rounds(0, self.n_rounds), object.__setattr__
         put(new, name, frozen(prints))
         put(new, f"{name}_column", column)
@@ -335,6 +341,7 @@ class History:
             return f"round {t} of {self.source}"
         return f"round {t} (row {int(self.row[t])} of {self.source})"
 
+    @takes(t=COUNT)
     def where_reward(self, t: int) -> str:
         """Name the reward of a round, with its column where the source has one."""
         place = self.where(t)
@@ -363,13 +370,10 @@ class History:
         put(self, "row", self._column("row", self.row, np.int64))
         put(self, "time", None if self.time is None else np.asarray(self.time))
         pi = self._matrix("selection_probability", self.selection_probability)
-        offered = None
-        if self.offered is not None:
-            offered = marks(self.offered)
+        offered = None if self.offered is None else marks(self.offered)
         width = pi.shape[1] if pi is not None else offered.shape[1] if offered is not None else None
-        named = [
-            column_labels(x) for x in (self.selection_probability, self.offered) if x is not None
-        ]
+        tables = (self.selection_probability, self.offered)
+        named = [column_labels(x) for x in tables if x is not None]
         names = named[0] if named else None
         codes, arms, merged = resolve_arms(self.arm, self.arms, width, names, self.where)
         put(self, "notices", (*self.notices, *merged))
@@ -431,9 +435,8 @@ class History:
             if first := first_where(wrong):
                 raise DataError(
                     f"{self.where(first.at)}: known_until is {until[first.at]}. It must not be "
-                    "below 0, "
-                    "decrease, nor exceed its own round (counted from 0): in round t the rewards "
-                    "of rounds before known_until[t] are known."
+                    "below 0, decrease, nor exceed its own round (counted from 0): in round t the "
+                    "rewards of rounds before known_until[t] are known."
                 )
             return np.searchsorted(until, rounds, side="right").astype(np.int64)
         known_at = self._column("known_at", self.known_at, np.int64)
@@ -442,7 +445,6 @@ class History:
         if early := first_where(known_at <= np.arange(self.n_rounds)):
             raise DataError(
                 f"{self.where(early.at)}: known_at is {known_at[early.at]}, but a reward can be "
-                "known at the "
-                f"earliest in the next round, {early.at + 1} (rounds are 0-based)."
+                f"known at the earliest in the next round, {early.at + 1} (rounds are 0-based)."
             )
         return None if np.array_equal(known_at, np.arange(1, self.n_rounds + 1)) else known_at

@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.base.arguments import Abstract, takes
-from bayesfair.base.checks import as_generator, as_sequence, check_choice, check_count, listed
+from bayesfair.base.checks import (
+    as_generator,
+    as_numbers,
+    as_sequence,
+    check_choice,
+    check_count,
+    listed,
+    shown,
+)
 from bayesfair.base.labels import labels_of
 from bayesfair.errors import ArmError, DataError, OptionError
 from bayesfair.kernels.laws.divergences import DIVERGENCES
@@ -116,8 +124,31 @@ class Rewards(Abstract, ABC):
             )
         return self.taken(order, arms)
 
+    @takes()
     def taken(self, order: Sequence[int] | NDArray[np.int64], arms: Sequence[str]) -> Self:
-        """Return the laws of the arms at these positions, some perhaps more than once."""
+        """Return the laws of the arms at these positions, some perhaps more than once.
+
+        Parameters
+        ----------
+        order : (m,) sequence of int
+            0-based positions of the arms.
+        arms : (m,) sequence of str
+            What they are called from now on.
+
+        Raises
+        ------
+        OptionError, DataError
+            If a position is none of an arm, or there is not one label for each.
+        """
+        names, places = labels_of(arms), as_numbers(order, "order")
+        if places.shape != (len(names),) or not np.isin(places, np.arange(self.n_arms)).all():
+            raise OptionError(
+                f"order must give for each of the {len(names)} labels the position of an arm, "
+                f"0 to {self.n_arms - 1}, got {shown(order)}.",
+                kind="bad_value",
+                column="order",
+            )
+        order = places.astype(np.intp)
         new = object.__new__(type(self))
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
@@ -125,7 +156,7 @@ class Rewards(Abstract, ABC):
                 value = np.ascontiguousarray(value.take(order, axis=self._arm_axis))
                 value.flags.writeable = False
             object.__setattr__(new, name, value)
-        object.__setattr__(new, "arms", tuple(arms))
+        object.__setattr__(new, "arms", names)
         return new
 
     def __repr__(self) -> str:
@@ -149,6 +180,11 @@ class Rewards(Abstract, ABC):
         """Return the log density or mass at `reward` (broadcast to ``(..., arm)``).
 
         ``-inf`` for a reward that the law excludes; NaN for NaN.
+
+        Raises
+        ------
+        DataError
+            If rewards are no numbers, or do not broadcast to the arms.
         """
 
     @abstractmethod
@@ -185,6 +221,20 @@ class Rewards(Abstract, ABC):
         return self._divergence(check_choice(name, "divergence", DIVERGENCES))
 
     # -- validation, used by the families -------------------------------------------------------
+
+    def _rewards(self, reward: ArrayLike) -> Floats:
+        """Return rewards as numbers, if they broadcast to the shape of the arms."""
+        value, own = as_numbers(reward, "reward"), (*self.batch_shape, self.n_arms)
+        try:
+            np.broadcast_shapes(value.shape, own)
+        except ValueError:
+            raise DataError(
+                f"reward has shape {value.shape}, which does not broadcast to {own}, the arms "
+                "last. Give one number, or one for each arm.",
+                kind="shape",
+                column="reward",
+            ) from None
+        return value
 
     def _store(self, **parameters: Any) -> None:
         """Broadcast, freeze and store parameters of shape (..., arm); resolve the labels."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesfair.base.arguments import constructed
+from bayesfair.base.arguments import constructed, takes
 from bayesfair.kernels.laws.best_arm import bernoulli_best_arm
 from bayesfair.kernels.laws.divergences import bernoulli_divergence, finite_divergence
-from bayesfair.rewards.base import Rewards, as_float
+from bayesfair.rewards.base import Rewards
 from bayesfair.typing import Floats, Labels
 
 __all__ = ["Bernoulli"]
@@ -100,9 +100,10 @@ class Bernoulli(Rewards):
         best = bernoulli_best_arm(m, q) + none * (1 / n_offered - 1 / self.n_arms)
         return np.where(mask, best, np.nan)
 
+    @takes()
     def log_prob(self, reward: ArrayLike) -> Floats:
         """Return log P(r_i = reward), broadcast to ``(..., arm)``; -inf unless 0 or 1."""
-        value = as_float(reward)
+        value = self._rewards(reward)
         with np.errstate(divide="ignore"):
             log = np.where(value == 1, np.log(self.mean), np.log(self._failure))
         log = np.where((value == 0) | (value == 1), log, -np.inf)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.base.arguments import constructed
+from bayesfair.base.arguments import constructed, takes
 from bayesfair.errors import DataError
 from bayesfair.kernels.laws.divergences import finite_divergence
 from bayesfair.kernels.laws.finite_arms import finite_best_arm
-from bayesfair.rewards.base import Rewards, as_float
+from bayesfair.rewards.base import Rewards
 from bayesfair.typing import Floats, Labels
 
 __all__ = ["Empirical"]
@@ -135,9 +135,10 @@ class Empirical(Rewards):
         shares = self._shares(None)
         return np.asarray(shares.std(axis=-2) / np.sqrt(max(self.n_draws - 1, 1)))
 
+    @takes()
     def log_prob(self, reward: ArrayLike) -> Floats:
         """Return the log share of draws equal to `reward`, broadcast to ``(..., arm)``."""
-        value = as_float(reward)
+        value = self._rewards(reward)
         shape = np.broadcast_shapes(value.shape, (*self.batch_shape, self.n_arms))
         value = np.broadcast_to(value, shape)
         with np.errstate(divide="ignore"):

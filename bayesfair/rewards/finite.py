@@ -175,9 +175,10 @@ class Finite(Rewards):
         """
         return finite_best_arm(self.pmf, self._offered(offered))
 
+    @takes()
     def log_prob(self, reward: ArrayLike) -> Floats:
         """Return log P(r_i = reward), broadcast to ``(..., arm)``; -inf off the support."""
-        value = as_float(reward)
+        value = self._rewards(reward)
         shape = np.broadcast_shapes(value.shape, (*self.batch_shape, self.n_arms))
         value = np.broadcast_to(value, shape)
         level = np.minimum(np.searchsorted(self.support, value), self.support.size - 1)

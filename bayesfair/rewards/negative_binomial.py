@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from bayesfair.base.arguments import constructed
+from bayesfair.base.arguments import constructed, takes
 from bayesfair.kernels.laws.count_laws import count_best_arm, levels_needed
 from bayesfair.kernels.laws.divergences_counts import count_divergence
 from bayesfair.rewards.base import Rewards
@@ -87,9 +87,10 @@ class NegativeBinomial(Rewards):
         """
         return count_best_arm(self.mean, self.n, self._offered(offered))
 
+    @takes()
     def log_prob(self, reward: ArrayLike) -> Floats:
         """Return the log mass at `reward`, broadcast to ``(..., arm)``; -inf off the counts."""
-        v, off = counts_in(reward)
+        v, off = counts_in(self._rewards(reward))
         # Gamma(v+n) / (Gamma(n) v!) as a beta function, which keeps its digits
         log = -special.betaln(v + 1, self.n) - np.log(v + self.n)
         log = log + self.n * np.log(self.p) + special.xlog1py(v, -self.p)

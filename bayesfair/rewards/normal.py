@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesfair.base.arguments import constructed
+from bayesfair.base.arguments import constructed, takes
 from bayesfair.kernels.laws.continuous_arms import location_scale_best_arm
 from bayesfair.kernels.laws.divergences_continuous import normal_divergence
-from bayesfair.rewards.base import Rewards, as_float
+from bayesfair.rewards.base import Rewards
 from bayesfair.typing import Floats, Labels
 
 __all__ = ["Normal"]
@@ -81,9 +81,10 @@ class Normal(Rewards):
         df = np.full(self.mean.shape, np.inf)
         return location_scale_best_arm(df, self.mean, self.sd, self._offered(offered))
 
+    @takes()
     def log_prob(self, reward: ArrayLike) -> Floats:
         """Return the log density at `reward`, broadcast to ``(..., arm)``."""
-        z = (as_float(reward) - self.mean) / self.sd
+        z = (self._rewards(reward) - self.mean) / self.sd
         return np.asarray(-0.5 * z * z - np.log(self.sd) - 0.5 * np.log(2 * np.pi))
 
     def _sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:

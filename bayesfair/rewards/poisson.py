@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from bayesfair.base.arguments import constructed
+from bayesfair.base.arguments import constructed, takes
 from bayesfair.kernels.laws.count_laws import count_best_arm, levels_needed
 from bayesfair.kernels.laws.divergences_counts import poisson_divergence
 from bayesfair.rewards.base import Rewards, as_float
@@ -104,9 +104,10 @@ class Poisson(Rewards):
         size = np.full(self.rate.shape, np.inf)
         return count_best_arm(self.rate, size, self._offered(offered))
 
+    @takes()
     def log_prob(self, reward: ArrayLike) -> Floats:
         """Return the log mass at `reward`, broadcast to ``(..., arm)``; -inf off the counts."""
-        n, off = counts_in(reward)
+        n, off = counts_in(self._rewards(reward))
         log = special.xlogy(n, self.rate) - self.rate - special.gammaln(n + 1)
         return np.asarray(log + off)
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from bayesfair.base.arguments import constructed
+from bayesfair.base.arguments import constructed, takes
 from bayesfair.kernels.laws.continuous_arms import LOWEST_DF, location_scale_best_arm
 from bayesfair.kernels.laws.divergences_continuous import student_divergence
-from bayesfair.rewards.base import Rewards, as_float
+from bayesfair.rewards.base import Rewards
 from bayesfair.typing import Floats, Labels
 
 __all__ = ["StudentT"]
@@ -99,9 +99,10 @@ class StudentT(Rewards):
         """
         return location_scale_best_arm(self.df, self.loc, self.scale, self._offered(offered))
 
+    @takes()
     def log_prob(self, reward: ArrayLike) -> Floats:
         """Return the log density at `reward`, broadcast to ``(..., arm)``."""
-        z = (as_float(reward) - self.loc) / self.scale
+        z = (self._rewards(reward) - self.loc) / self.scale
         # log B(1/2, df/2) keeps its digits where the two gamma functions would cancel
         constant = -special.betaln(0.5, 0.5 * self.df) - 0.5 * np.log(self.df)
         power = -0.5 * (self.df + 1) * np.log1p(z * z / self.df)

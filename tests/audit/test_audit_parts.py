@@ -4,7 +4,9 @@ import json
 import sys
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import csv, parquet
 
 import bayesfair as bf
 from bayesfair import examples
@@ -181,7 +183,7 @@ def test_json_keys_are_fixed_and_plain():
     assert list(out["criterion"]) == [
         "eps1", "eps2", "eps2_reason", "delta", "divergence", "reward_divergence", "family",
         "model", "prior", "prior_learned", "beliefs_model", "missing", "seed", "draws", "tolerance",
-        "from_round", "judge",
+        "from_round", "judge", "propensity_draws",
     ]  # fmt: skip
     ends = ["n_violating_rounds", "first_violating_round", "last_violating_round", "smallest_eps2"]
     assert list(out["subjective"]) == ["verdict", "question", *ends, "worst"]
@@ -230,3 +232,15 @@ def test_without_learning_and_with_context_are_told_apart():
         "without new information the selection probabilities changed" in n
         for n in bf.audit(context, seed=1).to_dict()["notices"]
     )
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_the_next_rows_of_a_log_of_chosen_probabilities_are_not_the_same_log_again(tmp_path, kind):
+    table = pa.table({"arm": ["a", "b"] * 4, "reward": [1, 0] * 4, "propensity": [0.5] * 8})
+    path = tmp_path / f"log.{kind}"
+    (csv.write_csv if kind == "csv" else parquet.write_table)(table, path)
+    log = bf.read_history(path)
+    first = bf.audit(log.rounds(0, 4), objective=False)
+    for again, expected in ((log.rounds(4, 8), 0), (log, 1)):
+        found = first.resume(again, objective=False)
+        assert [n.kind for n in found.findings].count("same_log_again") == expected

@@ -225,3 +225,15 @@ def test_broken_ballot_files_name_the_line(tmp_path, text, message):
 def test_names_in_latin_1_may_hold_an_ellipsis(tmp_path):
     text = NEW.encode().replace(b"NAME 3: C", b"NAME 3: C\x85\xe9")
     assert "C\x85\xe9" in read_comparisons(written(tmp_path, "l.soc", text)).items
+
+
+@pytest.mark.parametrize(
+    ("winners", "shares"),
+    [([".7", "1"], True), ([0.25], True), (["1", "0.5"], False), (["7"], False), (["A"], False)],
+)
+def test_shares_of_a_win_are_told_the_two_columns_they_are_read_from(winners, shares):
+    n = len(winners)
+    with pytest.raises(DataError) as error:
+        Comparisons.from_duels(["a"] * n, ["b"] * n, winners)
+    assert error.value.kind == "unknown_outcomes"
+    assert ("wins=['p', 'q']" in str(error.value)) == shares

@@ -127,7 +127,7 @@ LONG = {("prior_sensitivity", "model", "text"), ("fit", "cores", "number")}
 LAWS = {
     "Bernoulli": [[0.5, 0.5]], "Poisson": [[1, 2]], "Normal": [[1, 2], [1, 1]],
     "StudentT": [[1, 2], [1, 1], [3, 3]], "NegativeBinomial": [[1, 2], [0.5, 0.5]],
-    "Empirical": [{"a": [1, 2], "b": [0, 1]}],
+    "Empirical": [[[1, 0], [2, 1]]],
 }  # fmt: skip
 
 
@@ -241,10 +241,15 @@ def test_a_seed_is_asked_for_in_the_same_words_everywhere(name, works):
 
 def test_methods_refuse_what_they_do_not_take(tmp_path):
     history, audit, laws = SMALL["history"], SMALL["audit"], ARMS
+    games, group = SMALL["comparisons"], SMALL["group"]
+    (tmp_path / "log.csv").write_text(LOG)
+    scan = bf.scan_history(tmp_path / "log.csv")
     calls = [
         history.before, history.rounds, history.where, audit.resume, audit.save,
-        SMALL["group"].resume, SMALL["group"].save, laws.sample, laws.for_arms,
-        SMALL["comparisons"].with_covariates,
+        group.resume, group.save, laws.sample, laws.for_arms, games.with_covariates,
+        history.cells, history.where_reward, history.with_prints, games.where, games.with_counts,
+        group.start_for, scan.at, laws.taken,
+        *(getattr(bf.rewards, name)(*given).log_prob for name, given in LAWS.items()),
     ]  # fmt: skip
     for call in calls:
         with pytest.raises(bf.OptionError, match="required") as error:
@@ -256,6 +261,28 @@ def test_methods_refuse_what_they_do_not_take(tmp_path):
         refused(lambda value=value: laws.sample(value, seed=1))
         refused(lambda value=value: laws.sample(seed=value))
         refused(lambda value=value: laws.for_arms(value))
+        refused(lambda value=value: laws.taken(value, ["a"]))
+        refused(lambda value=value: laws.taken([0], value))
+        refused(lambda value=value: history.where_reward(value))
+        refused(lambda value=value: history.with_prints("user", value, "user"))
+        refused(lambda value=value: games.where(value))
+        refused(lambda value=value: games.with_counts(value))
+        refused(lambda value=value: games.duel_counts(by_first=value))
+        refused(lambda value=value: games.duel_counts(squared=value))
+        refused(lambda value=value: games.chains(ties=value))
+        refused(lambda value=value: group.start_for(value, ["a", "b"]))
+        refused(lambda value=value: group.start_for("z", value))
+        refused(lambda value=value: scan.at(0, value, scan))
+        refused(lambda value=value: scan.at(0, 1, value))
+        for name, given in LAWS.items():
+            law = getattr(bf.rewards, name)(*given)
+            refused(lambda law=law, value=value: law.log_prob(value))
+    assert refused(games.orderings), "duels have none"
+    assert refused(lambda: laws.taken([2], ["a"])) and refused(lambda: laws.taken([0.5], ["a"]))
+    assert refused(lambda: laws.log_prob([1, 0, 1])) and refused(lambda: laws.log_prob("x"))
+    assert refused(lambda: games.with_counts(-games.count)) and refused(lambda: games.where(99))
+    assert refused(lambda: scan.at(0, 2, scan)), "it is no partition"
+    assert refused(lambda: history.with_prints("arm", np.zeros(12, np.uint64), "arm"))
     with pytest.raises(bf.OptionError, match="takes 't' in this order"):
         history.before(1, 2)
 

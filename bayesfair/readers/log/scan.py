@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.base import notices as noticed
-from bayesfair.base.arguments import constructed, takes
+from bayesfair.base.arguments import COUNT, constructed, instance_of, takes
 from bayesfair.base.checks import check_count, first_where
 from bayesfair.base.labels import in_order
 from bayesfair.base.notices import Notice
@@ -212,10 +212,12 @@ class HistoryScan:
             for source, before in self.reading.source.split(self.reading.layout.columns)
         ]
 
+    @takes(before=COUNT, total=COUNT, whole=instance_of("HistoryScan", called="a HistoryScan"))
     def at(self, before: int, total: int, whole: HistoryScan) -> HistoryScan:
         """Return a partition of `whole`, now that its place among all rows is known."""
         reading, place = self.reading, self.place
-        assert place is not None
+        if place is None:
+            raise OptionError("this scan is no part of another: take one of partitions().")
         source = replace(reading.source, name=whole.reading.source.name)
         return replace(
             self,
