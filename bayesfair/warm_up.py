@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from bayesfair import kernels
 from bayesfair.audit import Audit, audit
 from bayesfair.audit.log.cells import EXACT_ROUNDS
+from bayesfair.base.progress import following, steps, tells
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import BayesfairWarning
 from bayesfair.fairness import best_arm_probability, divergence
@@ -24,6 +25,7 @@ from bayesfair.readers import read_history
 from bayesfair.rewards import Bernoulli, Finite, Normal, Poisson
 from bayesfair.simulation.arms import simulate
 from bayesfair.simulation.duels import simulate_duels
+from bayesfair.typing import Progress
 
 __all__ = ["iter_kernels", "warm_up"]
 
@@ -39,13 +41,14 @@ def iter_kernels() -> Iterator[tuple[str, Any]]:
                 yield f"{module.name.removeprefix(kernels.__name__ + '.')}.{name}", value
 
 
-def warm_up(progress: Callable[[str], None] | None = None) -> int:
+@tells
+def warm_up(*, progress: Progress = None) -> int:
     """Run every compiled path once on a few made-up rounds, so that its machine code is kept.
 
     Parameters
     ----------
-    progress : callable, optional
-        Called with a word on what is being compiled.
+    progress : bool or callable, optional
+        How many kinds of work are compiled, as in `bayesfair.audit`.
 
     Returns
     -------
@@ -57,14 +60,13 @@ def warm_up(progress: Callable[[str], None] | None = None) -> int:
     Machine code is kept for this processor. An image that runs on others is made with
     ``NUMBA_CPU_NAME=generic`` set, both here and where it runs.
     """
-    with warnings.catch_warnings():
+    works = _audits, _rewards, _rules, _duels
+    told = steps("kinds of work", len(works))
+    with warnings.catch_warnings(), following(lambda done, total, what: None):
         warnings.simplefilter("ignore", BayesfairWarning)  # made-up rounds prove nothing
-        for word, work in (
-            ("audits", _audits), ("rewards", _rewards), ("rules", _rules), ("duels", _duels),
-        ):  # fmt: skip
-            if progress is not None:
-                progress(word)
+        for work in works:
             work()
+            told.add()
     return sum(bool(kernel.signatures) for _, kernel in iter_kernels())
 
 

@@ -58,7 +58,7 @@ def audit_numbers(audit: Record) -> dict[str, Any]:
             "prior": audit.prior,
             "prior_learned": learned_numbers(summary, criterion),
             "beliefs_model": label_of(question.beliefs_model or "conjugate"),
-            "missing": summary.facts.missing,
+            "missing": _missing(summary),
             "seed": question.seed,
             "draws": question.draws,
             "tolerance": criterion.tolerance,
@@ -79,6 +79,12 @@ def audit_numbers(audit: Record) -> dict[str, Any]:
     if criterion.propensity_draws is not None:
         out["monte_carlo"] = monte_carlo_numbers(summary, audit.probability_fair_between)
     return out | audit.extra
+
+
+def _missing(summary: Any) -> str:
+    """Return how missing rewards were treated: a log that was read in memory may lack some."""
+    said = summary.facts.missing
+    return "unobserved" if said == "error" and summary.sums.n_unobserved.any() else said
 
 
 def _context(audit: Record) -> dict[str, Any]:

@@ -28,6 +28,7 @@ __all__ = [
     "hangs_words",
     "listing",
     "log_words",
+    "modelled_lines",
     "modelled_words",
     "notice_lines",
     "render",
@@ -57,7 +58,7 @@ def render(audit: dict[str, Any]) -> str:
         "",
         *_calibration_lines(audit),
         *_utility_lines(audit),
-        *_modelled_lines(audit),
+        *modelled_lines(audit),
     ]
     tested = check_line(audit["checks"])
     foot = [
@@ -217,7 +218,7 @@ def modelled_words(found: dict[str, Any], title: str) -> str:
     return f"{title}: it needs eps2 = {eps2}, regret {regret} per round"
 
 
-def _modelled_lines(audit: dict[str, Any]) -> list[str]:
+def modelled_lines(audit: dict[str, Any]) -> list[str]:
     """Show what a rule that was estimated from the choices amounts to, where that was asked."""
     found = audit.get("modelled")
     if found is None:

@@ -26,5 +26,6 @@ def warm_up_command() -> None:
             "can be written. Let NUMBA_CACHE_DIR name a folder that can be.",
             kind="no_cache",
         )
-    n = warm_up(lambda what: complain(f"compiling: {what} ..."))
+    complain("compiling ...")
+    n = warm_up(progress=lambda done, total, what: complain(f"{done} of {total} {what} compiled"))
     say(f"{n} compiled functions are kept in {folder}.")

@@ -11,6 +11,7 @@ from scipy import special
 
 from bayesfair.base.arguments import takes
 from bayesfair.base.checks import check_choice, listed
+from bayesfair.base.progress import steps, tells
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError
 from bayesfair.families import FAMILIES
@@ -21,7 +22,7 @@ from bayesfair.inference.posterior import bin_starts
 from bayesfair.inference.read_fits import reads_fits
 from bayesfair.inference.reweight import psis_weights
 from bayesfair.inference.tree import flat_reads
-from bayesfair.typing import Floats
+from bayesfair.typing import Floats, Progress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,12 +113,13 @@ def _elpd_of(
     # draws of a tempered fit leave out the likelihood to the power that they hold it with
     power = float(tree.attrs.get("power", 1.0))
     elpd, khat, in_sample = np.empty((3, len(count)))
-    n_draws = 0
+    n_draws, told = 0, steps(f"distinct {dim}s", len(count))
     for c, column in enumerate(columns):
         n_draws = len(column)
         weight, khat[c] = psis_weights(-power * column, efficiency)
         elpd[c] = special.logsumexp(column, b=weight)
         in_sample[c] = special.logsumexp(column) - np.log(n_draws)
+        told.add()
     n = float(count.sum())
     total = float(count @ elpd)
     # as ArviZ: the sample variance over observations
@@ -139,7 +141,13 @@ def _elpd_of(
 
 @takes()
 @reads_fits
-def loo(tree: xr.DataTree, history: History | Comparisons | None = None) -> Any:
+@tells
+def loo(
+    tree: xr.DataTree,
+    history: History | Comparisons | None = None,
+    *,
+    progress: Progress = None,
+) -> Any:
     r"""Return the expected log predictive density of a left-out round or comparison (PSIS-LOO).
 
     Rounds with equal arm, reward and time bin have equal terms, and so have equal comparisons: each
@@ -152,6 +160,8 @@ def loo(tree: xr.DataTree, history: History | Comparisons | None = None) -> Any:
     history : History or Comparisons, optional
         What was fitted. A history is needed only where the fit does not hold the rewards (more
         than 20 000 distinct ones); comparisons always.
+    progress : bool or callable, optional
+        How many distinct observations are done, as in `bayesfair.audit`.
 
     Returns
     -------
@@ -225,11 +235,13 @@ def _require_same_log(trees: Mapping[str, xr.DataTree]) -> None:
 
 @takes()
 @reads_fits
+@tells
 def compare(
     fits: Mapping[str, xr.DataTree],
     history: History | Comparisons | None = None,
     *,
     method: str = "stacking",
+    progress: Progress = None,
 ) -> pd.DataFrame:
     """Return ArviZ's comparison of models of one log, best first, per round or comparison.
 
@@ -241,6 +253,8 @@ def compare(
         As for `loo`.
     method : {"stacking", "bb-pseudo-bma", "pseudo-bma"}
         How the model weights are found.
+    progress : bool or callable, optional
+        How many distinct observations of a fit are done, as in `bayesfair.audit`.
 
     Returns
     -------

@@ -260,7 +260,7 @@ def _frontier(numbers: dict[str, Any]) -> Figure:
 def _regret(numbers: dict[str, Any], series: dict[str, Any]) -> Figure:
     rounds, total = np.asarray(series["round"]), np.asarray(series["regret"])
     half = float(np.interp(rounds[-1] / 2, np.append(0, rounds), np.append(0.0, total)))
-    estimated = "" if numbers["calibration"]["subjective"]["exact"] else "Estimated: "
+    estimated = "Estimated: " if numbers["log"]["selection"] == "chosen" else ""
     alt = (
         f"{estimated}cumulative fairness regret reaches {number(half)} after half of the rounds "
         f"and {number(float(total[-1]))} after all {numbers['log']['n_judged']}."

@@ -53,8 +53,7 @@ def fit_context(tree: Any, comparisons: Any, numbers: dict[str, Any], seed: int)
     return {
         "audit": numbers,
         "source": str(comparisons.source),
-        "size": f"{counted(int(comparisons.n_comparisons), 'comparison')} of "
-        f"{counted(comparisons.n_items, 'item')}",
+        "size": _size(comparisons, numbers),
         "first": first,
         "leader": _leader(first),
         "rows": [_row(item) for item in numbers["items"][:_MOST_ITEMS]],
@@ -71,6 +70,12 @@ def fit_context(tree: Any, comparisons: Any, numbers: dict[str, Any], seed: int)
     }
 
 
+def _size(comparisons: Any, numbers: dict[str, Any]) -> str:
+    n, left_out = int(comparisons.n_comparisons), int(numbers["n_ties_left_out"])
+    of = f"{n - left_out} of {n} comparisons" if left_out else counted(n, "comparison")
+    return f"{of} of {counted(comparisons.n_items, 'item')}{', ties left out' * bool(left_out)}"
+
+
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
@@ -78,9 +83,11 @@ def _sentence(text: str) -> str:
 def _leader(item: dict[str, Any]) -> str:
     if item["p_rank1"] is None:
         return "has the highest estimated worth; an estimate alone has no probability of ranks."
+    low, high = item["rank"]["lower"], item["rank"]["upper"]
+    rank = f"is {low}" if low == high else f"lies between {low} and {high}"
     return (
         f"has the highest worth; it ranks first with probability {number(item['p_rank1'])}, and "
-        f"its rank lies between {item['rank']['lower']} and {item['rank']['upper']} (95 %)."
+        f"its rank {rank} (95 %)."
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from bayesfair.audit.criterion import VERDICTS
 from bayesfair.audit.log.check_words import CHECK_NAMES, contradiction_lines
-from bayesfair.audit.text import divergence_words, show_worst
+from bayesfair.audit.text import divergence_words, modelled_lines, show_worst
 from bayesfair.base.checks import counted
 from bayesfair.base.shown import number
 from bayesfair.report.labels import clean
@@ -88,6 +88,8 @@ def limits(criterion: dict[str, Any]) -> list[str]:
 
 def exactness(criterion: dict[str, Any]) -> str:
     """Say how exact the numbers under the beliefs are."""
+    if criterion.get("propensity_draws"):
+        return "exact up to the Monte Carlo error of the logged probabilities"
     if criterion["beliefs_model"] == "conjugate":
         return "exact"
     return "exact up to the Monte-Carlo error of the beliefs"
@@ -106,7 +108,7 @@ class Unchecked(NamedTuple):
 
 def verdict_sentences(numbers: dict[str, Any]) -> list[str]:
     """Return what the verdict of one log rests on, a sentence for each part."""
-    log, criterion = numbers["log"], numbers["criterion"]
+    log = numbers["log"]
     subjective, objective = numbers["subjective"], numbers["objective"]
     found = contradiction_lines(numbers)
     n = log["n_judged"]
@@ -126,17 +128,29 @@ def verdict_sentences(numbers: dict[str, Any]) -> list[str]:
         found.append(
             "Judged by what could be believed before each round, "
             f"{subjective['n_violating_rounds']} of {counted(n, 'round')} gave two arms selection "
-            "probabilities further apart than allowed."
+            f"probabilities further apart than allowed{_beyond(numbers)}."
         )
     if objective is None:
         found.append("The true rewards were left out of this audit.")
     elif objective["probability_fair"] is not None:
-        found.append(_objective_sentence(objective, criterion))
+        found.append(_objective_sentence(numbers))
     found.append(_regret_sentence(numbers))
+    if modelled := [line.strip() for line in modelled_lines(numbers)[1:]]:
+        found.append(f"{modelled[0]}: {'; '.join(modelled[1:])}.")
     return found
 
 
-def _objective_sentence(objective: dict[str, Any], criterion: dict[str, Any]) -> str:
+def _beyond(numbers: dict[str, Any]) -> str:
+    """Say beyond what rounds are counted, and what that leaves open."""
+    if "monte_carlo" not in numbers:
+        return ""
+    rest = ", and whether others were is not settled"
+    undetermined = numbers["subjective"]["verdict"] == "undetermined"
+    return f" by more than Monte Carlo error explains{rest if undetermined else ''}"
+
+
+def _objective_sentence(numbers: dict[str, Any]) -> str:
+    objective, criterion = numbers["objective"], numbers["criterion"]
     p, delta = number(objective["probability_fair"]), criterion["delta"]
     if criterion["model"] == "truth":
         held = "all rounds keep" if objective["verdict"] == "fair" else "not all rounds keep"
@@ -147,6 +161,12 @@ def _objective_sentence(objective: dict[str, Any], criterion: dict[str, Any]) ->
     )
     if not objective["converged"]:
         return f"{start}among draws that did not converge, so this stays open."
+    if objective["verdict"] == "undetermined" and "monte_carlo" in numbers:
+        low, high = (number(x) for x in numbers["monte_carlo"]["probability_fair"])
+        return (
+            f"{start}Monte Carlo error of the logged probabilities leaves {low} to {high}, which "
+            f"is neither at least {1 - delta:g} nor at most {delta:g}, so this stays open."
+        )
     return (
         start
         + {
@@ -396,6 +416,10 @@ def call(first: dict[str, Any], *, several: bool) -> str:
     if asked["seed"] is not None:
         options.append(f"seed={asked['seed']}")
     options += ["arm_groups=..."] * ("arm_groups" in first)
+    options += [f"propensity_draws={n}" for n in [asked.get("propensity_draws")] if n]
+    options += [
+        f"rule='estimated', rule_window={one['window']}" for one in [first.get("modelled")] if one
+    ]
     columns, given = first.get("context", {}).get("columns"), ""
     if columns is not None:
         options.append(f"context_model={first['context']['model']!r}")

@@ -10,6 +10,7 @@ from bayesfair.base.arguments import PLAIN, instance_of, takes
 from bayesfair.base.writing import check_target, write_text
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
+from bayesfair.inference.comparison_problem import SCALES
 from bayesfair.ranking.summary import fit_summary
 from bayesfair.report import words
 from bayesfair.report.audits import group_context, groups_in_full, log_context
@@ -146,7 +147,22 @@ def _fit_page(tree: Any, comparisons: Any, repeat: dict[str, Any]) -> str:
     call = (
         "import bayesfair as bf\n\n"
         f"comparisons = bf.read_comparisons({comparisons.source!r}, ...)\n"
-        f"fit = bf.fit(comparisons, model={numbers['model']!r}, seed={seed})\n"
+        f"fit = bf.fit(comparisons, {_fit_options(tree)})\n"
         "bf.write_report(fit, 'fit.html', comparisons=comparisons)"
     )
     return render_page("fit.html", context, numbers, labels, **repeat, call=call)
+
+
+def _fit_options(tree: Any) -> str:
+    """Return the options of `bayesfair.fit` that its tree tells and that are no defaults."""
+    of, found = tree.attrs, [f"model={tree.attrs['model']!r}"]
+    if of["ties"] in ("half", "drop"):
+        found.append(f"ties={of['ties']!r}")
+    for name, usual in ({"prior_sd": 1.0} | SCALES).items():
+        if float(of.get(name, usual)) != usual:
+            found.append(f"{name}={float(of[name])!r}".replace("=inf", "=float('inf')"))
+    if of["method"] == "nuts":
+        found.append("method='nuts'")
+    if of["method"] != "mle":
+        found += [f"draws={of['draws']}", f"seed={of['seed']}"]
+    return ", ".join(found)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bayesfair.base.arguments import PLAIN, each, takes
 from bayesfair.base.checks import check_count, counted, listed
 from bayesfair.base.notices import Notice, unique
+from bayesfair.base.progress import steps, tells
 from bayesfair.errors import DataError, OptionError
 from bayesfair.families import Family, family_named
 from bayesfair.families.choose import family_of_levels
@@ -22,7 +23,7 @@ from bayesfair.history.logs import logs_in
 from bayesfair.history.thinned import refuse_thinned
 from bayesfair.inference.beliefs import belief_start, iter_beliefs
 from bayesfair.policies import Policy
-from bayesfair.typing import Floats
+from bayesfair.typing import Floats, Progress
 from bayesfair.value.estimates import (
     NONE,
     Estimate,
@@ -161,6 +162,7 @@ class PolicyValue:
 
 
 @takes(**each(PLAIN, "family", "from_round"))
+@tells
 def policy_value(
     history: History | Mapping[str, History],
     rules: Any = DEFAULT,
@@ -169,6 +171,7 @@ def policy_value(
     prior: Any = None,
     support: Any = None,
     from_round: int = 0,
+    progress: Progress = None,
 ) -> PolicyValue | dict[str, PolicyValue]:
     r"""Estimate what other rules would have earned per round, from a log of another rule.
 
@@ -189,6 +192,8 @@ def policy_value(
         Of the conjugate beliefs, as in `bayesfair.audit`.
     from_round : int
         First round that counts; earlier ones serve the beliefs.
+    progress : bool or callable, optional
+        How many rounds of a log are done, as in `bayesfair.audit`.
 
     Returns
     -------
@@ -309,7 +314,7 @@ def _value(log: History, question: _Question) -> PolicyValue:
     n, pi = log.n_rounds, log.selection_probability
     logged = log.propensity if pi is None else pi[np.arange(n), log.arm]
     assert logged is not None
-    seen = {name: _Seen(*np.zeros((4, n))) for name in rows_of}
+    seen, told = {name: _Seen(*np.zeros((4, n))) for name in rows_of}, steps("rounds", n)
     own, expected = _Seen(*np.full((4, n), np.nan)), np.zeros(n)
     for a, b, marginals, table, _ in iter_beliefs(log, of, begin, pairs=False):
         arm, at = log.arm[a:b], np.arange(b - a)
@@ -325,6 +330,7 @@ def _value(log: History, question: _Question) -> PolicyValue:
             _put(own, part, here, arm, here)
         else:  # unbiased for it: the mean over the logged choice
             own.regret[a:b] = np.maximum(1 - best[at, arm] / logged[a:b], 0)
+        told.add(b - a)
     counts = np.arange(n) >= first
     used = counts & ~np.isnan(log.reward)
     kept = log.keep_prob
@@ -430,13 +436,18 @@ def _thinned(log: History) -> Notice:
     assert log.keep_prob is not None
     total = float((1 / log.keep_prob).sum())
     return Notice(
-        f"The log is thinned: {counted(log.n_rounds, 'round')} kept with chances from "
-        f"{log.keep_prob.min():g} to {log.keep_prob.max():g} (keep_prob) stand for about "
+        f"The log is thinned: {counted(log.n_rounds, 'round')} kept with "
+        f"{_chances(float(log.keep_prob.min()), float(log.keep_prob.max()))} (keep_prob) stand for "
+        "about "
         f"{total:.0f}, each for 1 / keep_prob. Values are reweighted so. What the rule had seen "
         "before each round cannot be followed, so no fairness regret is told; the doubly robust "
         "estimate expects what the kept rounds taught.",
         kind="thinned", column="keep_prob", value=total, n=log.n_rounds,
     )  # fmt: skip
+
+
+def _chances(low: float, high: float) -> str:
+    return f"chance {low:g}" if low == high else f"chances from {low:g} to {high:g}"
 
 
 def _or_none(value: float) -> float | None:

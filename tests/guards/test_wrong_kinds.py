@@ -167,6 +167,13 @@ def test_a_public_function_refuses_what_it_does_not_take_by_a_bayesfair_error(na
         for value in WRONG.values():
             changed = [*given[:place], value, *given[place + 1 :]]
             refused(lambda changed=changed: function(*changed, **options))
+    try_options(name, function, given, options)
+    assert refused(lambda: function(*given, **options, no_such_option=1))
+    pyplot.close("all")
+
+
+def try_options(name, function, given, options):
+    """Give every option values of other kinds."""
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is not parameter.KEYWORD_ONLY:
             continue
@@ -175,8 +182,28 @@ def test_a_public_function_refuses_what_it_does_not_take_by_a_bayesfair_error(na
             if (name, parameter.name, kind) not in LONG:
                 asked = options | {parameter.name: WRONG[kind]}
                 refused(lambda asked=asked: function(*given, **asked))
-    assert refused(lambda: function(*given, **options, no_such_option=1))
-    pyplot.close("all")
+
+
+@pytest.mark.parametrize("model", ["cells", "pooled"])
+def test_audits_given_a_context_refuse_what_they_do_not_take(model, tmp_path):
+    history = bf.History(
+        ["a", "b"] * 6, [1, 0] * 6, selection_probability=[[0.5, 0.5]] * 12,
+        context={"site": ["x", "y", "y"] * 4},
+    )  # fmt: skip
+    options = {"context_model": model, "seed": 1, "draws": 20}
+    try_options("audit", bf.audit, [history], options)
+    (tmp_path / "log.csv").write_text(LOG.replace("\n", ",x\n").replace("p_b,x", "p_b,site"))
+    scan = bf.scan_history(tmp_path / "log.csv", context="site")
+    found = bf.audit(history, **options)
+    for kind, value in WRONG.items():
+        refused(lambda value=value: bf.History(["a", "b"], [1, 0], context=value))
+        refused(lambda value=value: bf.scan_history(tmp_path / "log.csv", context=value))
+        refused(lambda value=value: bf.read_history(tmp_path / "log.csv", context=value))
+        assert value is None or refused(lambda v=value: bf.audit(scan, **options, client=v))
+        refused(lambda value=value: found.resume(value, seed=1))
+        refused(lambda value=value: bf.merge(found, value))
+        refused(lambda value=value: bf.merge(value, found))
+        assert kind in ("audit", "group") or refused(lambda v=value: bf.load_audit(v))
 
 
 @pytest.mark.parametrize("kind", WRONG)
@@ -214,7 +241,14 @@ def test_progress_means_the_same_in_every_function_that_takes_it(name, works, ca
         run(progress=progress)
     assert capsys.readouterr().err == ""  # what is done at once needs no line
     for done, total, what in told:
-        assert 0 < done <= total and what in ("rounds", "comparisons", "replicates", "beliefs")
+        assert 0 < done <= total and what in (
+            "rounds",
+            "comparisons",
+            "replicates",
+            "beliefs",
+            "distinct observations",
+            "distinct comparisons",
+        )
     if name not in ("fit", "beliefs"):  # closed forms have no parts
         assert told[-1][:2] == (told[-1][1], told[-1][1]), "it ends with all that was to be done"
     for wrong in ("x", 1, 0, [], lambda done: None):

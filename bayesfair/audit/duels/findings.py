@@ -153,8 +153,8 @@ def _windows(law: Law) -> list[Notice]:
         found.append(
             Notice(
                 "Regret from shares is that of the windows' means: sampling noise raises it, "
-                "variation within windows lowers it. lower is a lower limit of the mean regret; "
-                "there is no upper.",
+                "variation within windows lowers it. The lower limit is one of the mean regret; "
+                "there is no upper one.",
                 kind="regret_from_shares",
             )
         )

@@ -260,11 +260,16 @@ def unused_findings(summary: Summary) -> list[Notice]:
         return []
     n, one = len(columns), columns[0]
     verb, it = ("column was", "it") if n == 1 else ("columns were", f"one of them (say {one!r})")
+    said = (
+        f"The verdict is given the context alone; if the rule saw {it} too, name it in context= "
+        "as well" if summary.start.given_context else
+        f"The verdict is about all rounds together; if the rule saw {it}, context={one!r} audits "
+        "the log given it"
+    )  # fmt: skip
     thinned = [column for column in columns if _KEPT.fullmatch(column)]
     found = [Notice(
-        f"{n} {verb} not used: {listed(columns, _MOST_COLUMNS)}. The verdict is about all rounds "
-        f"together; if the rule saw {it}, context={one!r} "
-        f"audits the log given it, and by={one!r} each of its values apart.",
+        f"{n} {verb} not used: {listed(columns, _MOST_COLUMNS)}. {said}, and by={one!r} audits "
+        "each of its values apart.",
         kind="unused_columns", column=one, n=n,
     )]  # fmt: skip
     if thinned:

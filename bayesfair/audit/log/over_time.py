@@ -63,7 +63,7 @@ def over_time(audit: Record) -> xr.Dataset:
         raise OptionError("no round of this log is judged: there is nothing to show over time.")
     windows = min(WINDOWS, n)
     edges = np.linspace(0, n, windows + 1).astype(np.int64)
-    limit = audit.criterion.eps2 + audit.criterion.tolerance
+    limit = audit.criterion.certain
     sums = np.zeros((3, windows))  # regret, its squares, violating rounds
     largest = np.full(windows, np.nan)
     pairs: Counter[tuple[int, int]] = Counter()

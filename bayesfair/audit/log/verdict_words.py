@@ -168,6 +168,9 @@ def question_words(audit: dict[str, Any], name: str, unit: str = "round") -> str
             words = f": Monte Carlo error leaves the eps2 needed between {low} and {high}"
         return verdict + words
     probability = f"probability fair {number(part['probability_fair'])}"
+    if (error := audit.get("monte_carlo")) and error["probability_fair"]:
+        low, high = (number(x) for x in error["probability_fair"])
+        probability += f" ({low} to {high} with Monte Carlo error)"
     if not part.get("converged", True):
         return f"{verdict}: the draws did not converge ({probability} among them); see the notices"
     if not found["mean"]:
@@ -255,11 +258,9 @@ def remarks(
         known = questions["objective"].removeprefix("under ").capitalize()
         found.append(f"{known} are known: the verdict is that under them.")
     if (error := audit.get("monte_carlo")) and error["band"] is not None:
-        sides = error["probability_fair"]
-        fair = f"; probability fair {number(sides[0])} to {number(sides[1])}" if sides else ""
         found.append(
             f"Probabilities are shares of {error['draws']} draws: {unit}s violate that are beyond "
-            f"eps2 + {number(error['band'])}{fair}."
+            f"eps2 + {number(error['band'])}."
         )
     if criterion.get("from_round"):
         found.append(f"Judged from {unit} {criterion['from_round']} on, with beliefs from all.")
