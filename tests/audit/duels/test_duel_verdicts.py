@@ -341,7 +341,6 @@ def test_plots_of_duel_audits_and_what_is_none():
         lambda: bf.plots.plot_frontier({}),
         lambda: bf.prior_sensitivity(tree, log),
         lambda: bf.prior_sensitivity(audit),
-        lambda: bf.write_report(audit, "no.html"),
         lambda: bf.merge(audit, audit),
     ):
         with pytest.raises(OptionError):
