@@ -183,8 +183,8 @@ def audit(
         ``"estimated"``: of a log without probabilities, also estimate shares of the arms from the
         choices, in windows of rounds, each with a Dirichlet(1/2) posterior, and what they would
         need and lack: ``modelled`` in `Audit.to_dict`. A model: no part of any verdict, nor of
-        merged or resumed audits. ``if_calibrated`` is what choices drawn from P* would show,
-        so estimated: the noise of the estimates raises both.
+        merged or resumed audits, which say so. ``if_calibrated`` is what choices drawn from P*
+        would show, so estimated: the noise of the estimates raises both.
     rule_window : int, optional
         Least rounds of such a window, default 100 for each arm; windows are as even as can be.
     propensity_draws : int, optional

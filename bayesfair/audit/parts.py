@@ -15,12 +15,20 @@ from bayesfair.audit.record import Record
 from bayesfair.audit.run import run
 from bayesfair.audit.saved.checkpoint import Checkpoint
 from bayesfair.base.checks import no_seed
+from bayesfair.base.notices import Notice
 from bayesfair.base.options import AUDIT_OPTIONS, refuse_without_effect, written
 from bayesfair.base.progress import tells
 from bayesfair.errors import DataError, OptionError
 from bayesfair.typing import Progress, Seed
 
 __all__ = ["join", "merge_records", "resume", "resume_parts"]
+
+
+_NOT_MODELLED = Notice(
+    "The rule that was estimated from the choices of a part (rule='estimated') is left out: its "
+    "intervals cannot be joined. Audit the whole log with rule= for those of all rounds.",
+    kind="modelled_left_out", column="rule",
+)  # fmt: skip
 
 
 def merge_records[T: (Record, GroupRecord)](first: T, second: T, *, seed: Seed | None = None) -> T:
@@ -94,7 +102,8 @@ def join[T: (Record, GroupRecord)](first: T, second: T, **asked: Any) -> T:
         raise no_seed("the second audit was made with a Generator, which cannot be repeated")
     if (first.arm_groups is None) != (second.arm_groups is None):
         raise OptionError("one of the audits has arm_groups=, the other not; give both the same.")
-    whole = replace(conclude(summary, question, [], None), origin=first.origin)
+    notes: list[str] = [_NOT_MODELLED] if "modelled" in first.extra | second.extra else []
+    whole = replace(conclude(summary, question, notes, None), origin=first.origin)
     if first.arm_groups is None or second.arm_groups is None:
         return whole
     return replace(whole, arm_groups=first.arm_groups.merged(second.arm_groups))

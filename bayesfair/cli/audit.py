@@ -57,7 +57,7 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
     example: Annotated[str | None, typer.Option(help="Audit a bundled log instead: ecmo.")] = None,
 ) -> None:
     from bayesfair.base.checks import check_choice, check_in_range
-    from bayesfair.errors import OptionError
+    from bayesfair.errors import DataError, OptionError
 
     if (log is None) == (example is None):
         raise OptionError("give a LOG to audit, or --example ecmo; see bayesfair audit --help.")
@@ -87,7 +87,7 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
     from bayesfair.audit.text import render
     from bayesfair.families import may_have_levels
 
-    value = ValueAsked(output.value, question, resumed=earlier is not None)
+    value = ValueAsked(output, question, columns, source, resumed=earlier is not None)
     check_scheduler(output.scheduler, resumed=earlier is not None)
     keeper = _keeper(None if output.scheduler else output.save, earlier)
 
@@ -110,12 +110,16 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
     whole = why_whole(
         by=columns.by, known_until=columns.known_until, model=question.model,
         prior_sensitivity=output.prior_sensitivity, value=output.value,
+        value_rule=output.value_rule,
     )  # fmt: skip
     seen = earlier is None and question.support is None and may_have_levels(question.family)
     with _keeping(keeper, output.resume):
-        part, result = in_parts_if_large(
-            source, in_parts(output, columns), vars(columns), run, whole=whole, by_values=seen
-        )
+        try:
+            part, result = in_parts_if_large(
+                source, in_parts(output, columns), vars(columns), run, whole=whole, by_values=seen
+            )
+        except DataError as error:
+            return write(*value.alone(error), output.json_file, shell)
         if output.prior_sensitivity:
             result = _add_prior_sensitivity(result)
         if isinstance(result, Audit) or output.json_file is not None:
@@ -130,7 +134,7 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
             result.save(output.save)
             if keeper is not None:
                 keeper.drop()
-    report_to(result, output.report, source)
+    report_to(result, output.report, source, value=value.found)
     text = render_group(numbers) if "groups" in numbers else render(numbers)
     numbers, text = value.beside(numbers, text)
     write(numbers, text, output.json_file, shell)

@@ -27,11 +27,12 @@ def why_whole(
     model: str | None,
     prior_sensitivity: bool,
     value: Sequence[str] | None,
+    value_rule: Sequence[str] | None,
 ) -> str | None:
     """Return which option needs the whole log, None where parts will do."""
     needs = {
         "--by": by, "--known-until": known_until, "--model": model,
-        "--prior-sensitivity": prior_sensitivity, "--value": value,
+        "--prior-sensitivity": prior_sensitivity, "--value": value, "--value-rule": value_rule,
     }  # fmt: skip
     return next((option for option, given in needs.items() if given), None)
 

@@ -267,6 +267,11 @@ AUDIT_OUTPUT = GATE.extended(
         "simulate; with commas.",
         convert=csv_labels,
     ),
+    value_rule=option(
+        "Also: what would your own rule have earned? Pattern of the columns with its "
+        "probabilities, as in q_{arm}; several with commas.",
+        convert=csv_labels,
+    ),
     rounds=option("Write every round to this Parquet file.", FILE),
     save=option(
         "Write the audit to a NetCDF file. On its way, and after Ctrl-C, FILE.partial holds what "

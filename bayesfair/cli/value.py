@@ -1,13 +1,16 @@
-"""``--value`` of ``bayesfair audit``: what other rules would have earned, beside the audit."""
+"""``--value`` and ``--value-rule`` of ``bayesfair audit``: what other rules would have earned."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from bayesfair.cli.options import Values
-from bayesfair.errors import BayesfairError, OptionError
+from bayesfair.errors import BayesfairError, DataError, OptionError
 
 __all__ = ["ValueAsked"]
+
+_NEED_AUDIT = ("save", "report", "rounds", "prior_sensitivity", "fail_on", "max_regret_per_round")
+_OF_RULES = ("arm", "reward", "format", "table", "delimiter", "decimal")
 
 
 class ValueAsked:
@@ -15,46 +18,85 @@ class ValueAsked:
 
     Parameters
     ----------
-    rules : list of str or None
-        What was asked.
+    output : Values
+        What was asked: `value` names rules, `value_rule` patterns of columns.
     question : Values
         Options of the audit; those of the beliefs are shared.
+    columns : Values
+        How the log is read; the probabilities of rules are read in the same way.
+    source : path
+        The log.
     resumed : bool
         Whether an earlier audit goes on, whose rounds are not at hand: refused.
+
+    Attributes
+    ----------
+    found : PolicyValue, dict of label to PolicyValue, or None
     """
 
-    def __init__(self, rules: list[str] | None, question: Values, *, resumed: bool) -> None:
-        if rules is not None and resumed:
+    def __init__(
+        self, output: Values, question: Values, columns: Values, source: Any, *, resumed: bool
+    ) -> None:
+        self._output, self._question, self._columns = output, question, columns
+        self._source = source
+        self.found: Any = None
+        self._flags = [flag for flag, given in (("--value", output.value),
+                                                ("--value-rule", output.value_rule))
+                       if given is not None]  # fmt: skip
+        if self._flags and resumed:
             raise OptionError(
-                "--value needs the whole log, and with --resume only what followed is at hand. "
-                "Leave one of them out.",
+                f"{self._flags[0]} needs the whole log, and with --resume only what followed is "
+                "at hand. Leave one of them out.",
                 kind="unused_option",
-                column="value",
+                column=self._flags[0].strip("-").replace("-", "_"),
             )
-        self._rules, self._question = rules, question
-        self._found: dict[str, Any] | None = None
+        if output.value_rule is not None and columns.round:
+            raise OptionError(
+                "--value-rule needs a row for each round, and --round says that there is one for "
+                "each arm. Leave one of them out.",
+                kind="excluded", column="value_rule",
+            )  # fmt: skip
 
     def of(self, data: Any) -> None:
         """Find the values on a log, so that one that cannot tell them is refused at once."""
-        if self._rules is None:
+        if not self._flags:
             return
-        from bayesfair.value import PolicyValue, policy_value
+        from bayesfair.readers import read_rule
+        from bayesfair.value import policy_value
+        from bayesfair.value.rules import rules_named
 
         shared = ("family", "prior", "support", "from_round")
         options = {name: getattr(self._question, name) for name in shared}
+        reads = {name: getattr(self._columns, name) for name in _OF_RULES}
+        flags = " and ".join(self._flags)
         try:
-            found = policy_value(data, self._rules, **options)
+            rules = {} if self._output.value is None else rules_named(self._output.value)
+            for pattern in self._output.value_rule or ():
+                flags = f"--value-rule {pattern}"
+                rules[pattern] = read_rule(self._source, pattern, **reads)
+            flags = " and ".join(self._flags)
+            self.found = policy_value(data, rules, **options)
         except BayesfairError as error:
-            raise error.with_message(f"--value: {error}") from None
-        if isinstance(found, PolicyValue):
-            self._found = found.to_dict()
-        else:
-            self._found = {"groups": {label: one.to_dict() for label, one in found.items()}}
+            told = str(error).replace(" (option probabilities)", "")
+            raise error.with_message(f"{flags}: {told}") from None
+
+    def alone(self, error: DataError) -> tuple[dict[str, Any], str]:
+        """Return the values without an audit, of a thinned log; of others raise its error."""
+        more = any(getattr(self._output, name) not in (None, False) for name in _NEED_AUDIT)
+        if error.kind != "thinned" or self.found is None or more:
+            raise error
+        from bayesfair.base.shown import wrapped
+        from bayesfair.value import render_value, value_numbers
+
+        numbers = value_numbers(self.found)
+        why = "\n".join(wrapped(f"No audit: {error}", "", 90))
+        return {"value": numbers}, f"{render_value(numbers)}\n\n{why}"
 
     def beside(self, numbers: dict[str, Any], text: str) -> tuple[dict[str, Any], str]:
         """Return the numbers and the report of an audit with the values beside them."""
-        if self._found is None:
+        if self.found is None:
             return numbers, text
-        from bayesfair.value import render_value
+        from bayesfair.value import render_value, value_numbers
 
-        return {**numbers, "value": self._found}, f"{text}\n\n{render_value(self._found)}"
+        found = value_numbers(self.found)
+        return {**numbers, "value": found}, f"{text}\n\n{render_value(found)}"

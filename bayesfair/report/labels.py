@@ -78,6 +78,9 @@ class Labels:
 def labels_of_page(numbers: dict[str, Any]) -> Labels:
     """Return the labels in the numbers of an audit, or of several."""
     found: list[object] = []
+    value = numbers.get("value", {"rules": ()})
+    for one in value.get("groups", {"": value}).values():
+        found += [rule["rule"] for rule in one["rules"]]
     for label, audit in numbers.get("groups", {"": numbers}).items():
         found += [label, audit["log"]["source"]]
         found += [arm["arm"] for arm in audit.get("arms", ())]

@@ -8,12 +8,13 @@ from importlib.metadata import version
 from typing import Any
 
 from bayesfair.audit.log.verdict_words import regret_words
-from bayesfair.audit.text import VERDICT_WORDS, hangs_words, log_words
+from bayesfair.audit.text import VERDICT_WORDS, hangs_words, log_words, modelled_words
 from bayesfair.base.checks import counted
 from bayesfair.base.shown import number
 from bayesfair.report import words
 from bayesfair.report.audits import MOST_QUANTITIES, most_sensitive
 from bayesfair.report.labels import LONGEST, Labels, clean
+from bayesfair.value import MEANINGS, value_table
 
 __all__ = ["render_page"]
 
@@ -59,6 +60,9 @@ def render_page(
         "most_quantities": MOST_QUANTITIES,
         "most_sensitive": most_sensitive,
         "prior_sentence": hangs_words,
+        "modelled_words": modelled_words,
+        "value_table": value_table,
+        "value_meanings": MEANINGS,
     }
     return environment.get_template(template).render(
         **context, **repeat, versions=_versions(), json_text=_script_safe(numbers)

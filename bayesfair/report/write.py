@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bayesfair.audit import Audit, AuditGroup
@@ -20,6 +21,7 @@ from bayesfair.report.fits import fit_context
 from bayesfair.report.labels import Labels, labels_of_page
 from bayesfair.report.render import render_page
 from bayesfair.typing import FilePath
+from bayesfair.value import PolicyValue, value_numbers
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -41,6 +43,7 @@ def write_report(
     path: FilePath,
     *,
     comparisons: Comparisons | None = None,
+    value: PolicyValue | Mapping[str, PolicyValue] | None = None,
     log: FilePath | None = None,
     command: str | None = None,
 ) -> None:
@@ -60,6 +63,9 @@ def write_report(
         File to write; one that exists is replaced once the new page is complete.
     comparisons : Comparisons, optional
         What was fitted; a fit needs it, for its links and checks.
+    value : PolicyValue or mapping of label to PolicyValue, optional
+        What `bayesfair.value.policy_value` returned for the audited log, or for the logs of an
+        AuditGroup: shown beside the audit, and ``value`` in the JSON.
     log : str or path, optional
         File, folder or glob that was read: the page gives the SHA-256 of each file.
     command : str, optional
@@ -87,7 +93,7 @@ def write_report(
     """
     try:
         target = check_target(path, "path")
-        page = report_page(result, comparisons=comparisons, log=log, command=command)
+        page = report_page(result, comparisons=comparisons, value=value, log=log, command=command)
         write_text(target, page)
     except BrokenPipeError:
         raise  # whoever read it has left, which is no fault
@@ -98,11 +104,13 @@ def write_report(
 
 
 def report_page(
-    result: Any, *, comparisons: Any = None, log: FilePath | None = None, command: str | None = None
-) -> str:
+    result: Any, *, comparisons: Any = None, value: Any = None, log: FilePath | None = None,
+    command: str | None = None,
+) -> str:  # fmt: skip
     """Return the page that `write_report` writes."""
     repeat = {"command": command, "files": digests(log)}
     if hasattr(result, "children") and "log_worth" in str(result.attrs.get("reads", "")):
+        _refuse_value(value, "a fit")
         return _fit_page(result, comparisons, repeat)
     if comparisons is not None:
         raise OptionError(
@@ -119,9 +127,12 @@ def report_page(
             kind="wrong_kind", column="result",
         )  # fmt: skip
     if "items" in numbers:
+        _refuse_value(value, "an audit of duels")
         context = duel_context(result, numbers)
         labels = Labels([numbers["log"]["source"], *(one["item"] for one in numbers["items"])])
         return render_page("duels.html", context, numbers, labels, **repeat, call=_DUEL_CALL)
+    if value is not None:
+        numbers = numbers | {"value": _value_beside(numbers, value)}
     if "groups" in numbers:
         in_full = groups_in_full(result, numbers)
         labels = labels_of_page(numbers | {"groups": numbers["groups"] | in_full})
@@ -131,6 +142,33 @@ def report_page(
     context = log_context(result, numbers)
     call = words.call(numbers, several=False)
     return render_page("audit.html", context, numbers, labels_of_page(numbers), **repeat, call=call)
+
+
+def _refuse_value(value: Any, what: str) -> None:
+    if value is not None:
+        raise OptionError(
+            f"value= goes with an audit of a log; leave it out for {what}.",
+            kind="unused_option", column="value",
+        )  # fmt: skip
+
+
+def _value_beside(numbers: dict[str, Any], value: Any) -> dict[str, Any]:
+    """Return the numbers of the values of rules, of the logs that were audited."""
+    several = isinstance(value, Mapping)
+    if not all(isinstance(one, PolicyValue) for one in (value.values() if several else [value])):
+        raise OptionError(
+            "value= must be what bayesfair.value.policy_value returned, got "
+            f"{type(value).__name__}.",
+            kind="option_value", column="value",
+        )  # fmt: skip
+    labels = numbers.get("groups")
+    if (set(map(str, value)) if several else None) != (None if labels is None else set(labels)):
+        raise OptionError(
+            "value= is not of the logs that were audited: give policy_value the same log, or "
+            "mapping of logs, as audit.",
+            kind="not_the_same", column="value",
+        )  # fmt: skip
+    return value_numbers(value)
 
 
 def _fit_page(tree: Any, comparisons: Any, repeat: dict[str, Any]) -> str:

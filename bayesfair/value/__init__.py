@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from bayesfair.value.api import PolicyValue, RuleValue, policy_value
+from bayesfair.value.api import PolicyValue, RuleValue, policy_value, value_numbers
 from bayesfair.value.estimates import Estimate
-from bayesfair.value.text import render_value
+from bayesfair.value.text import MEANINGS, render_value, value_table
 
-__all__ = ["Estimate", "PolicyValue", "RuleValue", "policy_value", "render_value"]
+__all__ = [
+    "MEANINGS", "Estimate", "PolicyValue", "RuleValue", "policy_value", "render_value",
+    "value_numbers", "value_table",
+]  # fmt: skip

@@ -38,7 +38,7 @@ from bayesfair.value.text import render_value
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["PolicyValue", "RuleValue", "policy_value"]
+__all__ = ["PolicyValue", "RuleValue", "policy_value", "value_numbers"]
 
 
 LOGGED = "logged"
@@ -251,6 +251,13 @@ def policy_value(
     if isinstance(history, Mapping):
         return {str(label): _value(log, question) for label, log in history.items()}
     return _value(history, question)
+
+
+def value_numbers(found: PolicyValue | Mapping[str, PolicyValue]) -> dict[str, Any]:
+    """Return what `policy_value` found as JSON-ready numbers, of several logs under ``groups``."""
+    if isinstance(found, PolicyValue):
+        return found.to_dict()
+    return {"groups": {str(label): one.to_dict() for label, one in found.items()}}
 
 
 class _Question(NamedTuple):

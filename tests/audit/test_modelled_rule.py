@@ -75,6 +75,18 @@ def test_the_verdict_and_all_else_stay_as_they_are():
     assert with_it["verdict"] == "not_auditable"
 
 
+def test_an_audit_that_is_merged_says_that_it_leaves_the_rule_out():
+    history, _ = log(60)
+    more = {"seed": 1, "draws": 50}
+    early = bf.audit(history.rounds(0, 40), rule="estimated", **more)
+    late = bf.audit(history.rounds(40, 60), prior=early.state, **more)
+    for whole in (bf.merge(early, late), early.resume(history.rounds(40, 60))):
+        assert "modelled" not in whole.to_dict()
+        assert [n.column for n in whole.findings if n.kind == "modelled_left_out"] == ["rule"]
+    plain = bf.audit(history.rounds(0, 40), **more).resume(history.rounds(40, 60))
+    assert "modelled_left_out" not in {n.kind for n in plain.findings}
+
+
 def test_groups_and_judged_rounds_and_scans(tmp_path):
     history, arm = log(300)
     group = bf.audit({"x": history, "y": history}, seed=1, draws=50, rule="estimated")

@@ -104,8 +104,9 @@ TRY = {
     "json_file": ["NEW.json"], "save": ["NEW.nc"], "resume": ["OTHER"], "report": ["NEW.html"],
     "plot": ["NEW.svg"], "out": ["NEW.csv"], "fail_on": ["undetermined"],
     "max_regret_per_round": ["0"], "round": ["timestamp"], "tier_probability": ["0.6"],
-    "value": ["uniform"], "scheduler": ["nowhere"], "sampler": ["chains=2"], "context": ["site"],
-    "missing_context": ["unknown"], "context_model": ["cells"],
+    "value": ["uniform"], "value_rule": ["q_{arm}"], "scheduler": ["nowhere"],
+    "sampler": ["chains=2"], "context": ["site"], "missing_context": ["unknown"],
+    "context_model": ["cells"],
 }  # fmt: skip
 #: What the data need so that an option has something to do in them: texts of the table, old -> new.
 NEEDS = {

@@ -12,6 +12,7 @@ import bayesfair as bf
 from bayesfair import examples
 from bayesfair.errors import OptionError
 from bayesfair.report.words import unchecked
+from bayesfair.value import policy_value
 
 
 def log(k, n, selection="full", *, seed=0, **options):
@@ -82,6 +83,53 @@ def test_every_number_of_the_tables_is_that_of_the_json(ecmo, tmp_path):
     assert words["eps2"] == words["delta"] == "0.05"
     assert words["divergence"] == "total variation"
     assert words["prior"] == numbers["criterion"]["prior"]
+
+
+def test_an_estimated_rule_stands_beside_what_choices_of_p_star_would_show(tmp_path):
+    choices = log(3, 60, "none")
+    one = bf.audit(choices, seed=1, draws=50, rule="estimated")
+    several = bf.audit({"x": choices, "y": choices}, seed=1, draws=50, rule="estimated")
+    for audit, n in ((one, 1), (several, 2)):
+        page = page_of(audit, tmp_path)
+        found = (audit if n == 1 else audit["x"]).to_dict()["modelled"]
+        for part, words in (
+            (found, "As estimated"),
+            (found["if_calibrated"], "Choices drawn from P* would show"),
+        ):
+            needs = part["smallest_eps2"]
+            mean, low, high = (f"{needs[name]:.4f}" for name in ("mean", "lower", "upper"))
+            said = f"{words}: it needs eps2 = {mean} [{low}, {high}]"
+            assert page.text.count(said) == n
+    assert "estimated from the choices" not in page_of(bf.audit(choices, seed=1), tmp_path).text
+
+
+def test_values_of_rules_stand_beside_the_audit(tmp_path):
+    one, other = log(2, 40), log(2, 30, seed=1)
+    rules = {"half": [0.5, 0.5], "<b>" * 40: [0.25, 0.75]}
+    found = policy_value(one, rules)
+    page = page_of(bf.audit(one, seed=1, draws=50), tmp_path, value=found)
+    assert page.numbers["value"] == found.to_dict()
+    rows = page.table("rule", "IPS, 95 %")
+    pi, r = one.selection_probability, one.reward
+    weight = 0.5 / pi[np.arange(40), one.arm]
+    assert [row[0] for row in rows[:2]] == ["logged", "half"]
+    assert rows[1][1].startswith(f"{(weight * r).mean():.3f} [")
+    assert rows[1][4] == f"{weight.sum() ** 2 / (weight**2).sum():.1f}"
+    logs = {"x": one, "y": other}
+    several, values = bf.audit(logs, seed=1, draws=50), policy_value(logs, rules)
+    page = page_of(several, tmp_path, value=values)
+    assert page.numbers["value"]["groups"]["y"] == values["y"].to_dict()
+    assert page.text.count("What other rules would have earned") == 2
+    duels = bf.read_duels([{"left": "a", "right": "b", "winner": "left"}] * 4)
+    fit = bf.audit_comparisons(duels, selection_probability=[0.5, 0.5], seed=1)
+    for audit, value, kind in (
+        (several, found, "not_the_same"),
+        (several["x"], 3, "option_value"),
+        (fit, found, "unused_option"),
+    ):
+        with pytest.raises(OptionError) as refused:
+            bf.write_report(audit, tmp_path / "no.html", value=value)
+        assert (refused.value.kind, refused.value.column) == (kind, "value")
 
 
 def test_page_is_valid_accessible_and_has_its_figures(ecmo, tmp_path):
