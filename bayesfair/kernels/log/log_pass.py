@@ -234,11 +234,8 @@ def _row_blocks(blocks, size, n_rounds, arm, reward, p, moments, tallies, totals
     nearly = limit + limit + np.uint64(1) if limit < ALL_PRINTS else limit
     known, chance = np.empty(_CHUNK), np.zeros(_CHUNK)
     known_bits, chance_bits = known.view(np.uint64), chance.view(np.uint64)
-    rows, ends, lead = (
-        np.empty(width + _CHUNK, np.uint64),
-        np.empty(_CHUNK, np.uint64),
-        np.uint64(1),
-    )
+    rows, ends = np.empty(width + _CHUNK, np.uint64), np.empty(_CHUNK, np.uint64)
+    lead = np.uint64(1)
     for _ in range(width):
         lead *= root
     of_arm = np.empty(moments.shape[2], np.uint64)
@@ -392,19 +389,8 @@ def log_pass(
             some = which[s : s + _AT_ONCE]
             if pi is not None:
                 _rule_blocks(
-                    some,
-                    size,
-                    n_rounds,
-                    rows[0],
-                    line,
-                    stride,
-                    k,
-                    WINDOW,
-                    apart,
-                    rule,
-                    chances,
-                    may,
-                )
+                    some, size, n_rounds, rows[0], line, stride, k, WINDOW, apart, rule, chances, may
+                )  # fmt: skip
             _row_blocks(
                 some, size, n_rounds, *rows, fixed(chances), moments, tallies, totals, windows
             )
