@@ -389,7 +389,8 @@ def log_pass(
             some = which[s : s + _AT_ONCE]
             if pi is not None:
                 _rule_blocks(
-                    some, size, n_rounds, rows[0], line, stride, k, WINDOW, apart, rule, chances, may
+                    some, size, n_rounds, rows[0], line, stride, k, WINDOW, apart, rule, chances,
+                    may,
                 )  # fmt: skip
             _row_blocks(
                 some, size, n_rounds, *rows, fixed(chances), moments, tallies, totals, windows
