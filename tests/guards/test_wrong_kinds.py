@@ -68,6 +68,7 @@ def examples(folder):
     arms, audit = SMALL["fit of arms"], SMALL["audit"]
     seeded = {"seed": 1, "replicates": 20}
     rule = bf.policies.FairSDDTS(C=1)
+    uneven = bf.History(["a", "b"], [1, 0], selection_probability=[[0.7, 0.3]] * 2)
     return {
         "audit": ([history], {"seed": 1, "draws": 20}),
         "audit_comparisons": ([games], {"seed": 1, "draws": 20}),
@@ -92,7 +93,7 @@ def examples(folder):
         "plot_gaps": ([tree], {}),
         "plot_groups": ([SMALL["group"]], {}),
         "plot_influence": ([bf.influence(tree, games)], {}),
-        "plot_pairs": ([bf.audit(history, eps1=0, eps2=0, seed=1)], {}),
+        "plot_pairs": ([bf.audit(uneven, eps1=0, eps2=0, objective=False)], {}),
         "plot_predicted_wins": ([bf.predicted_wins(tree, games, **seeded)], {}),
         "plot_prior_sensitivity": ([bf.audit(history, seed=1).prior_sensitivity()], {}),
         "plot_rank_probability": ([tree], {}),
