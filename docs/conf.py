@@ -67,12 +67,12 @@ MODULES = (
 
 def _public(module):
     """Return the public names of a module, sorted as they are listed."""
-    named = getattr(module, "__all__", ())
-    if named:
-        return list(named)
-    parts = sorted(p.stem for p in Path(module.__path__[0]).glob("[a-z]*.py"))
+    named = list(getattr(module, "__all__", ()))
+    parts = sorted(p.stem for p in Path(getattr(module, "__path__", [""])[0]).glob("[a-z]*.py"))
     if module.__name__ == "bayesfair.models":
-        return parts
+        return named + parts
+    if named:
+        return named
     found = [(p, importlib.import_module(f"{module.__name__}.{p}")) for p in parts]
     return [f"{p}.{n}" for p, part in found for n in getattr(part, "__all__", ())]
 

@@ -14,6 +14,7 @@ from bayesfair.cli.clusters import check_scheduler, cluster, in_parts
 from bayesfair.cli.gate import check_level, end_on_regret, end_on_verdict
 from bayesfair.cli.interrupts import at_interrupt
 from bayesfair.cli.large_files import in_parts_if_large, say_work, why_whole
+from bayesfair.cli.model import load_model
 from bayesfair.cli.options import AUDIT_OUTPUT, AUDIT_QUESTION, LOG_COLUMNS, Values
 from bayesfair.cli.resume import arms_of, earlier_audit, followed_of, go_on
 from bayesfair.cli.tools import (
@@ -55,6 +56,9 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
         ),
     ] = None,
     example: Annotated[str | None, typer.Option(help="Audit a bundled log instead: ecmo.")] = None,
+    allow_code: Annotated[
+        bool, typer.Option("--allow-code", help="Run the code in --model FILE.py:build.")
+    ] = False,
 ) -> None:
     from bayesfair.base.checks import check_choice, check_in_range
     from bayesfair.errors import DataError, OptionError
@@ -62,6 +66,7 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
     if (log is None) == (example is None):
         raise OptionError("give a LOG to audit, or --example ecmo; see bayesfair audit --help.")
     check_level(output.fail_on)
+    question.model = load_model(question.model, allow_code)
     if output.rounds is not None and columns.by is not None:
         raise OptionError("--rounds writes one log; it cannot be combined with --by.")
     if output.max_regret_per_round is not None:

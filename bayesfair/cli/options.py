@@ -228,7 +228,10 @@ AUDIT_QUESTION = CRITERION.extended(
     support=option(
         "All values that a reward can take (finite), e.g. 1,2,3,4,5.", convert=csv_numbers
     ),
-    model=option("PyMC model of the true rewards, bernoulli_hierarchical..."),
+    model=option(
+        "PyMC model of the true rewards: bernoulli_hierarchical..., or FILE.py:build with "
+        "--allow-code."
+    ),
     context_model=option(
         "Beliefs given the context (--context): cells (each value and arm by itself; default up to "
         "5 values), pooled (an arm's values share what is learned; rewards 0 and 1), none."

@@ -17,6 +17,7 @@ from bayesfair.cli.columns import COLUMNS_HELP, columns_command
 from bayesfair.cli.duels import AUDIT_COMPARISONS_HELP, audit_comparisons_command
 from bayesfair.cli.fit import FIT_HELP, fit_command
 from bayesfair.cli.interrupts import at_interrupt
+from bayesfair.cli.model import model_app
 from bayesfair.cli.options import grouped
 from bayesfair.cli.simulate import simulate_command
 from bayesfair.cli.tools import complain, forget_reader, say
@@ -61,6 +62,7 @@ app.command(name="fit", help=FIT_HELP)(grouped(fit_command))
 app.command(name="audit-comparisons", help=AUDIT_COMPARISONS_HELP)(
     grouped(audit_comparisons_command)
 )
+app.add_typer(model_app, name="model")
 app.command(name="warm-up")(warm_up_command)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["prior_power_weights", "prior_sensitivity"]
+__all__ = ["log_prior_of", "prior_power_weights", "prior_sensitivity"]
 
 
 @takes(quantities=MAPPING, threshold=NUMBER)
@@ -88,7 +88,7 @@ def prior_sensitivity(
     shape = posterior.sizes["chain"], posterior.sizes["draw"]
     cells = cells_of_fit(tree, history)
     log_likelihood = log_likelihood_of_cells(tree, cells) @ cells["count"].astype(float)
-    log_prior = np.broadcast_to(_log_prior(tree, history, model), shape)
+    log_prior = np.broadcast_to(log_prior_of(tree, history, model), shape)
     chosen = posterior[str(tree.attrs["reads"]).split(",")]
     for name, value in (_default_quantities(tree) if quantities is None else quantities).items():
         array = np.asarray(value, dtype=np.float64)
@@ -190,7 +190,7 @@ def prior_power_weights(
     """
     posterior = tree["posterior"].to_dataset()
     shape = posterior.sizes["chain"], posterior.sizes["draw"]
-    log_prior = np.broadcast_to(_log_prior(tree, history, model), shape).ravel()
+    log_prior = np.broadcast_to(log_prior_of(tree, history, model), shape).ravel()
     weights, khat = np.empty((len(powers), log_prior.size)), np.empty(len(powers))
     for p, power in enumerate(powers):
         if power == 1:
@@ -206,7 +206,7 @@ def _default_quantities(tree: xr.DataTree) -> dict[str, Floats]:
     return {"best_arm_probability": rewards_from_posterior(tree).best_arm_probability()}
 
 
-def _log_prior(tree: xr.DataTree, history: History | None, model: Any) -> Any:
+def log_prior_of(tree: xr.DataTree, history: History | None, model: Any) -> Any:
     """Return the log density of the top-level prior at each draw, ``(chain, draw)``."""
     posterior = tree["posterior"].to_dataset()
     name = str(tree.attrs["model"])
@@ -223,7 +223,7 @@ def _log_prior(tree: xr.DataTree, history: History | None, model: Any) -> Any:
         )
     contract = contract_of(name if model is None else model)
     if contract.log_prior is not None:
-        return contract.log_prior(posterior, **options).transpose("chain", "draw").values
+        return _of_draws(contract.log_prior(posterior, **options), name, posterior)
     if history is None:
         raise OptionError(
             f"model {name!r} has no log_prior of its own; give the history (and model=, for a "
@@ -243,6 +243,24 @@ def _log_prior(tree: xr.DataTree, history: History | None, model: Any) -> Any:
         density[v].sum([d for d in density[v].dims if d not in ("chain", "draw")]).values
         for v in density.data_vars
     )
+
+
+def _of_draws(density: Any, name: str, posterior: xr.Dataset) -> Floats:
+    """Return what a model's own `log_prior` gave, an array or a DataArray, by chain and draw."""
+    shape = posterior.sizes["chain"], posterior.sizes["draw"]
+    if hasattr(density, "dims") and set(density.dims) == {"chain", "draw"}:
+        density = density.transpose("chain", "draw")
+    found = np.asarray(density, dtype=np.float64)
+    if found.shape != shape:
+        dims = getattr(density, "dims", "no dims")
+        raise OptionError(
+            f"log_prior of model {name!r} returned shape {found.shape} ({dims}), expected one "
+            f"number for each draw, {shape} (chain, draw): sum over the other dims.",
+            kind="wrong_shape",
+            column="log_prior",
+            value=found.shape,
+        )
+    return found
 
 
 def _conjugate_log_prior(tree: xr.DataTree, posterior: xr.Dataset) -> Floats:

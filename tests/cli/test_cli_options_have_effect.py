@@ -107,6 +107,7 @@ TRY = {
     "value": ["uniform"], "value_rule": ["q_{arm}"], "scheduler": ["nowhere"],
     "sampler": ["chains=2"], "context": ["site"], "missing_context": ["unknown"],
     "context_model": ["cells"],
+    "allow_code": {"": ["--allow-code"]},
 }  # fmt: skip
 #: What the data need so that an option has something to do in them: texts of the table, old -> new.
 NEEDS = {
