@@ -60,7 +60,7 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
         bool, typer.Option("--allow-code", help="Run the code in --model FILE.py:build.")
     ] = False,
 ) -> None:
-    from bayesfair.base.checks import check_choice, check_in_range
+    from bayesfair.base.checks import check_in_range
     from bayesfair.errors import DataError, OptionError
 
     if (log is None) == (example is None):
@@ -82,11 +82,7 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
     columns.arms = columns.arms or arms_of(earlier)
     for name, kept in followed_of(earlier).items():
         setattr(columns, name, getattr(columns, name) or kept)
-    source: Any = log
-    if example is not None:
-        from bayesfair import examples
-
-        source = examples.path(check_choice(example, "--example", examples.LOGS))
+    source: Any = log if example is None else _bundled(example)
     from bayesfair.audit import Audit, audit
     from bayesfair.audit.group_text import render_group
     from bayesfair.audit.text import render
@@ -145,6 +141,14 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
     write(numbers, text, output.json_file, shell)
     end_on_verdict(numbers, output.fail_on)
     end_on_regret(numbers, output.max_regret_per_round)
+
+
+def _bundled(example: str) -> Path:
+    """Return the file of a bundled log."""
+    from bayesfair import examples
+    from bayesfair.base.checks import check_choice
+
+    return examples.path(check_choice(example, "--example", examples.LOGS))
 
 
 def _check_rounds(rounds: Path | None, earlier: Audit | AuditGroup | None) -> None:

@@ -292,7 +292,8 @@ def _calibration(
         )  # fmt: skip
         if "diverging" in tree["sample_stats"]:
             n_divergent += int(tree["sample_stats"]["diverging"].sum())
-        draws = {n: tree["posterior"][n].values[0, ::_THIN] for n in family.reads}
+        posterior = tree["posterior"].to_dataset()
+        draws = {n: posterior[n].values[0, ::_THIN] for n in family.reads}
         for label, rank in _ranks(draws, truth, log, family, level, starts).items():
             ranks.setdefault(label, []).append(rank)
     found = {}
@@ -339,6 +340,7 @@ def _ranks(
         each = family.log_likelihood(reads, cells["arm"], cells["reward"], cells["bin"], level)
         return np.asarray(each @ cells["count"].astype(np.float64))
 
-    below = likelihood(draws) < likelihood({name: value[None] for name, value in truth.items()})
-    found["likelihood"] = float((below.sum() + 0.5) / (_KEPT + 1))
+    at_truth = likelihood({name: value[None] for name, value in truth.items()})
+    n_below = int((likelihood(draws) < at_truth).sum())
+    found["likelihood"] = (n_below + 0.5) / (_KEPT + 1)
     return found
