@@ -2,12 +2,16 @@
 
     python benchmarks/scale.py [--rounds 100000,1000000] [--formats parquet,csv,jsonl,dsjson]
                                [--workers 1,2]
+    python benchmarks/scale.py --memory 1 --rounds 20000000 --formats parquet,csv,jsonl,json
 
 Every figure is of a process of its own on one core (10 arms, the whole rule logged):
 
 * reading: `scan_history` alone over the bare reader (pyarrow; `json` for JSON lines);
 * whole: scan and audit over the bare reader and the audit of the same log in memory;
 * peak: the most memory that the process of the scan and audit held.
+
+With --memory GB, each log is only scanned and audited, once: the script fails where the process
+held more.
 
 Kernels are run once before. With --workers, the Parquet log is cut into 8 files, which the workers
 of a local Dask cluster share.
@@ -62,10 +66,13 @@ def write(kind, n, path):
             for table in tables:
                 writer.write_table(table)
         return
+    between, end = (",\n", "]\n") if kind == "json" else ("\n", "\n")
     with path.open("w") as file:
-        for table in tables:
-            for row in table.to_pylist():
-                file.write(json.dumps(row if kind == "jsonl" else dsjson(row)) + "\n")
+        file.write("[" if kind == "json" else "")
+        for i, table in enumerate(tables):
+            rows = (dsjson(row) if kind == "dsjson" else row for row in table.to_pylist())
+            file.write((between if i else "") + between.join(map(json.dumps, rows)))
+        file.write(end)
 
 
 def dsjson(row):
@@ -88,7 +95,7 @@ def bare(kind, path):
     if kind == "csv":
         return sum(batch.num_rows for batch in pc.open_csv(path))
     with path.open() as file:
-        return sum(1 for line in file if json.loads(line))
+        return len(json.load(file)) if kind == "json" else sum(bool(json.loads(x)) for x in file)
 
 
 def one(kind, what, path):
@@ -150,6 +157,22 @@ def formats(kinds, lengths, repeats, folder):
         path.unlink()
 
 
+def memory(kinds, lengths, most, folder):
+    """Scan and audit each log once, and fail where that took more than `most` GB."""
+    print("format    rounds  audit s  peak GB")
+    over = []
+    for kind, n in itertools.product(kinds, lengths):
+        path = folder / f"log.{kind}"
+        write(kind, n, path)
+        write(kind, 1000, folder / f"short.{kind}")
+        found = measured(kind, "audit", path, 1)
+        print(f"{kind:8} {n:8} {found['seconds']:8.2f} {found['peak']:8.2f}", flush=True)
+        over += [f"{kind}, {n} rounds"] if found["peak"] > most else []
+        path.unlink()
+    if over:
+        raise SystemExit(f"more than {most:g} GB: {'; '.join(over)}")
+
+
 def workers(counts, n, folder):
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -184,6 +207,7 @@ if __name__ == "__main__":
     parser.add_argument("--formats", default="parquet,csv,jsonl,dsjson")
     parser.add_argument("--workers", default="")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--memory", type=float)
     parser.add_argument("--one", nargs=3)
     asked = parser.parse_args()
     if asked.one:
@@ -192,7 +216,9 @@ if __name__ == "__main__":
         raise SystemExit
     lengths = [int(float(x)) for x in asked.rounds.split(",")]
     with tempfile.TemporaryDirectory() as folder:
-        if asked.formats:
+        if asked.memory is not None:
+            memory(asked.formats.split(","), lengths, asked.memory, Path(folder))
+        elif asked.formats:
             formats(asked.formats.split(","), lengths, asked.repeats, Path(folder))
         if asked.workers:
             workers([int(x) for x in asked.workers.split(",")], lengths[-1], Path(folder))

@@ -165,6 +165,16 @@ def test_a_partition_that_cannot_be_read_is_named(client, tmp_path):
         bf.audit(scan, seed=1, client=client)
 
 
+def test_a_thinned_log_is_refused_by_the_reason(client, tmp_path):
+    kept = np.where(np.arange(N) < 2300, 1.0, 0.5)  # in the last partition alone
+    log = written(tmp_path, table().append_column("kept", [kept]), [800] * 3)
+    scan = bf.scan_history(log, order="t", known_at="known_at", keep_prob="kept")
+    for options in ({}, {"client": client}):
+        with pytest.raises(DataError) as error:
+            bf.audit(scan, seed=1, **options)
+        assert (error.value.kind, error.value.column) == ("thinned", "keep_prob")
+
+
 def test_files_in_no_order_are_refused(client, tmp_path):
     rows = table(late=False)
     for i, name in enumerate("ab"):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import mutants
 import numpy as np
@@ -184,6 +185,23 @@ def _record_log(
     )
 
 
+def _in_blocks(case: Case) -> Case:
+    """Return the case with the file read in blocks of a few bytes, as long ones are."""
+
+    def small(call: Callable[[Path], Any]) -> Callable[[Path], Any]:
+        def run(path: Path) -> Any:
+            with (
+                patch("bayesfair.readers.formats.registry._LONG", 0),
+                patch("bayesfair.readers.duels.arena._BLOCK", 64),
+            ):
+                return call(path)
+
+        return run
+
+    assert case.scan is not None
+    return replace(case, read=small(case.read), scan=small(case.scan))
+
+
 def _comparisons(
     name: str,
     kind: str,
@@ -239,6 +257,7 @@ CASES = (
     _text_log("zoned", "log.csv", originals.ZONED, strict.ordered, order="t"),
     _record_log("rounds_jsonl", "log.jsonl", originals.ROUNDS_JSONL, recording.rounds),
     _record_log("rounds_json", "log.json", originals.ROUNDS_JSON, recording.rounds),
+    _in_blocks(_record_log("rounds_blocks", "log.json", originals.ROUNDS_JSON, recording.rounds)),
     _record_log("rounds_columns", "log.json", originals.ROUNDS_COLUMNS, recording.rounds),
     _record_log(
         "rounds_nested", "log.jsonl", originals.ROUNDS_NESTED,

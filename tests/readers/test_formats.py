@@ -328,6 +328,23 @@ def test_long_json_lines_are_read_block_by_block_as_they_are_whole(
 
 
 @READERS
+@pytest.mark.parametrize("size", [7, 100])
+@pytest.mark.parametrize("name", LONG)
+def test_long_arrays_are_read_block_by_block_as_their_lines(
+    tmp_path, monkeypatch, read, name, size
+):
+    rows, options = LONG[name]
+    whole = read(_lines(tmp_path / "log.jsonl", rows), **options)
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(rows, indent=size // 50))
+    _in_blocks(monkeypatch, size)
+    found = read(path, **options)
+    assert found.arms == whole.arms and found.arm.tolist() == whole.arm.tolist()
+    np.testing.assert_array_equal(found.reward, whole.reward)
+    np.testing.assert_array_equal(found.selection_probability, whole.selection_probability)
+
+
+@READERS
 def test_long_dsjson_is_read_block_by_block(tmp_path, monkeypatch, read):
     path = _lines(tmp_path / "log.dsjson", [_dsjson(t) for t in range(3)])
     _in_blocks(monkeypatch, 300)

@@ -13,6 +13,7 @@ from bayesfair.base.json_text import BadJson, NoJson, each_line, strictly
 from bayesfair.base.numerals import number, why_no_number
 from bayesfair.errors import DataError
 from bayesfair.readers.files.delimited import opened, unreadable
+from bayesfair.readers.files.json_arrays import array_pieces
 from bayesfair.readers.files.quotes import LONGEST
 
 __all__ = ["JsonLines", "open_json"]
@@ -119,7 +120,7 @@ class JsonLines:
     def records(self) -> Iterator[list[dict[str, Any]]]:
         """Yield the records, block by block."""
         if not self.lines:
-            yield _objects(self._whole(), self.name)
+            yield from self._elements()
             return
         row, line = self.first_row, 1
         for block in _blocks(self.path, self.name):
@@ -150,13 +151,24 @@ class JsonLines:
             why = f"is not valid JSON ({error})"
         raise _bad_line(self.name, why, text, row, line)
 
-    def _whole(self) -> Any:
-        """Return what the whole file means."""
+    def _elements(self) -> Iterator[list[dict[str, Any]]]:
+        """Yield the records of an array, or of what else the whole file means."""
+        for i, (text, before) in enumerate(array_pieces(_pieces(self.path, self.name))):
+            found = _objects(self._meant(text, before), self.name)
+            if i and not found:
+                raise DataError(
+                    f"{self.name} is not valid JSON: a comma stands behind the last record. "
+                    "Remove it.", kind="bad_json", source=self.name,
+                )  # fmt: skip
+            yield found
+
+    def _meant(self, text: bytes, before: int) -> Any:
+        """Return what a part of the file means that has so many lines before it."""
         try:
-            with opened(self.path) as stream:
-                return strictly(bytes(stream.read()).removeprefix(_BOM), to_number=_Written)
+            return strictly(text, to_number=_Written)
         except BadJson as error:
-            place = self.name if error.line is None else f"row {error.line} of {self.name}"
+            line = None if error.line is None else before + error.line
+            place = self.name if line is None else f"row {line} of {self.name}"
             several = str(error).startswith("Extra data")
             remedy = (
                 " An object over several lines begins after another one: write one object per line "
@@ -165,11 +177,9 @@ class JsonLines:
             raise DataError(
                 f"{place} is not valid JSON ({error}). {_EXPECTED}{remedy if several else ''}",
                 kind="bad_json",
-                row=error.line,
+                row=line,
                 source=self.name,
             ) from None
-        except unreadable() as error:
-            raise _cut(self.name, error) from error
 
 
 def _at_once(block: bytes) -> list[dict[str, Any]] | None:
@@ -201,27 +211,32 @@ def _alike(chunks: list[Any]) -> Any:
     )
 
 
+def _pieces(path: Path, name: str) -> Iterator[bytes]:
+    """Yield the bytes of a file behind its mark, cut anywhere."""
+    try:
+        with opened(path) as stream:
+            yield bytes(stream.read(len(_BOM))).removeprefix(_BOM)
+            while data := bytes(stream.read(_BLOCK)):
+                yield data
+    except unreadable() as error:
+        raise _cut(name, error) from error
+
+
 def _blocks(path: Path, name: str) -> Iterator[bytes]:
     """Yield blocks of whole lines."""
     rest = b""
-    try:
-        with opened(path) as stream:
-            first = bytes(stream.read(len(_BOM)))
-            rest = first.removeprefix(_BOM)
-            while data := bytes(stream.read(_BLOCK)):
-                data = rest + data
-                cut = data.rfind(b"\n") + 1
-                if not cut and len(data) > LONGEST:
-                    raise DataError(
-                        f"{name}: a line is longer than {LONGEST >> 20} MB. {_EXPECTED}",
-                        kind="record_too_long",
-                        source=name,
-                    )
-                rest = data[cut:]
-                if cut:
-                    yield data[:cut]
-    except unreadable() as error:
-        raise _cut(name, error) from error
+    for piece in _pieces(path, name):
+        data = rest + piece
+        cut = data.rfind(b"\n") + 1
+        if not cut and len(data) > LONGEST:
+            raise DataError(
+                f"{name}: a line is longer than {LONGEST >> 20} MB. {_EXPECTED}",
+                kind="record_too_long",
+                source=name,
+            )
+        rest = data[cut:]
+        if cut:
+            yield data[:cut]
     yield rest
 
 

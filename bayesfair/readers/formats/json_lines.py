@@ -1,4 +1,4 @@
-"""Long files of JSON lines, block by block: a first pass finds the columns, later ones read them.
+"""Long files of JSON lines or of one array, block by block: a first pass finds the columns.
 
 The numbers and labels are those of the file read whole: what a column holds is settled over all
 blocks before any of them is handed on.
@@ -26,7 +26,7 @@ Convert = Callable[[Sequence[Mapping[str, Any]], int], Any]
 
 @dataclass(frozen=True)
 class JsonBlocks:
-    """One file of JSON lines that is never held whole.
+    """One file of JSON lines, or of one array of records, that is never held whole.
 
     Attributes
     ----------

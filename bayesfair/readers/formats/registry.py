@@ -39,7 +39,7 @@ FORMATS = {
 
 
 _LONG, _PACKED = 32_000_000, 4_000_000
-"""Bytes of JSON lines, plain and compressed, above which they are read block by block."""
+"""Bytes of JSON, plain and compressed, above which lines and arrays are read block by block."""
 
 
 def check_format(name: str | None) -> None:
@@ -106,8 +106,9 @@ def json_part(path: Path, asked: str | None, fields: Sequence[str]) -> Frame | J
         Names of columns that may lie deeper.
     """
     source = open_json(path)
-    if source.lines and path.stat().st_size > (_PACKED if is_packed(path) else _LONG):
-        first = next(block for block in source.records() if block)
+    long = path.stat().st_size > (_PACKED if is_packed(path) else _LONG)
+    first = next((block for block in source.records() if block), []) if long else []
+    if long and (source.lines or len(first) > 1):  # one object may be of columns
         if asked == "dsjson" or (asked is None and is_dsjson(first[0])):
             found = open_blocks(source, lambda rows, at: decisions(rows, path.name, at))
             return replace(found, notices=(said_of(found.n_rows),))
