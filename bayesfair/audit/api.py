@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Protocol, cast, overload
 
 from numpy.typing import ArrayLike
 
+from bayesfair.audit.across import check_across, with_across
 from bayesfair.audit.cluster import check_client
 from bayesfair.audit.criterion import Criterion, check_judge, eps2_options
 from bayesfair.audit.group import GroupRecord
@@ -76,6 +77,8 @@ def _by_data[**P](function: Callable[Concatenate[Any, P], object]) -> _OfLogs[P]
         "rule",
         "rule_window",
         "propensity_draws",
+        "across",
+        "rule_version",
     ),
 )
 @tells
@@ -104,6 +107,8 @@ def audit(
     rule: str | None = None,
     rule_window: int | None = None,
     propensity_draws: int | None = None,
+    across: str | None = None,
+    rule_version: str | None = None,
     progress: Progress = None,
     partial: Any = None,
     model_options: Mapping[str, Any] | None = None,
@@ -192,6 +197,18 @@ def audit(
         round counts as violating where it does beyond their error, a verdict is ``undetermined``
         where it hangs on it, and regrets have wider intervals (``monte_carlo`` in
         `Audit.to_dict`). With ``divergence`` total_variation or wasserstein.
+    across : str, optional
+        ``"contexts"``: also hold decisions of two rounds against each other, with the same eps1 and
+        eps2: D of the laws of the choice, and D of the joint laws of all rewards that were believed
+        before these rounds, given the context. A verdict of its own (``across`` in
+        `Audit.to_dict`), no part of any other, nor of merged or resumed audits; of beliefs, not of
+        true rewards. At eps1 = 1 a calibrated rule needs no eps2, also while it learns. Needs
+        rewards 0 and 1 or few levels, whole rules, a log in memory. ``arms_as_individuals`` there
+        is the eps2 of all pairs of arms in rounds, which calibrated rules may need.
+    rule_version : str, optional
+        With `across`: the column of the context that says which version of the rule a round had,
+        no part of what the beliefs are given. Pairs are within a version, of the beliefs before its
+        first round with each context: with the same context two rounds should have one rule.
     progress : bool or callable, optional
         True shows on stderr how many rounds are done, and the draws of fits, how fast, and how long
         the rest will take. A function is called as ``progress(done, total, what)``, such as
@@ -259,6 +276,12 @@ def audit(
         rule, rule_window, context_model=context_model, beliefs_model=beliefs_model, client=client,
         divergence=None if divergence == "total_variation" else divergence,
     )  # fmt: skip
+    seen = check_across(
+        across, rule_version, data, model=model, beliefs_model=beliefs_model,
+        arm_groups=arm_groups, client=client, propensity_draws=propensity_draws,
+        **{name: "wasserstein" for name, D in (("divergence", divergence),
+           ("reward_divergence", reward_divergence)) if D == "wasserstein"},
+    )  # fmt: skip
     if truth is not None and not isinstance(truth, Rewards):
         raise OptionError(
             f"truth={truth!r} must be the true reward laws, such as "
@@ -304,7 +327,9 @@ def audit(
     )
     if client is not None:
         check_client(client, question, data, partial)
-    found = run(data, question, partial, client)
+    found = run(seen, question, partial, client)
+    if across is not None:
+        found = with_across(found, data, rule_version)
     if rule is not None and seed is not None:
         found = with_modelled_rule(found, rule_window, seed)
     return as_audit(found)

@@ -6,9 +6,9 @@ from typing import Any
 
 from bayesfair.audit.log.verdict_words import VERDICT_WORDS
 from bayesfair.base.checks import counted, listed
-from bayesfair.base.shown import MOST_ROWS, fitted, number, shortened, table
+from bayesfair.base.shown import MOST_ROWS, fitted, number, shortened, table, visible
 
-__all__ = ["WITHOUT", "context_lines", "context_table", "without_words"]
+__all__ = ["WITHOUT", "across_lines", "context_lines", "context_table", "without_words"]
 
 WITHOUT = (
     "Without the context the same choices are held against beliefs that never saw it: such numbers "
@@ -72,3 +72,33 @@ def context_lines(audit: dict[str, Any]) -> list[str]:
         *fitted([f"  {without_words(audit['context'])}", f"  {WITHOUT}"]),
         "",
     ]
+
+
+def across_lines(audit: dict[str, Any]) -> list[str]:
+    """Return what is said of pairs of rounds across contexts, where that was asked."""
+    found = audit.get("across")
+    if found is None:
+        return []
+    within = "all rounds"
+    if found["rule_version"] is not None:
+        versions = counted(found["n_versions"], "version")
+        within = f"rounds of the same {found['rule_version']} ({versions})"
+    need = number(found["smallest_eps2"]) + (" or more" if found["at_least"] else "")
+    lines = [
+        "",
+        f"Across contexts, pairs of {within} (a verdict of its own): "
+        f"{VERDICT_WORDS[found['verdict']].lower()}",
+        f"  The decisions of two rounds against their rewards need eps2 {need}; "
+        f"{counted(found['n_violating_rounds'], 'round')} in pairs that violate",
+    ]
+    if (worst := found["worst"]) is not None:
+        lines.append(
+            f"  Worst: round {worst['round']} ({visible(worst['context'])}) and round "
+            f"{worst['round_other']} ({visible(worst['context_other'])})"
+        )
+    if found["arms_as_individuals"] is not None:
+        lines.append(
+            f"  Arms of two rounds against each other: eps2 {number(found['arms_as_individuals'])} "
+            "(no verdict: a calibrated rule needs more where rivals differ)"
+        )
+    return lines

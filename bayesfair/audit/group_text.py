@@ -8,7 +8,7 @@ from typing import Any
 from bayesfair.audit.criterion import VERDICTS
 from bayesfair.audit.group_pooling import pooled_line
 from bayesfair.audit.log.check_words import contradiction_lines
-from bayesfair.audit.log.verdict_words import prior_title, verdict_lines
+from bayesfair.audit.log.verdict_words import VERDICT_WORDS, prior_title, verdict_lines
 from bayesfair.audit.text import Columns, asked, hangs_words, modelled_words
 from bayesfair.base.checks import counted
 from bayesfair.base.shown import MOST_ROWS, fitted, number, shortened, table, visible, wrapped
@@ -146,6 +146,14 @@ def render_group(group: dict[str, Any]) -> str:
         lines += _at_most(
             modelled_words(found, f"[{visible(label)}] as estimated")
             for label, found in modelled.items()
+        )
+    pairs = {label: audit["across"] for label, audit in groups.items() if "across" in audit}
+    if pairs:
+        lines += ["", "Pairs of rounds across contexts (verdicts of their own)"]
+        lines += _at_most(
+            f"[{visible(label)}] {VERDICT_WORDS[found['verdict']].lower()}, it needs eps2 "
+            f"{number(found['smallest_eps2'])}"
+            for label, found in pairs.items()
         )
     notices = [f"[{where}] {notice}" for where, notice in collected_notices(group, names)]
     if notices or group["notices"]:

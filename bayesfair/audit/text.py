@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bayesfair.audit.context_text import context_lines
+from bayesfair.audit.context_text import across_lines, context_lines
 from bayesfair.audit.criterion import QUESTIONS
 from bayesfair.audit.log.check_words import check_line, contradiction_lines
 from bayesfair.audit.log.intervals import wilson_interval
@@ -59,6 +59,7 @@ def render(audit: dict[str, Any]) -> str:
         *_calibration_lines(audit),
         *_utility_lines(audit),
         *modelled_lines(audit),
+        *across_lines(audit),
     ]
     tested = check_line(audit["checks"])
     foot = [

@@ -126,6 +126,7 @@ AUDIT_OPTIONS: dict[str, Effect] = {
     "tolerance": Effect(frozenset({"full"}), "it needs the probabilities of all arms in the log"),
     "model": Effect(frozenset({"objective"}), "it is a model of the true rewards"),
     "rule": Effect(frozenset({"none"}), "it estimates a rule of which nothing was logged"),
+    "across": Effect(frozenset({"full"}), "it needs the probabilities of all arms in the log"),
     "propensity_draws": Effect(
         frozenset({"full", "chosen"}), "it is the error of logged probabilities, and there are none"
     ),

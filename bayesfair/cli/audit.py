@@ -111,7 +111,7 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
     whole = why_whole(
         by=columns.by, known_until=columns.known_until, model=question.model,
         prior_sensitivity=output.prior_sensitivity, value=output.value,
-        value_rule=output.value_rule,
+        value_rule=output.value_rule, across=question.across,
     )  # fmt: skip
     seen = earlier is None and question.support is None and may_have_levels(question.family)
     with _keeping(keeper, output.resume):

@@ -28,11 +28,13 @@ def why_whole(
     prior_sensitivity: bool,
     value: Sequence[str] | None,
     value_rule: Sequence[str] | None,
+    across: str | None,
 ) -> str | None:
     """Return which option needs the whole log, None where parts will do."""
     needs = {
         "--by": by, "--known-until": known_until, "--model": model,
         "--prior-sensitivity": prior_sensitivity, "--value": value, "--value-rule": value_rule,
+        "--across": across,
     }  # fmt: skip
     return next((option for option, given in needs.items() if given), None)
 

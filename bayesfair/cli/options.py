@@ -244,6 +244,11 @@ AUDIT_QUESTION = CRITERION.extended(
     propensity_draws=option(
         "The logged probabilities are shares of so many Monte Carlo draws.", COUNT
     ),
+    across=option("contexts: also pairs of rounds, given the context (a verdict of its own)."),
+    rule_version=option(
+        "With --across: the column of --context that tells the version of the rule; pairs are "
+        "within one."
+    ),
     tolerance=option("Excess that does not count as a violation.", NUMBER),
     objective=option("Also audit against the true rewards.", bool, True),
 )

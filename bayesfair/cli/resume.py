@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["arms_of", "earlier_audit", "followed_of", "go_on"]
 
-_NOT_ANY_MORE = ("prior", "support", "model", "sampler", "prior_sensitivity", "rule", "rule_window")
+_NOT_ANY_MORE = ("prior", "support", "model", "sampler", "prior_sensitivity", "rule", "rule_window",
+                 "across", "rule_version")  # fmt: skip
 _KEPT = ("eps1", "eps2", "delta", "divergence", "reward_divergence", "from_round", "judge",
          "propensity_draws")  # fmt: skip
 

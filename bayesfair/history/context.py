@@ -44,6 +44,15 @@ class Context:
         """Return the context of the rounds at these positions."""
         return Context(self.columns, self.codes[index], self.labels)
 
+    def without(self, column: str) -> Context:
+        """Return the context of the other columns."""
+        kept = [i for i, name in enumerate(self.columns) if name != column]
+        return Context(
+            tuple(self.columns[i] for i in kept),
+            self.codes[:, kept],
+            tuple(self.labels[i] for i in kept),
+        )
+
     @cached_property
     def cells(self) -> tuple[NDArray[np.int32], tuple[str, ...]]:
         """Which combination each round has, (T,), and their names, in the order of their coming."""

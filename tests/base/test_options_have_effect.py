@@ -76,7 +76,7 @@ TRY = {
     "worth": {"a": 3, "b": 2, "c": 1}, "fit": POSTERIOR, "anchor": "b", "tier_probability": 0.51,
     "first": "item", "replicates": 30, "model_options": {"n_bins": 2}, "sampler": {"chains": 2},
     "context_model": "cells", "client": "tcp://nowhere", "rule": "estimated", "rule_window": 6,
-    "propensity_draws": 50,
+    "propensity_draws": 50, "across": "contexts", "rule_version": "version",
 }  # fmt: skip
 #: (function, option) or with the kind: it works on how, not on what, or there is nothing to do.
 MAY_AGREE = {

@@ -79,6 +79,7 @@ TRY = {
     "known_at": ["late"], "unique": ["site"], "user": ["site"], "known_until": ["until"],
     "keep_prob": ["q_a"], "constant_within": ["p_a,site"], "waiting": ["5"],
     "rule": ["estimated"], "rule_window": ["8"], "propensity_draws": ["50"],
+    "across": ["contexts"], "rule_version": ["site"],
     "rewards": ["1=0,0=1"],
     "missing": ["drop"], "probability_tolerance": ["0.4"],
     "left": ["f"], "right": ["who"], "winner": ["who"], "loser": ["f"], "wins": ["o,t"],
