@@ -38,6 +38,7 @@ from bayesfair.theory.proper_scoring import (
 from bayesfair.theory.regret_bounds import (
     asymptotic_constant,
     fair_sd_ts_regret_bounds,
+    forecast_regret_bound,
     paper_eps2,
     paper_regret_order,
     regret_lower_bound,
@@ -58,6 +59,7 @@ __all__ = [
     "fair_sd_ts_regret_bounds",
     "fairness_loss",
     "fairness_loss_excess",
+    "forecast_regret_bound",
     "guarantee",
     "guarantee_note",
     "paper_C",

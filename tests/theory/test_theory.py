@@ -408,3 +408,53 @@ def test_no_bound_exceeds_what_the_rounds_can_hold(n_rounds):
 def test_bounds_of_fewer_than_no_rounds_are_refused():
     with pytest.raises(OptionError, match="n_rounds"):
         theory.sd_ts_regret_bound(2, -1)
+
+
+# -- forecasts given a context ---------------------------------------------------------------------
+
+
+def kl(theta, m):
+    return theta * np.log(theta / m) + (1 - theta) * np.log((1 - theta) / (1 - m))
+
+
+def best_rows(m):
+    """P* of rows of Bernoulli means, by enumeration."""
+    best = np.zeros_like(m)
+    for outcome in itertools.product((0, 1), repeat=m.shape[1]):
+        top = np.array(outcome) == max(outcome)
+        best += np.outer(np.where(outcome, m, 1 - m).prod(axis=1), top / top.sum())
+    return best
+
+
+@pytest.mark.parametrize("b", [0.02, 0.1, 0.3])
+def test_the_step_of_a_round_from_forecasts_to_regret(b):
+    rng = np.random.default_rng(3)
+    for k in (2, 3, 5):
+        theta, m = rng.uniform(b, 1 - b, (2, 400, k))
+        regret = np.abs(best_rows(theta) - best_rows(m)).sum(axis=1) / 2
+        loss = best_rows(m) * kl(theta, m)
+        for one, of in zip(regret, loss, strict=True):
+            assert one <= theory.forecast_regret_bound(of, 1, b) + 1e-12
+
+
+def test_forecasts_within_contexts_keep_the_bound():
+    rng = np.random.default_rng(5)
+    theta, b, runs, n = np.array([[0.8, 0.5, 0.2], [0.3, 0.5, 0.6]]), 0.15, 200, 400
+    won, seen = np.zeros((2, runs, 2, 3))
+    regret, loss, all_ = np.zeros(runs), np.zeros((runs, 3)), np.arange(runs)
+    for _ in range(n):
+        x = rng.integers(0, 2, runs)
+        m = np.clip((won[all_, x] + 0.5) / (seen[all_, x] + 1), b, 1 - b)
+        pi = best_rows(m)
+        regret += np.abs(best_rows(theta[x]) - pi).sum(axis=1) / 2
+        arm = (rng.random(runs)[:, None] > pi.cumsum(axis=1)[:, :-1]).sum(axis=1)
+        loss[all_, arm] += kl(theta[x, arm], m[all_, arm])
+        won[all_, x, arm] += rng.random(runs) < theta[x, arm]
+        seen[all_, x, arm] += 1
+    measured = theory.forecast_regret_bound(loss.mean(axis=0), n, b)
+    known = (0.5 * np.log(seen + 1) + math.log(2)).mean(axis=0).sum(axis=0)
+    assert (loss.mean(axis=0) <= known).all()
+    assert regret.mean() < measured < theory.forecast_regret_bound(known, n, b)
+    # nothing is bounded by more than one for each round; k sqrt(T sum B / 2b) by hand
+    assert theory.forecast_regret_bound([1.0, 3.0], 800, 0.25) == pytest.approx(2 * 6400**0.5)
+    assert theory.forecast_regret_bound([1e6], 800, 0.25) == 800

@@ -17,6 +17,7 @@ WORKS = {
     "expected_fairness_loss": [[0.5, 0.5], [0.6, 0.4]], "exponential_race_tv": [2.0],
     "fair_sd_ts_regret_bounds": [[0.2, 0.5], 10, 100], "fairness_loss": [[0.5, 0.5], 0],
     "fairness_loss_excess": [[0.5, 0.5], [0.6, 0.4]], "paper_eps2": [3, 100],
+    "forecast_regret_bound": [[1.0, 2.0], 100, 0.2],
     "paper_regret_order": [3, 100], "plackett_luce_eps1": [], "regret_from_excess": [0.1],
     "regret_lower_bound": [2, 100], "sd_ts_average_regret_bound": [3, 100],
     "sd_ts_regret_bound": [2, 100, [0.2, 0.5]], "smooth_fairness_bound": [0.1],
