@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
@@ -12,38 +11,28 @@ from numpy.typing import ArrayLike, NDArray
 from bayesfair.base.arguments import COUNT, NUMBER, takes
 from bayesfair.base.checks import (
     as_generator,
+    check_choice,
     check_count,
     check_in_range,
     check_known,
     first_where,
+    listed,
 )
 from bayesfair.base.labels import by_label
-from bayesfair.base.progress import Steps, steps, tells
+from bayesfair.base.progress import steps, tells
 from bayesfair.errors import DataError, OptionError
 from bayesfair.families import FAMILIES, family_named
 from bayesfair.history import History
-from bayesfair.kernels.simulation.classic import run_counts
-from bayesfair.kernels.simulation.counts_and_means import choose, run_fixed, run_mixture
-from bayesfair.kernels.simulation.thompson import MOST_ARMS, run_thompson
-from bayesfair.kernels.simulation.world import BernoulliWorld, Run
-from bayesfair.policies import FairSDDTS, Policy, State, policy_from_name
-from bayesfair.policies.calibrated import SDTS, CalibratedOracle, FairSDTS, SDTSMixture
-from bayesfair.policies.classic import (
-    UCB1,
-    EpsilonGreedy,
-    Greedy,
-    RandomisedPlayTheWinner,
-    Softmax,
-    Thompson,
-    Uniform,
-)
+from bayesfair.history.context import Context, context_of, known_in_cell
+from bayesfair.kernels.simulation.world import Run
+from bayesfair.policies import FairSDDTS, Policy, policy_from_name
 from bayesfair.rewards import Bernoulli, Rewards
-from bayesfair.typing import Floats, Progress, Seed
+from bayesfair.simulation.running import World, run_rule
+from bayesfair.typing import Progress, Seed
 
 __all__ = ["drifting_rewards", "simulate"]
 
 Delay = int | ArrayLike | Callable[[np.random.Generator, int], ArrayLike] | None
-_CHUNK = 65_536  # rounds whose rewards are drawn at once
 
 
 class RunOptions(TypedDict, total=False):
@@ -55,6 +44,8 @@ class RunOptions(TypedDict, total=False):
     drift: float | None
     prior: Any
     family: str | None
+    contexts: Any
+    context_model: str | None
     progress: Progress
 
 
@@ -93,6 +84,8 @@ def simulate(
     drift: float | None = None,
     prior: Any = None,
     family: str | None = None,
+    contexts: Any = None,
+    context_model: str | None = None,
     progress: Progress = None,
 ) -> History | dict[str, History]:
     r"""Run a decision rule and return what it logged, with all its selection probabilities.
@@ -103,7 +96,8 @@ def simulate(
         A rule of `bayesfair.policies`, or the name of one.
     rewards : reward family, (k,) or (T, k) array, or mapping of label to mean
         The truth. Arrays and mappings are Bernoulli means; a batch of T sets of arms (shape
-        ``(T, k)``) is a truth that changes with the round.
+        ``(T, k)``) is a truth that changes with the round. With `contexts` also a mapping of each
+        of them to means.
     n_rounds : int
         T.
     seed : int or numpy Generator
@@ -125,6 +119,12 @@ def simulate(
         Prior of the rule, see `bayesfair.families.priors`.
     family : str, optional
         Family the rule learns under; default that of the rewards.
+    contexts : (T,) array, (T, d) array, or mapping of name to column, optional
+        What is seen before each round, in every run; logged as ``History.context``.
+    context_model : str, optional
+        With `contexts`. ``"cells"``, the default: the rule learns and decides within each context
+        by itself, as if there were no other; of `SDTS` its audit with ``context_model="cells"`` has
+        regret 0. ``"none"``: it does not look at them.
     progress : bool or callable, optional
         How many rounds of all runs are done, as in `bayesfair.audit`.
 
@@ -161,8 +161,27 @@ def simulate(
     (('a', 'b'), (1000, 2))
     >>> sorted(simulate("uniform", [0.6, 0.5], 100, seed=1, n_runs=3))
     ['0', '1', '2']
+
+    A rule that sees the device:
+
+    >>> means = {"phone": {"a": 0.6, "b": 0.3}, "desk": {"a": 0.2, "b": 0.5}}
+    >>> run = simulate("sd_ts", means, 400, seed=1, contexts=["phone", "desk"] * 200)
+    >>> run.context.columns, run.selection_probability[:2].tolist()
+    (('context',), [[0.5, 0.5], [0.5, 0.5]])
     """
     n_rounds = check_count(n_rounds, "n_rounds", 0)
+    context: Context | None = None
+    given: list[Bernoulli] = []
+    if context_model is not None:
+        check_choice(context_model, "context_model", ("cells", "none"))
+        if contexts is None:
+            raise OptionError(
+                f"context_model={context_model!r} has no effect without contexts=.",
+                kind="unused_option", column="context_model", value=context_model,
+            )  # fmt: skip
+    if contexts is not None:
+        context = context_of(contexts, n_rounds, lambda t: f"contexts: round {t}")
+        rewards, given = _by_context(rewards, context)
     truth = as_rewards(rewards)
     if drift is not None:
         truth = drifting_rewards(truth, n_rounds, drift=drift, seed=seed)
@@ -177,11 +196,21 @@ def simulate(
     if not isinstance(rule, Policy):
         raise OptionError(f"policy={policy!r} is neither a rule of bayesfair.policies nor a name.")
     family = _family(truth, family)
-    rule = rule.for_run(truth.n_arms, n_rounds, truth, family=family)
+    cells = [np.arange(n_rounds)]
+    if context is not None and context_model != "none":
+        codes, names = context.cells
+        cells = [np.flatnonzero(codes == c) for c in range(len(names))]
+    truths = [truth[rounds] if context is not None and truth.batch_shape else truth
+              for rounds in cells]  # fmt: skip
+    if given and drift is None and context_model != "none":
+        truths = list(given)
+    rules = [
+        rule.for_run(of.n_arms, len(rounds), of, family=family)
+        for rounds, of in zip(cells, truths, strict=True)
+    ]
     support = (0.0, 1.0) if isinstance(truth, Bernoulli) else getattr(truth, "support", None)
-    state = rule.start(
-        truth.arms, family, prior=prior, support=support if FAMILIES[family].has_levels else None
-    )
+    levels = support if FAMILIES[family].has_levels else None
+    states = [own.start(truth.arms, family, prior=prior, support=levels) for own in rules]
     mask = _offered(offered, truth, n_rounds)
     batch = check_count(batch, "batch", 1)
     runs = {}
@@ -190,15 +219,25 @@ def simulate(
     for r, rng in enumerate(streams):
         known_at = _known_at(n_rounds, batch, delay, rng)
         deciding, paying = rng.spawn(2)
-        order = np.argsort(known_at, kind="stable")
-        world = _World(truth, deciding.random(n_rounds), paying, mask, known_at, order)
-        arm, reward, pi = _run(rule, state, world, told)
+        decide = deciding.random(n_rounds)
+        ran = Run(
+            np.empty(n_rounds, np.int32), np.empty(n_rounds), np.empty((n_rounds, truth.n_arms))
+        )
+        for own, state, of, rounds in zip(rules, states, truths, cells, strict=True):
+            known = known_in_cell(known_at[rounds], rounds, n_rounds)
+            assert known is not None
+            order = np.argsort(known, kind="stable")
+            here = None if mask is None else mask[rounds]
+            world = World(of, decide[rounds], paying, here, known, order)
+            part = run_rule(own, state, world, told)
+            ran.arm[rounds], ran.reward[rounds], ran.pi[rounds] = part
         runs[str(r)] = History(
-            arm,
-            reward,
-            selection_probability=pi,
+            ran.arm,
+            ran.reward,
+            selection_probability=ran.pi,
             arms=truth.arms,
             known_at=known_at,
+            context=context,
             source=f"{rule.name} run {r}",
         )
     return runs["0"] if n_runs is None else runs
@@ -213,6 +252,35 @@ def as_rewards(rewards: Any) -> Rewards:
         means: Any = list(named.values())
         return Bernoulli(means, arms=tuple(named))
     return Bernoulli(rewards)
+
+
+def _by_context(rewards: Any, context: Context) -> tuple[Any, list[Bernoulli]]:
+    """Return the truth of each round, and of each context where it was given by them."""
+    codes, names = context.cells
+    if not isinstance(rewards, Mapping) or not any(
+        isinstance(of, (Mapping, Sequence, np.ndarray, Rewards)) for of in rewards.values()
+    ):
+        return rewards, []
+    given = {str(name): as_rewards(of) for name, of in rewards.items()}
+    if lacks := [name for name in names if name not in given]:
+        raise OptionError(
+            f"rewards= holds no arms for the context {lacks[0]!r}; it has {listed(given)}.",
+            kind="unknown_label", column="rewards", value=lacks[0],
+        )  # fmt: skip
+    each: list[Bernoulli] = []
+    for name in names:
+        of = given[name]
+        first = each[0] if each else of
+        if not isinstance(of, Bernoulli) or of.batch_shape or of.arms != first.arms:
+            raise OptionError(
+                f"rewards of the context {name!r} must be one mean for each of the arms "
+                f"{listed(first.arms)}, in this order. Other families: a batch of T sets of arms.",
+                kind="wrong_shape", column="rewards", value=name,
+            )  # fmt: skip
+        each.append(of)
+    if not each:  # no rounds
+        return next(iter(given.values())), []
+    return Bernoulli(np.array([of.mean for of in each])[codes], arms=each[0].arms), each
 
 
 @takes(n_rounds=COUNT, drift=NUMBER)
@@ -319,132 +387,3 @@ def _known_at(
         late = asked.astype(np.int64)
     known = rounds + 1 + late
     return -(-known // batch) * batch  # at the next end of a batch
-
-
-# -- running -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _World:
-    """What one run is exposed to, whatever its rule."""
-
-    truth: Rewards
-    decide: Floats  # (T,) uniform numbers that draw the arms
-    paying: np.random.Generator
-    mask: NDArray[np.bool_] | None
-    known_at: NDArray[np.int64]
-    order: NDArray[np.int64]  # rounds by known_at
-
-    @property
-    def n_rounds(self) -> int:
-        return self.known_at.size
-
-
-def _run(rule: Policy, state: State, world: _World, told: Steps) -> Run:
-    found = _run_compiled(rule, state, world)
-    if isinstance(found, Run):
-        told.add(world.n_rounds)
-        return found
-    return replay(rule, state, world, found, told)
-
-
-def _run_compiled(rule: Policy, state: State, world: _World) -> Run | Callable[[int, int], float]:
-    """Return the run of a rule that is compiled; of another what its arms pay."""
-    truth = world.truth
-    if not (isinstance(truth, Bernoulli) and FAMILIES[state.family].binary):
-        return _drawn(world)
-    theta, k = np.ascontiguousarray(np.atleast_2d(truth.mean)), state.n_arms
-    mask = np.empty((0, k), np.bool_) if world.mask is None else world.mask
-    pay = world.paying.random(world.n_rounds)
-    seen = BernoulliWorld(theta, world.decide, pay, world.known_at, world.order, mask)
-    if type(rule) is CalibratedOracle and world.mask is None:
-        return run_fixed(rule.selection_probability(state), seen)
-    # the grid of the compiled rule resolves densities without branch points, and products of not
-    # too many distribution functions
-    smooth = np.all(2 * state.prior == np.rint(2 * state.prior)) and k <= MOST_ARMS
-    if type(rule) is Thompson and world.mask is None and smooth:
-        return run_thompson(state.prior, seen)
-    counts = _counts_rule(rule)
-    if counts is not None:
-        return run_counts(counts, state.prior, seen)
-    weight = _mixture_weight(rule)
-    if weight is None:
-        return _bernoulli(theta, pay)
-    return run_mixture(weight, state.exploration, state.prior, seen)
-
-
-def _mixture_weight(rule: Policy) -> float | None:
-    """Return the weight of SD_TS where the compiled kernel knows the rule, else None."""
-    if type(rule) in (SDTS, FairSDTS):
-        return 1.0
-    if type(rule) is Uniform:
-        return 0.0
-    return rule.weight_for("bernoulli") if isinstance(rule, SDTSMixture) else None
-
-
-# class -> name of the compiled rule, and the fields that are its parameters
-_COUNT_RULES: dict[type[Policy], tuple[str, tuple[str, ...]]] = {
-    Greedy: ("greedy", ()),
-    EpsilonGreedy: ("greedy", ("epsilon",)),
-    UCB1: ("ucb1", ("c",)),
-    Softmax: ("softmax", ("temperature",)),
-    RandomisedPlayTheWinner: ("urn", ("start_balls", "added_balls")),
-}
-
-
-def _counts_rule(rule: Policy) -> tuple[str, float, float] | None:
-    """Return name and parameters of a classic rule as its compiled kernel wants them."""
-    if type(rule) not in _COUNT_RULES:  # a subclass may do something else
-        return None
-    name, fields = _COUNT_RULES[type(rule)]
-    first, second = (*(float(getattr(rule, field)) for field in fields), 0.0, 0.0)[:2]
-    return name, first, second
-
-
-def _bernoulli(theta: Floats, pay: Floats) -> Callable[[int, int], float]:
-    last = theta.shape[0] - 1
-    return lambda t, arm: float(pay[t] < theta[min(t, last), arm])
-
-
-def _drawn(world: _World) -> Callable[[int, int], float]:
-    """Rewards of all arms in all rounds, drawn in blocks as they are needed."""
-    block: dict[int, Floats] = {}
-
-    def reward(t: int, arm: int) -> float:
-        start = t - t % _CHUNK
-        if start not in block:
-            block.clear()
-            stop = min(start + _CHUNK, world.n_rounds)
-            if world.truth.batch_shape:
-                block[start] = world.truth[start:stop].sample(seed=world.paying)
-            else:
-                block[start] = world.truth.sample(stop - start, seed=world.paying)
-        return float(block[start][t - start, arm])
-
-    return reward
-
-
-def replay(
-    rule: Policy, state: State, world: _World, pay: Callable[[int, int], float], told: Steps
-) -> Run:
-    """Run any rule through its own pure functions; the compiled paths must agree with this."""
-    n_rounds, k = world.n_rounds, state.n_arms
-    mask, known_at, order = world.mask, world.known_at, world.order
-    arm, reward = np.empty(n_rounds, np.int32), np.empty(n_rounds)
-    pi = np.empty((n_rounds, k))
-    changed, done = True, 0
-    current = np.empty(k)
-    for t in range(n_rounds):
-        while done < n_rounds and known_at[order[done]] <= t:
-            past = order[done]
-            state = rule.update(state, int(arm[past]), float(reward[past]))
-            done += 1
-            changed = True
-        if changed or mask is not None:
-            current = rule.selection_probability(state, None if mask is None else mask[t])
-            changed = False
-        pi[t] = current
-        arm[t] = choose(current, world.decide[t])
-        reward[t] = pay(t, int(arm[t]))
-        told.add()
-    return Run(arm, reward, pi)
