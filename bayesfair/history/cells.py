@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.errors import OptionError
+from bayesfair.errors import DataError, OptionError
 from bayesfair.history.history import History
 
-__all__ = ["bin_of_rounds", "binned_counts", "reward_cells", "time_bins"]
+__all__ = ["bin_of_rounds", "binned_counts", "counts_by_context", "reward_cells", "time_bins"]
 
 
 def time_bins(
@@ -48,12 +48,38 @@ def binned_counts(
     history: History, bin_start: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return observed rewards and their sums per time bin and arm, ``(B, k)`` each."""
+    return _counted(history, bin_of_rounds(np.arange(history.n_rounds), bin_start), len(bin_start))
+
+
+def counts_by_context(
+    history: History,
+) -> tuple[tuple[str, ...], NDArray[np.int64], NDArray[np.float64]]:
+    """Return the contexts of a log, and observed rewards and their sums by context and arm, (C, k).
+
+    Raises
+    ------
+    DataError
+        If the log has no context.
+    """
+    if history.context is None:
+        raise DataError(
+            f"{history.source} has no context, and the model has one theta for each. Give the log "
+            "one with context=.",
+            kind="no_context", column="context",
+        )  # fmt: skip
+    codes, names = history.context.cells
+    return names, *_counted(history, codes, len(names))
+
+
+def _counted(
+    history: History, cells: NDArray[Any], n_cells: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return observed rewards and their sums by cell of each round, (T,), and arm."""
     seen = ~np.isnan(history.reward)
-    bins = bin_of_rounds(np.flatnonzero(seen), bin_start)
-    cell = bins * history.n_arms + history.arm[seen]
-    size, shape = len(bin_start) * history.n_arms, (len(bin_start), history.n_arms)
-    pulls = np.bincount(cell, minlength=size)
-    total = np.bincount(cell, weights=history.reward[seen], minlength=size)
+    at = cells[seen].astype(np.int64) * history.n_arms + history.arm[seen]
+    size, shape = n_cells * history.n_arms, (n_cells, history.n_arms)
+    pulls = np.bincount(at, minlength=size)
+    total = np.bincount(at, weights=history.reward[seen], minlength=size)
     return pulls.reshape(shape).astype(np.int64), total.reshape(shape)
 
 

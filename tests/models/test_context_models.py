@@ -1,0 +1,108 @@
+"""The definitions of beliefs given a context: NUTS against the closed form, and against the grid."""
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import bayesfair as bf
+from bayesfair.audit.log.context_tables import KAPPA, pooled_beliefs
+from bayesfair.errors import DataError
+from bayesfair.models import bernoulli_cells, bernoulli_pooled_cells
+
+SITES = np.repeat([f"s{i}" for i in range(6)], [40, 30, 20, 10, 4, 2])
+
+
+def log():
+    """Six contexts from much to little, two arms."""
+    rng = np.random.default_rng(8)
+    arm = np.arange(len(SITES)) % 2
+    pays = np.array([[0.8, 0.3], [0.7, 0.4], [0.9, 0.2], [0.5, 0.3], [0.7, 0.5], [0.8, 0.1]])
+    theta = pays[np.unique(SITES, return_inverse=True)[1], arm]
+    reward = (rng.random(len(SITES)) < theta).astype(float)
+    reward[5] = np.nan
+    return bf.History(arm, reward, context=SITES)
+
+
+def counts():
+    """Successes and plays of each context and arm, (C, k), counted one by one."""
+    history, won, seen = log(), np.zeros((6, 2)), np.zeros((6, 2))
+    for site, arm, reward in zip(SITES, history.arm, history.reward, strict=True):
+        if not np.isnan(reward):
+            won[int(site[1]), arm] += reward
+            seen[int(site[1]), arm] += 1
+    return won, seen
+
+
+def integrated(n_kappa):
+    """E theta_ci by quadrature: Gauss-Jacobi in mu, the trapezoidal rule in log kappa."""
+    won, seen = counts()
+    x, w = special.roots_jacobi(120, -0.5, -0.5)
+    mu, kappa = (1 + x)[:, None] / 2, np.geomspace(*KAPPA, n_kappa)
+    alpha, beta = mu * kappa, (1 - mu) * kappa
+    ends = np.ones(n_kappa)
+    ends[[0, -1]] = 0.5
+    found = np.empty((6, 2))
+    for i in range(2):
+        log_w = np.log(w)[:, None] + np.log(ends)
+        for s, n in zip(won[:, i], seen[:, i], strict=True):
+            log_w = log_w + special.betaln(alpha + s, beta + n - s) - special.betaln(alpha, beta)
+        weights = np.exp(log_w - log_w.max())
+        weights /= weights.sum()
+        for c in range(6):
+            found[c, i] = (weights * (alpha + won[c, i]) / (kappa + seen[c, i])).sum()
+    return found
+
+
+def of(model):
+    """Means of theta and their Monte-Carlo standard errors."""
+    import arviz_stats as az
+
+    from bayesfair.inference.nuts import CompiledModel
+
+    tree, found = CompiledModel(model).fit(draws=4000, seed=3, cores=1)
+    assert found["divergences"] == 0
+    draws = tree["posterior"].to_dataset()[["theta"]]
+    assert draws["theta"].dims[-2:] == ("context", "arm")
+    return draws["theta"].mean(("chain", "draw")).values, az.mcse(draws, method="mean")[
+        "theta"
+    ].values
+
+
+def test_data_are_the_counts_of_each_context():
+    won, seen = counts()
+    for module in (bernoulli_cells, bernoulli_pooled_cells):
+        model = module.build(log())
+        assert np.array_equal(model["pulls"].get_value(), seen)
+        assert np.array_equal(model["observed_successes"].get_value(), won)
+        assert tuple(model.coords["context"]) == tuple(f"s{i}" for i in range(6))
+        with pytest.raises(DataError, match="context="):
+            module.build(bf.History([0, 1], [1, 0]))
+
+
+def test_the_audit_has_the_beliefs_of_the_pooled_definition():
+    history = log()
+    audit = bf.audit(history, objective=False, context_model="pooled")
+    settled, found = audit.summary.end.beliefs.settled()
+    won, seen = counts()
+    assert np.array_equal(found, [won, seen])
+    every = bf.History([0] * 6, [np.nan] * 6, arms=(0, 1), context=[f"s{i}" for i in range(6)])
+    tables = audit.summary.end.beliefs
+    means = pooled_beliefs(every, np.arange(6, dtype=np.int32), tables, 6)[0].means
+    # 40 x 20 nodes with equal weights against 120 x 400: the ends of log kappa count in full
+    assert np.abs(means - integrated(400)).max() < 0.01
+    assert settled.kappa[[0, -1]].tolist() == pytest.approx(KAPPA)
+
+
+@pytest.mark.statistical
+def test_nuts_on_cells_agrees_with_the_closed_form():
+    won, seen = counts()
+    mean, error = of(bernoulli_cells.build(log()))
+    assert (np.abs(mean - stats.beta(won + 0.5, seen - won + 0.5).mean()) / error).max() < 5
+
+
+@pytest.mark.statistical
+def test_nuts_on_pooled_cells_agrees_with_quadrature_and_not_with_cells():
+    won, seen = counts()
+    mean, error = of(bernoulli_pooled_cells.build(log()))
+    assert (np.abs(mean - integrated(400)) / error).max() < 5
+    assert (np.abs(mean - (won + 0.5) / (seen + 1)) / error).max() > 5
