@@ -118,6 +118,12 @@ def _audits() -> None:
     )  # fmt: skip
     audit(first, truth=_bernoulli([0.2, 0.5, 0.6]))
     audit(_history([0, 1], [1.0, 0.0], arms=[str(i) for i in range(1200)]), draws=50, seed=1)
+    seen = _history(
+        ["a", "b"] * 4, [1.0, 0.0] * 4, selection_probability=np.full((8, 2), 0.5),
+        context=["u", "u", "v", "v"] * 2,
+    )  # fmt: skip
+    for given in ("cells", "pooled"):
+        audit(seen, context_model=given, across="contexts", draws=50, seed=1)
     for kind in _DIVERGENCES:
         audit(first, divergence=kind, draws=50, seed=1)
     sites = read_history(

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from bayesfair.audit.criterion import finite_or_text
 from bayesfair.audit.group import GroupRecord
@@ -266,6 +265,8 @@ def _comparable(pi: Floats, laws: Floats, version: Ints) -> Iterator[_Rounds]:
 
 def _some_pairs(laws: Floats) -> Ints:
     """Return pairs of near rounds, and of rounds at even distances."""
+    from scipy.spatial import cKDTree
+
     n = len(laws)
     flat = laws.reshape(n, -1)
     near = cKDTree(flat).query(flat, _NEAREST + 1)[1][:, 1:]

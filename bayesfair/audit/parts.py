@@ -29,6 +29,11 @@ _NOT_MODELLED = Notice(
     "intervals cannot be joined. Audit the whole log with rule= for those of all rounds.",
     kind="modelled_left_out", column="rule",
 )  # fmt: skip
+_NOT_ACROSS = Notice(
+    "Pairs of rounds across contexts (across='contexts') are left out: those of one part and the "
+    "other were not looked at. Audit the whole log with across= for all of them.",
+    kind="across_left_out", column="across",
+)  # fmt: skip
 
 
 def merge_records[T: (Record, GroupRecord)](first: T, second: T, *, seed: Seed | None = None) -> T:
@@ -102,7 +107,9 @@ def join[T: (Record, GroupRecord)](first: T, second: T, **asked: Any) -> T:
         raise no_seed("the second audit was made with a Generator, which cannot be repeated")
     if (first.arm_groups is None) != (second.arm_groups is None):
         raise OptionError("one of the audits has arm_groups=, the other not; give both the same.")
-    notes: list[str] = [_NOT_MODELLED] if "modelled" in first.extra | second.extra else []
+    extra = first.extra | second.extra
+    left_out = {"modelled": _NOT_MODELLED, "across": _NOT_ACROSS}
+    notes: list[str] = [notice for name, notice in left_out.items() if name in extra]
     whole = replace(conclude(summary, question, notes, None), origin=first.origin)
     if first.arm_groups is None or second.arm_groups is None:
         return whole

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from bayesfair.audit.log.verdict_words import regret_words
+from bayesfair.audit.context_text import across_lines
 from bayesfair.audit.text import VERDICT_WORDS, hangs_words, log_words, modelled_words
 from bayesfair.base.checks import counted
 from bayesfair.base.shown import number
@@ -61,6 +62,7 @@ def render_page(
         "most_sensitive": most_sensitive,
         "prior_sentence": hangs_words,
         "modelled_words": modelled_words,
+        "across_lines": across_lines,
         "value_table": value_table,
         "value_meanings": MEANINGS,
     }

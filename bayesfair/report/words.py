@@ -6,6 +6,7 @@ import textwrap
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
+from bayesfair.audit.context_text import across_lines
 from bayesfair.audit.criterion import VERDICTS
 from bayesfair.audit.log.check_words import CHECK_NAMES, contradiction_lines
 from bayesfair.audit.text import divergence_words, modelled_lines, show_worst
@@ -137,6 +138,8 @@ def verdict_sentences(numbers: dict[str, Any]) -> list[str]:
     found.append(_regret_sentence(numbers))
     if modelled := [line.strip() for line in modelled_lines(numbers)[1:]]:
         found.append(f"{modelled[0]}: {'; '.join(modelled[1:])}.")
+    if across := [line.strip() for line in across_lines(numbers)[1:]]:
+        found.append(f"{across[0]}. {'. '.join(across[1:])}.")
     return found
 
 
@@ -421,6 +424,11 @@ def call(first: dict[str, Any], *, several: bool) -> str:
         f"rule='estimated', rule_window={one['window']}" for one in [first.get("modelled")] if one
     ]
     columns, given = first.get("context", {}).get("columns"), ""
+    if (across := first.get("across")) is not None:
+        options.append(f"across={across['of']!r}")
+        if (version := across["rule_version"]) is not None:
+            options.append(f"rule_version={version!r}")
+            columns = [*columns, version]
     if columns is not None:
         options.append(f"context_model={first['context']['model']!r}")
         given = f", context={columns!r}"

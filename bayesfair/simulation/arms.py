@@ -8,7 +8,7 @@ from typing import Any, TypedDict, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.base.arguments import COUNT, NUMBER, takes
+from bayesfair.base.arguments import COUNT, NUMBER, PLAIN, takes
 from bayesfair.base.checks import (
     as_generator,
     check_choice,
@@ -69,7 +69,7 @@ def simulate(
     n_runs: int,
     **options: Unpack[RunOptions],
 ) -> dict[str, History]: ...
-@takes()
+@takes(context_model=PLAIN)
 @tells
 def simulate(
     policy: Policy | str,
@@ -179,6 +179,12 @@ def simulate(
                 f"context_model={context_model!r} has no effect without contexts=.",
                 kind="unused_option", column="context_model", value=context_model,
             )  # fmt: skip
+    if contexts is None and _is_by_context(rewards):
+        raise OptionError(
+            "rewards= holds arms for each of several contexts: say with contexts= which of them "
+            "each round has.",
+            kind="lacks", column="contexts",
+        )  # fmt: skip
     if contexts is not None:
         context = context_of(contexts, n_rounds, lambda t: f"contexts: round {t}")
         rewards, given = _by_context(rewards, context)
@@ -254,12 +260,16 @@ def as_rewards(rewards: Any) -> Rewards:
     return Bernoulli(rewards)
 
 
+def _is_by_context(rewards: Any) -> bool:
+    """Whether a truth is a mapping of contexts to arms, not one of arms to means."""
+    arms = (Mapping, Sequence, np.ndarray, Rewards)
+    return isinstance(rewards, Mapping) and any(isinstance(of, arms) for of in rewards.values())
+
+
 def _by_context(rewards: Any, context: Context) -> tuple[Any, list[Bernoulli]]:
     """Return the truth of each round, and of each context where it was given by them."""
     codes, names = context.cells
-    if not isinstance(rewards, Mapping) or not any(
-        isinstance(of, (Mapping, Sequence, np.ndarray, Rewards)) for of in rewards.values()
-    ):
+    if not _is_by_context(rewards):
         return rewards, []
     given = {str(name): as_rewards(of) for name, of in rewards.items()}
     if lacks := [name for name in names if name not in given]:

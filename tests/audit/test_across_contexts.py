@@ -183,6 +183,14 @@ def test_saved_loaded_printed_and_by_groups(tmp_path):
     for one in (str(found), str(loaded)):
         assert "Across contexts, pairs of all rounds" in one
     log = bf.History(arm, reward, selection_probability=pi[:, ::-1], arms=(0, 1, 2), context=where)
+    bf.write_report(found, tmp_path / "a.html")
+    page = (tmp_path / "a.html").read_text()
+    assert "Two rounds against each other" in page and "across=&#39;contexts&#39;" in page
+    early = bf.audit(log.before(30), eps1=1, eps2=0.05, objective=False, across="contexts")
+    late = bf.audit(log.rounds(30, 60), objective=False, prior=early, eps1=1, eps2=0.05)
+    merged = bf.merge(early, late)
+    assert "across" not in merged.to_dict()
+    assert "across_left_out" in [notice["kind"] for notice in merged.to_dict()["findings"]]
     group = bf.audit({"x": log}, eps1=1, eps2=0.05, objective=False, across="contexts",
                      context_model="pooled")  # fmt: skip
     assert group.to_dict()["groups"]["x"]["across"] == numbers

@@ -90,6 +90,7 @@ def test_regret_given_the_context_grows_as_the_root_of_the_rounds():
     ("given", "said"),
     [
         ({"context_model": "cells"}, "context_model="),
+        ({}, "contexts="),
         ({"contexts": SEEN, "context_model": "pooled"}, "context_model="),
         ({"contexts": SEEN[:5]}, "400 rounds"),
         ({"contexts": ["w"] * 400}, "'w'"),
