@@ -236,8 +236,7 @@ def _laws(log: History, audit: Record) -> tuple[Floats, NDArray[np.int32]]:
             if found is None:
                 found = np.empty((log.n_rounds, *law.shape[1:]))
             found[rounds[a:b]] = law
-    assert found is not None
-    return found, codes
+    return np.empty((0, log.n_arms, 2)) if found is None else found, codes
 
 
 def _frozen(laws: Floats, version: Ints, cells: NDArray[np.int32]) -> Floats:

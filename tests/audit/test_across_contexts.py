@@ -255,3 +255,10 @@ def test_on_the_command_line(tmp_path, capsys):
     said = json.loads((tmp_path / "a.json").read_text())["across"]
     assert status == 0 and said["n_versions"] == 2 and said["rule_version"] == "build"
     assert "rounds of the same build (2 versions)" in " ".join(out.split())
+
+
+def test_where_no_round_is_judged_there_is_no_verdict():
+    found = audited(*learner(20)[:4], from_round=20, eps2=None)
+    numbers = found.to_dict()["across"]
+    assert numbers["verdict"] == "not_auditable" and numbers["smallest_eps2"] is None
+    assert numbers["worst"] is None and numbers["arms_as_individuals"] is None and str(found)
