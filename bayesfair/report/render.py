@@ -7,8 +7,8 @@ import platform
 from importlib.metadata import version
 from typing import Any
 
-from bayesfair.audit.log.verdict_words import regret_words
 from bayesfair.audit.context_text import across_lines
+from bayesfair.audit.log.verdict_words import regret_words
 from bayesfair.audit.text import VERDICT_WORDS, hangs_words, log_words, modelled_words
 from bayesfair.base.checks import counted
 from bayesfair.base.shown import number
