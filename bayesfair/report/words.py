@@ -377,6 +377,16 @@ def _untested(numbers: dict[str, Any]) -> list[Unchecked]:
     ]
 
 
+def _context_and_pairs(first: dict[str, Any]) -> tuple[list[str] | None, list[str]]:
+    """Return the columns of the context, and the options that ask for pairs of rounds."""
+    columns, across = first.get("context", {}).get("columns"), first.get("across")
+    if across is None:
+        return columns, []
+    version = [name for name in [across["rule_version"]] if name is not None]
+    asked = [f"across={across['of']!r}", *(f"rule_version={name!r}" for name in version)]
+    return [*columns, *version], asked
+
+
 def call(first: dict[str, Any], *, several: bool) -> str:
     """Return the Python call that repeats the audit, as far as the numbers of a log tell.
 
@@ -423,12 +433,9 @@ def call(first: dict[str, Any], *, several: bool) -> str:
     options += [
         f"rule='estimated', rule_window={one['window']}" for one in [first.get("modelled")] if one
     ]
-    columns, given = first.get("context", {}).get("columns"), ""
-    if (across := first.get("across")) is not None:
-        options.append(f"across={across['of']!r}")
-        if (version := across["rule_version"]) is not None:
-            options.append(f"rule_version={version!r}")
-            columns = [*columns, version]
+    columns, pairs = _context_and_pairs(first)
+    options += pairs
+    given = ""
     if columns is not None:
         options.append(f"context_model={first['context']['model']!r}")
         given = f", context={columns!r}"

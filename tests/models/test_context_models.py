@@ -1,4 +1,4 @@
-"""The definitions of beliefs given a context: NUTS against the closed form, and against the grid."""
+"""The definitions of beliefs given a context: NUTS against the closed form and quadrature."""
 
 import numpy as np
 import pytest
