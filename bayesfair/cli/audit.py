@@ -40,7 +40,9 @@ chosen arm), timestamp.
 
 Example: `bayesfair audit --example ecmo`
 
-Example: `bayesfair audit log.csv --arm item_id --reward click --propensity p --order timestamp`
+Example: `bayesfair examples ecmo && bayesfair audit ecmo.csv --json audit.json --report audit.html`
+
+Other columns: `bayesfair audit log.csv --arm item --reward click --propensity p --order timestamp`
 """
 
 

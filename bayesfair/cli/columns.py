@@ -17,9 +17,9 @@ COLUMNS_HELP = """Show what `bayesfair audit` would read as what, with the first
 Every column of the log stands in the table, and the options that name each part in the last line.
 A log that would be refused is shown too, and then refused (exit status 2).
 
-Example: `bayesfair columns log.csv`
+Example: `bayesfair examples ecmo && bayesfair columns ecmo.csv`
 
-Example: `bayesfair columns log.parquet --arm item_id --reward click`
+Other columns: `bayesfair columns log.parquet --arm item_id --reward click`
 """
 
 

@@ -26,9 +26,10 @@ lines are read too.
 
 Example: `bayesfair fit --example baseball`
 
-Example: `bayesfair fit battles.csv --left model_a --right model_b --winner winner --json fit.json`
+Example: `bayesfair examples baseball && bayesfair fit baseball.csv --left home --right away --wins
+home_wins,away_wins --json fit.json`
 
-Example: `bayesfair fit counts.csv --left i --right j --wins w_ij,w_ji,t_ij`
+Other columns: `bayesfair fit battles.csv --left model_a --right model_b --winner winner`
 """
 
 #: Longest side of a picture; the renderer stops at 2^16.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -15,12 +16,13 @@ from bayesfair.base.writing import drop_drafts
 from bayesfair.cli.audit import AUDIT_HELP, audit_command
 from bayesfair.cli.columns import COLUMNS_HELP, columns_command
 from bayesfair.cli.duels import AUDIT_COMPARISONS_HELP, audit_comparisons_command
+from bayesfair.cli.examples import examples_command
 from bayesfair.cli.fit import FIT_HELP, fit_command
 from bayesfair.cli.interrupts import at_interrupt
 from bayesfair.cli.model import model_app
 from bayesfair.cli.options import grouped
 from bayesfair.cli.simulate import simulate_command
-from bayesfair.cli.tools import complain, forget_reader, say
+from bayesfair.cli.tools import DEBUG, QUIET, complain, forget_reader, say
 from bayesfair.cli.warm_up import warm_up_command
 from bayesfair.cli.wording import flags_of, in_shell_words
 
@@ -29,7 +31,6 @@ __all__ = ["app", "main"]
 app = typer.Typer(
     name="bayesfair",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -51,8 +52,15 @@ def _root(
         bool,
         typer.Option("--version", help="Show the version.", callback=_say_version, is_eager=True),
     ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print errors alone: no report, notes or progress.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Print where in the program an error arose.")
+    ] = False,
 ) -> None:
-    pass
+    QUIET.set(quiet)
+    DEBUG.set(debug)
 
 
 app.command(name="audit", help=AUDIT_HELP)(grouped(audit_command))
@@ -62,6 +70,7 @@ app.command(name="fit", help=FIT_HELP)(grouped(fit_command))
 app.command(name="audit-comparisons", help=AUDIT_COMPARISONS_HELP)(
     grouped(audit_comparisons_command)
 )
+app.command(name="examples")(examples_command)
 app.add_typer(model_app, name="model")
 app.command(name="warm-up")(warm_up_command)
 
@@ -69,6 +78,8 @@ app.command(name="warm-up")(warm_up_command)
 def main(run: Callable[[], Any] = app) -> None:
     """Run the command line: bad input ends with one message and status 2, without a traceback."""
     warnings.showwarning = _say_warning
+    QUIET.set(False)
+    DEBUG.set(False)
     try:
         with at_interrupt(drop_drafts):
             run()
@@ -77,6 +88,7 @@ def main(run: Callable[[], Any] = app) -> None:
 
         if not isinstance(error, BayesfairError):
             raise
+        _trace()
         complain(f"{type(error).__name__}: {_in_shell_words(_one_line_names(str(error)))}")
         raise SystemExit(2) from None
     except SystemExit as stop:
@@ -84,14 +96,22 @@ def main(run: Callable[[], Any] = app) -> None:
             raise
         forget_reader()  # whoever read the help has left, which is no fault
     except OSError as error:
+        _trace()
         name = "" if error.filename is None else f" {str(error.filename)[:200]!r}"
         complain(f"cannot read or write{name}: {error.strerror or error}.")
         raise SystemExit(2) from None
 
 
+def _trace() -> None:
+    """Print where the error that is being handled arose, if that was asked for."""
+    if DEBUG.get():
+        complain(traceback.format_exc())
+
+
 def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
     """Print a warning as a sentence for people, without a place in our code."""
-    complain(f"note: {_in_shell_words(str(message))}")
+    if not QUIET.get():
+        complain(f"note: {_in_shell_words(str(message))}")
 
 
 def _one_line_names(message: str) -> str:

@@ -24,9 +24,8 @@ def simulate_command(
 ) -> None:
     """Run a decision rule on Bernoulli arms and log its exact selection probabilities.
 
-    Example: `bayesfair simulate sd_ts --arms a=.6,b=.5,c=.4 --rounds 100000 --out run.parquet`
-
-    Then: `bayesfair audit run.parquet`
+    Example: `bayesfair simulate sd_ts --arms a=.6,b=.5,c=.4 --rounds 10000 --out run.parquet &&
+    bayesfair audit run.parquet`
 
     The rule fair_sd_dts runs duels; its arms are worths: `--arms a=3,b=2,c=1`.
     """

@@ -9,6 +9,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from bayesfair.cli.wording import flags_of, in_shell_words
 from bayesfair.errors import OptionError
 
 __all__ = [
+    "DEBUG",
+    "QUIET",
     "check_suffix",
     "check_targets",
     "reading",
@@ -28,6 +31,9 @@ __all__ = [
     "show_progress",
     "write",
 ]
+
+QUIET: ContextVar[bool] = ContextVar("print errors alone", default=False)
+DEBUG: ContextVar[bool] = ContextVar("print where errors arose", default=False)
 
 _LONG_TABLE = 200
 """Tables of more entries are written a line each."""
@@ -207,7 +213,8 @@ def write(found: dict[str, Any], text: str, json_file: str | None, shell: typer.
         return
     if json_file is not None:
         write_text(json_file, _json_text(found) + "\n")
-    say(in_shell_words(text, flags_of(shell.command)))
+    if not QUIET.get():
+        say(in_shell_words(text, flags_of(shell.command)))
 
 
 @contextmanager
@@ -215,7 +222,7 @@ def reading(source: Any) -> Iterator[None]:
     """Say on a terminal that a large file is being read."""
     path = Path(str(source))
     size = path.stat().st_size if path.is_file() else 0
-    if size < _LONG_BYTES or not sys.stderr.isatty():
+    if size < _LONG_BYTES or not show_progress():
         yield
         return
     from rich.console import Console
@@ -226,4 +233,4 @@ def reading(source: Any) -> Iterator[None]:
 
 def show_progress() -> bool:
     """Return whether somebody looks: a line that changes is for terminals only."""
-    return sys.stderr is not None and sys.stderr.isatty()
+    return sys.stderr is not None and sys.stderr.isatty() and not QUIET.get()

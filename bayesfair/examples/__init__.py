@@ -6,10 +6,16 @@ from pathlib import Path
 
 from bayesfair.base.checks import check_choice
 
-__all__ = ["LOGS", "names", "path"]
+__all__ = ["ABOUT", "LOGS", "names", "path"]
 
 LOGS = ("ecmo",)
 """Decision histories; the others are comparisons."""
+
+ABOUT = {
+    "baseball": "273 games of 7 teams of baseball's American League, 1987: counts of wins",
+    "ecmo": "the first randomised ECMO trial, 1985: 12 patients, 2 treatments, the whole rule",
+}
+"""What each holds, in one line."""
 
 _FOLDER = Path(__file__).parent
 
