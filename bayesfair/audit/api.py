@@ -22,7 +22,7 @@ from bayesfair.audit.record import Record
 from bayesfair.audit.result import Audit, AuditGroup, as_audit
 from bayesfair.audit.run import run
 from bayesfair.audit.saved.storage import read_audit
-from bayesfair.audit.truth.model import fitting_options
+from bayesfair.audit.truth.model import check_fit, fitting_options
 from bayesfair.base.arguments import PLAIN, each, takes
 from bayesfair.base.checks import check_choice, no_seed
 from bayesfair.base.options import given
@@ -37,6 +37,7 @@ from bayesfair.rewards import Rewards
 from bayesfair.typing import FilePath, Model, Progress, Seed
 
 if TYPE_CHECKING:
+    import xarray as xr
     from distributed import Client
 
 __all__ = ["audit", "load_audit", "merge"]
@@ -94,6 +95,7 @@ def audit(
     prior: Any = None,
     support: ArrayLike | None = None,
     model: Model | None = None,
+    fit: xr.DataTree | None = None,
     beliefs_model: Model | None = None,
     context_model: str | None = None,
     truth: Rewards | None = None,
@@ -149,6 +151,9 @@ def audit(
     model : str or callable, optional
         Posterior of the true rewards from a PyMC model instead of the conjugate one: a name in
         `bayesfair.models` or a function ``build(history)``.
+    fit : DataTree, optional
+        Instead of `model`: what `bayesfair.fit` returned for this log, used as it is. Its arms,
+        rounds and rewards must be those of the log, its family that of the audit.
     beliefs_model : str or callable, optional
         Model of the beliefs before each round; default conjugate.
     context_model : str, optional
@@ -268,6 +273,7 @@ def audit(
     _check_context_model(
         context_model,
         model=model,
+        fit=fit,
         beliefs_model=beliefs_model,
         arm_groups=arm_groups,
         propensity_draws=propensity_draws,
@@ -290,7 +296,16 @@ def audit(
     if truth is not None and model is not None:
         raise OptionError("give truth= (known rewards) or model= (a posterior of them), not both.")
     drawn = (objective and truth is None) or beliefs_model is not None or rule is not None
-    refuse_unused(given(audit, locals()), data, drawn=drawn)
+    asked = given(audit, locals())
+    refuse_unused(asked, data, drawn=drawn)
+    if fit is not None:
+        fitted, draws = check_fit(fit, data, asked)
+        if family not in ("auto", fitted):
+            raise OptionError(
+                f"fit= has rewards of family {fitted!r}, not {family!r}: leave family out.",
+                kind="other_fit", column="fit", value=fitted,
+            )  # fmt: skip
+        family = fitted
     if objective and truth is None and seed is None:
         raise no_seed("the objective part draws from a posterior", ", or objective=False")
     if rule is not None and seed is None:
@@ -316,6 +331,7 @@ def audit(
         earlier=prior if goes_on else None,
         support=None if support is None else check_support(support),
         model=model,
+        fit=fit,
         beliefs_model=beliefs_model,
         context_model=context_model,
         truth=truth,
@@ -346,6 +362,7 @@ def _check_context_model(context_model: str | None, **others: Any) -> None:
                 f"{name}= and context_model= exclude each other: "
                 + {
                     "model": "the true rewards are drawn given the context.",
+                    "fit": "the true rewards are drawn given the context.",
                     "beliefs_model": "each says what the beliefs are.",
                     "arm_groups": "pairs of groups of arms are not made given a context yet.",
                     "propensity_draws": "Monte Carlo error is not allowed for by context yet.",

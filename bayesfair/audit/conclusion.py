@@ -59,7 +59,7 @@ def conclude(summary: Summary, question: Question, notes: list[str], data: Any) 
         ))  # fmt: skip
     asked, question = question, replace(question, criterion=criterion)
     regret = objective = fitted = None
-    if question.objective and question.model is not None:
+    if question.objective and question.by_model:
         (parts, judged), more, fitted = parts_under_model(data, summary, question)
         notices += more
         objective = evaluate(parts, criterion, judged)
@@ -110,7 +110,7 @@ def _prior_findings(summary: Summary, question: Question, data: Any) -> list[Not
         return context_prior_findings(summary)
     if question.beliefs_model is None:
         return prior_findings(summary, question.criterion)
-    if not question.objective or question.truth is not None or question.model is not None:
+    if not question.objective or question.truth is not None or question.by_model:
         return []
     start = summary.start
     family = FAMILIES[start.family]
@@ -120,7 +120,7 @@ def _prior_findings(summary: Summary, question: Question, data: Any) -> list[Not
 def _prior_words(summary: Summary, question: Question, data: Any) -> str:
     """Return the conjugate prior in words, unless models take its place everywhere."""
     drawn = question.objective and question.truth is None
-    if question.beliefs_model is not None and (question.model is not None or not drawn):
+    if question.beliefs_model is not None and (question.by_model or not drawn):
         return "that of the models, see the notices"
     start, learned = summary.start, None
     if question.beliefs_model is None:

@@ -32,6 +32,8 @@ class Question:
         The audit that this one goes on from. It is no part of what is kept: `Summary.start` is.
     model, beliefs_model : str or callable, optional
         As in `bayesfair.audit`; in a loaded audit their names.
+    fit : DataTree, optional
+        Posterior of the true rewards, already drawn. It is no part of what is kept; its model is.
     truth : Rewards or str, optional
         The known true rewards; in a loaded audit the name of their law.
     seed : int, Generator or None
@@ -49,6 +51,7 @@ class Question:
     support: Any = None
     earlier: Any = None
     model: Any = None
+    fit: Any = None
     beliefs_model: Any = None
     context_model: str | None = None
     truth: Any = None
@@ -78,7 +81,14 @@ class Question:
             return None
         if self.truth is not None:
             return "truth"
+        if self.fit is not None:
+            return str(self.fit.attrs["model"])
         return "conjugate" if self.model is None else label_of(self.model)
+
+    @property
+    def by_model(self) -> bool:
+        """Whether the true rewards are drawn from the fit of a model, made here or before."""
+        return self.model is not None or self.fit is not None
 
     @property
     def n_drawn(self) -> int:
@@ -91,6 +101,9 @@ class Question:
         """Return the question with the start that was asked of the log's first part."""
         names = ("family", "prior", "support", "context_model")
         return replace(self, **{name: getattr(first, name) for name in names})
+
+    def _kept_model(self) -> Any:
+        return self.model if self.fit is None else str(self.fit.attrs["model"])
 
     def next(self, **asked: Any) -> Question:
         """Return what is asked of the next part of a log; its beliefs start where this one ended.
@@ -114,7 +127,8 @@ class Question:
             prior=_plain(self.prior),
             support=None if self.support is None else tuple(_plain(self.support)),
             earlier=None,
-            model=self.model if self.objective else None,
+            model=self._kept_model() if self.objective else None,
+            fit=None,
             truth=self.truth if self.objective else None,
             seed=int(self.seed) if isinstance(self.seed, (int, np.integer)) else None,
         )

@@ -138,7 +138,7 @@ def _audit_one(data: Any, question: Question, watched: _Watched, label: str = ""
         question = replace(question, truth=question.truth.for_arms(data.arms))
     earlier = begun(question)
     resumed = question.earlier is not None and earlier is None  # else the whole log is there
-    for name in ("model", "beliefs_model"):
+    for name in ("model", "fit", "beliefs_model"):
         if resumed and getattr(question, name) is not None:
             raise OptionError(
                 f"{name}= needs the whole log for its posterior and cannot go on from an earlier "
@@ -258,7 +258,7 @@ def _default_context_model(
     if first.context is None or start.n_rounds or start.given_context or before:
         return None
     shares = question.criterion.propensity_draws is not None
-    if shares or question.model is not None or question.arm_groups is not None:
+    if shares or question.by_model or question.arm_groups is not None:
         return None
     if not FAMILIES[start.family].binary:
         return "cells"

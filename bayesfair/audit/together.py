@@ -249,7 +249,7 @@ def pass_over(
 def _can(logs: Logs, question: Question, *, full: bool) -> bool:
     """Whether the question is one that the pass answers."""
     criterion = question.criterion
-    models = question.model, question.beliefs_model, question.truth
+    models = question.model, question.fit, question.beliefs_model, question.truth
     return (
         logs.n_arms >= 2
         and question.family == "bernoulli"

@@ -125,6 +125,7 @@ LOG_OPTIONS: dict[str, Effect] = {
 AUDIT_OPTIONS: dict[str, Effect] = {
     "tolerance": Effect(frozenset({"full"}), "it needs the probabilities of all arms in the log"),
     "model": Effect(frozenset({"objective"}), "it is a model of the true rewards"),
+    "fit": Effect(frozenset({"objective"}), "it is the posterior of the true rewards"),
     "rule": Effect(frozenset({"none"}), "it estimates a rule of which nothing was logged"),
     "across": Effect(frozenset({"full"}), "it needs the probabilities of all arms in the log"),
     "propensity_draws": Effect(

@@ -35,6 +35,7 @@ LAW = np.array([0.5, 0.3, 0.2])
 EVEN = (1 - np.eye(3)) / 6
 UNEVEN = EVEN * [[1.5], [0.75], [0.75]]
 POSTERIOR = bf.fit(TIED, seed=1, draws=40)
+FITTED = bf.fit(log(), seed=9, draws=40)
 #: function -> kind of data -> arguments, and options that are always given
 KINDS = {
     "audit": {
@@ -73,7 +74,7 @@ TRY = {
     "coefficient_sd": 0.1, "ties": "half", "reference": "a", "slot": "mean",
     "pair_probability": UNEVEN, "selection_probability": LAW[[2, 0, 1]],
     "propensity": np.full(24, 0.4), "offered": np.ones((24, 3), bool), "window": 7,
-    "worth": {"a": 3, "b": 2, "c": 1}, "fit": POSTERIOR, "anchor": "b", "tier_probability": 0.51,
+    "worth": {"a": 3, "b": 2, "c": 1}, "fit": {"audit": FITTED, "": POSTERIOR}, "anchor": "b", "tier_probability": 0.51,
     "first": "item", "replicates": 30, "model_options": {"n_bins": 2}, "sampler": {"chains": 2},
     "context_model": "cells", "client": "tcp://nowhere", "rule": "estimated", "rule_window": 6,
     "propensity_draws": 50, "across": "contexts", "rule_version": "version",
@@ -151,9 +152,11 @@ def test_an_option_changes_what_comes_out_or_is_refused(name, kind, option, befo
         before[name, kind] = outcome(name, given, base)
         assert before[name, kind][0] == "result", before[name, kind]
     value = TRY[option]
-    value = value.get(kind, value.get(name, value.get(""))) if option == "model" else value
+    value = value.get(kind, value.get(name, value.get(""))) if option in ("model", "fit") else value
     if option == "truth":  # known rewards are not drawn
         base = {n: v for n, v in base.items() if n not in ("draws", "seed")}
+    if (name, option) == ("audit", "fit"):  # it has its own draws
+        base = {n: v for n, v in base.items() if n != "draws"}
     more = {"model_options": {option: value}} if option in OF_MODELS else {option: value}
     found = outcome(name, given, base | more)
     if found[0] == "refused":

@@ -75,6 +75,7 @@ QUESTION = Record(Question, {
     "support": Maybe(Many(NUMBER)),
     "earlier": None,
     "model": Maybe(NAMED),
+    "fit": None,
     "beliefs_model": Maybe(NAMED),
     "context_model": Maybe(TEXT),
     "truth": Maybe(NAMED),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,19 @@ from bayesfair.audit.log.cells import ChosenCell, FullCell
 from bayesfair.audit.log.summary import Summary, cells_of
 from bayesfair.audit.log.violations import JudgedRounds
 from bayesfair.audit.truth.objective import Part, parts_from_cells
-from bayesfair.base.checks import check_choice
+from bayesfair.base.checks import check_choice, listed
 from bayesfair.base.notices import Notice, notices_from_json
 from bayesfair.errors import OptionError
 from bayesfair.history import History
+from bayesfair.history.cells import reward_cells
 from bayesfair.inference import bin_starts, fit, rewards_from_posterior
 from bayesfair.inference.contract import checked_options, closed_form, share_options
+from bayesfair.inference.elpd import cells_of_fit
+from bayesfair.inference.read_fits import reads_fits
 from bayesfair.inference.sampler import SAMPLER_OPTIONS, Sampler, sampler_mapping
 from bayesfair.rewards import Rewards
 
-__all__ = ["fitting_options", "model_options", "parts_of_tree", "parts_under_model"]
+__all__ = ["check_fit", "fitting_options", "model_options", "parts_of_tree", "parts_under_model"]
 
 type Judged = list[tuple[JudgedRounds, Rewards]]
 """Rounds in order, with the draws of their true rewards."""
@@ -103,16 +106,18 @@ def parts_under_model(
     """
     if not isinstance(data, History):
         raise OptionError(
-            "model= needs the whole log for its posterior; read it whole (read_history), or "
+            "model= and fit= need the whole log for its posterior; read it whole (read_history), or "
             "use the conjugate posterior."
         )
-    tree = fit(
-        data,
-        model=question.model,
-        seed=question.seed,
-        draws=question.draws,
-        **model_options(question)["model"],
-    )
+    tree = question.fit
+    if tree is None:
+        tree = fit(
+            data,
+            model=question.model,
+            seed=question.seed,
+            draws=question.draws,
+            **model_options(question)["model"],
+        )
     notices: list[str] = [
         notice
         for notice in notices_from_json(tree.attrs.get("notices"))
@@ -125,6 +130,60 @@ def parts_under_model(
         kind="posterior", column="model", value=str(tree.attrs["model"]),
     ))  # fmt: skip
     return parts_of_tree(tree, data, summary, question.criterion), notices, tree
+
+
+@reads_fits
+def check_fit(tree: Any, data: Any, beside: Mapping[str, Any]) -> tuple[str, int]:
+    """Return the reward family and the number of draws of a fit that is to be audited with.
+
+    Parameters
+    ----------
+    tree : DataTree
+        What `bayesfair.fit` returned.
+    data : History
+        The log, which must be the one that was fitted.
+    beside : mapping of str to value
+        What else was asked for.
+
+    Raises
+    ------
+    OptionError
+        If it is no such fit, one of another log, or goes with something that says the same.
+    """
+
+    def refused(why: str, kind: str = "other_fit") -> OptionError:
+        return OptionError(f"fit= {why}", kind=kind, column="fit")
+
+    for name in ("model", "truth", "draws"):
+        if name in beside:
+            raise refused(
+                f"has the posterior of the true rewards and its draws: leave {name}= out.",
+                "excluded",
+            )
+    if not isinstance(data, History):
+        raise refused(
+            f"is the posterior of one log that was read whole, and this is {type(data).__name__}: "
+            "give a History (read_history).",
+            "wrong_kind",
+        )
+    attrs, groups = getattr(tree, "attrs", {}), getattr(tree, "children", {})
+    if "family" not in attrs or "posterior" not in groups:
+        raise refused(
+            "must be what bayesfair.fit(history, ...) returned, got "
+            f"{'a fit of comparisons' if 'reads' in attrs else type(tree).__name__}.",
+            "wrong_kind",
+        )
+    posterior = tree["posterior"].to_dataset()
+    arms, n_rounds = tuple(map(str, posterior["arm"].values)), int(attrs["n_rounds"])
+    if arms != data.arms:
+        raise refused(f"is of the arms {listed(arms)}, the log has {listed(data.arms)}.")
+    if n_rounds != data.n_rounds:
+        raise refused(f"saw {n_rounds} rounds, the log has {data.n_rounds}.")
+    if "reward_cells" in groups:
+        ours, theirs = reward_cells(data, bin_starts(tree)), cells_of_fit(tree, None)
+        if not all(np.array_equal(ours[name], theirs[name]) for name in theirs):
+            raise refused("saw other rewards than those of this log: fit it again.")
+    return str(attrs["family"]), posterior.sizes["chain"] * posterior.sizes["draw"]
 
 
 def parts_of_tree(

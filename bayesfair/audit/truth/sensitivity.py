@@ -150,7 +150,8 @@ def audit_prior_sensitivity(audit: Record, *, model: Any = None) -> PriorSensiti
         raise OptionError("audit with an int seed, so that the draws can be repeated.")
     if audit.fitted is not None:  # its draws are at hand: nothing is sampled again
         tree = audit.fitted
-        model = question.model if model is None else model
+        if model is None and not isinstance(question.model, str):  # the tree knows shipped ones
+            model = question.model
     else:  # exact draws of the conjugate posterior, made anew at once
         tree = fit(
             audit.data, family=start.family, seed=question.seed, draws=question.draws,
