@@ -95,7 +95,8 @@ def fit(
         Further options of the model's `build`, such as ``n_bins`` or ``order_effect``.
     sampler : mapping, optional
         Of NUTS: ``target_accept``, ``tune`` (both in every attempt), ``chains`` (default 4), and
-        ``backend`` (``"nutpie"``, ``"pymc"``) of models in PyMC. Refused where nothing is sampled.
+        of models in PyMC ``backend`` (``"nutpie"``, ``"pymc"``) and ``max_divergent`` (share of
+        draws, default and at most 0.001; 0 refuses any). Refused where nothing is sampled.
 
     Returns
     -------
@@ -106,8 +107,9 @@ def fit(
     Raises
     ------
     ConvergenceError
-        R-hat above 1.01, bulk or tail effective sample size below 400, or divergences, after a
-        second attempt with smaller steps; carries the tree.
+        R-hat above 1.01, bulk or tail effective sample size below 400, or divergences in more than
+        0.1 % of the draws, after a second attempt with smaller steps; carries the tree. Fewer
+        divergences are a notice that says where they are.
     OptionError, DataError
         Naming the option or the round, and the remedy.
 

@@ -24,7 +24,7 @@ from bayesfair.inference.contract import (
     contract_of,
     family_of_models,
 )
-from bayesfair.inference.nuts import CompiledModel, refusal, unconverged
+from bayesfair.inference.nuts import CompiledModel, divergence_notices, refusal, unconverged
 from bayesfair.inference.posterior import bin_starts
 from bayesfair.inference.sampler import Sampler
 from bayesfair.inference.tree import N_CHAINS, in_order_of, make_tree, seed_label, storable_groups
@@ -128,6 +128,8 @@ def fit_history(
     if closed is not None:
         prior, support = options.get("prior"), options.get("support")
         notices = (*notices, *prior_notices(history, closed, prior=prior, support=support))
+    if extra["method"] == "nuts":
+        notices = (*notices, *divergence_notices(found))
     notices = (*notices, *few_draws(n_draws))
     tree.attrs.update(
         make_tree(

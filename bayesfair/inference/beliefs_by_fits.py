@@ -176,7 +176,7 @@ def sequential_beliefs(
     )  # fmt: skip
     run = _Run(history, refitter, min_ess, int(max_fits))
     run.carry()
-    notices = run.law.notices
+    notices = (*run.law.notices, *refitter.notices)
     if refitter.learned is not None:
         notices = (
             *notices,

@@ -14,7 +14,7 @@ from bayesfair.comparisons import Comparisons
 from bayesfair.comparisons.connectivity import Connectivity
 from bayesfair.errors import ConvergenceError, OptionError
 from bayesfair.inference.laplace import Mode, centred_covariance
-from bayesfair.inference.nuts import CompiledModel, diagnose, refusal
+from bayesfair.inference.nuts import CompiledModel, diagnose, divergence_notices, refusal
 from bayesfair.inference.sampler import Sampler
 from bayesfair.inference.tree import in_order_of, posterior_dataset, storable_groups
 from bayesfair.inference.worth_nuts import sample_worths
@@ -246,7 +246,7 @@ def nuts_groups(
     attrs = {"method": "nuts", "refusal": refusal(found), "model": name, "ties": "none"}
     attrs |= {"prior": f"as written in {name}"}
     attrs |= {name: found[name] for name in ("rhat_max", "ess_min", "divergences")}
-    return storable_groups(tree), attrs
+    return storable_groups(tree), attrs | {"notices": divergence_notices(found)}
 
 
 def _no_model(found: str) -> OptionError:

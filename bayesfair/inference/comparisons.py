@@ -174,7 +174,8 @@ def fit_comparisons(
             sampler=how,
         )  # fmt: skip
         attrs |= _of_chains(how, n_sampled)
-        return _accepted(groups, {**shared, **attrs}, comparisons, allow_unconverged)
+        used = replace(comparisons, notices=(*comparisons.notices, *attrs.pop("notices")))
+        return _accepted(groups, {**shared, **attrs}, used, allow_unconverged)
 
     _check_sampler(how, method, flat)
     name = choose_model(comparisons, model, ties)
@@ -244,9 +245,10 @@ def _check_sampler(how: Sampler, method: str, flat: bool) -> None:
         how.refuse_without_chains("maximum likelihood (prior_sd=inf) draws nothing.")
     if method == "laplace":
         how.refuse_without_chains("method='laplace' draws around the mode, without chains.")
-    replace(Sampler(), backend=how.backend).refuse_without_chains(
-        "the shipped models of comparisons have a sampler of their own; backend= is for your own "
-        "build(comparisons)."
+    of_own = replace(Sampler(), backend=how.backend, max_divergent=how.max_divergent)
+    of_own.refuse_without_chains(
+        "the shipped models of comparisons have a sampler of their own, and no draw of theirs may "
+        "end in a divergence; backend= and max_divergent= are for your own build(comparisons)."
     )
 
 

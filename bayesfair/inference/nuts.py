@@ -23,7 +23,15 @@ from bayesfair.kernels.orders.convergence import convergence
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["ESS_LIMIT", "R_HAT_LIMIT", "CompiledModel", "diagnose", "refusal"]
+__all__ = [
+    "ESS_LIMIT",
+    "R_HAT_LIMIT",
+    "CompiledModel",
+    "diagnose",
+    "divergence_notices",
+    "refusal",
+    "unconverged",
+]
 
 #: Largest R-hat and smallest effective sample size (bulk and tail) of a fit that is accepted.
 R_HAT_LIMIT = 1.01
@@ -211,7 +219,9 @@ class CompiledModel:
         per_chain = draws // how.chains
         # few draws are no reason to judge by few: the rest is thinned away afterwards
         every = -(-_LEAST // (per_chain * how.chains))
-        asked = {name: value for name, value in how.given().items() if name != "backend"}
+        asked = how.given()
+        for name in ("backend", "max_divergent"):
+            asked.pop(name, None)
         for attempt, settings in enumerate(_SETTINGS):
             thin = attempt + 1
             tree = self.sample(
@@ -225,8 +235,9 @@ class CompiledModel:
                 tree = tree.isel(draw=slice(None, None, thin))
             found = diagnose(tree)
             found["attempts"] = attempt + 1
-            if not refusal(found):
+            if not refusal(found):  # without any divergence
                 break
+        found["max_divergent"] = how.max_divergent
         return (tree.isel(draw=slice(None, None, every)) if every > 1 else tree), found
 
 
@@ -237,7 +248,7 @@ def diagnose(tree: xr.DataTree) -> dict[str, Any]:
     -------
     dict
         ``values``: list of (element, R-hat, bulk ESS, tail ESS); ``rhat_max``, ``ess_min``,
-        ``divergences``, ``n_chains``, ``n_draws`` (per chain).
+        ``divergences``, ``where`` (in words, where those are), ``n_chains``, ``n_draws`` (per chain).
     """
     posterior = tree["posterior"].to_dataset()
     values: list[tuple[str, float, float, float]] = []
@@ -257,6 +268,7 @@ def diagnose(tree: xr.DataTree) -> dict[str, Any]:
     if "sample_stats" in tree.children and "diverging" in tree["sample_stats"]:
         diverging = int(tree["sample_stats"]["diverging"].sum())
     return {
+        "where": _where_divergent(posterior, tree) if diverging else "",
         "values": values,
         "rhat_max": max((v[1] for v in values), default=1.0),
         "ess_min": min((min(v[2], v[3]) for v in values), default=float("inf")),
@@ -264,6 +276,52 @@ def diagnose(tree: xr.DataTree) -> dict[str, Any]:
         "n_chains": posterior.sizes["chain"],
         "n_draws": posterior.sizes["draw"],
     }
+
+
+def _where_divergent(posterior: xr.Dataset, tree: xr.DataTree) -> str:
+    """Return which parameter the divergent draws lie farthest off in, and where."""
+    bad = tree["sample_stats"]["diverging"].transpose("chain", "draw").values.astype(bool)
+    farthest, said = -1.0, ""
+    for name, variable in posterior.data_vars.items():
+        if variable.dtype.kind != "f":
+            continue
+        rest = [dim for dim in variable.dims if dim not in ("chain", "draw")]
+        array = variable.transpose(*rest, "chain", "draw").values.reshape(-1, *bad.shape)
+        mean, sd = array.mean(axis=(1, 2)), array.std(axis=(1, 2))
+        here = array[:, bad].mean(axis=1)
+        off = np.abs(here - mean) / np.where(sd > 0, sd, np.inf)
+        e = int(np.argmax(off))
+        if off[e] > farthest:
+            farthest = float(off[e])
+            label = f"{name}{_labels(variable, rest)[e]}"
+            said = f"{label} is about {here[e]:.3g} (its mean is {mean[e]:.3g})"
+    return said
+
+
+def divergence_notices(found: Mapping[str, Any], column: str = "model") -> tuple[Notice, ...]:
+    """Return what is said of a fit that was accepted with a few divergences.
+
+    Parameters
+    ----------
+    found : mapping
+        What `CompiledModel.fit` returned.
+    column : str
+        The option that the model was given by.
+    """
+    n, total = found["divergences"], found["n_chains"] * found["n_draws"]
+    if not n or n > found.get("max_divergent", 0.0) * total:
+        return ()
+    return (
+        Notice(
+            f"{n} of {total} draws of the posterior ended in a divergence, on average where "
+            f"{found['where']}: there it may have been explored too little. Up to 0.1 % of the "
+            "draws are taken; sampler={'max_divergent': 0} refuses any.",
+            kind="divergences",
+            column=column,
+            value=found["where"],
+            n=n,
+        ),
+    )
 
 
 def _labels(variable: Any, dims: list[Any]) -> list[str]:
@@ -304,8 +362,10 @@ def refusal(found: Mapping[str, Any], *, returnable: bool = True) -> str:
     parts = [text for _, text in offenders[:3]]
     if len(offenders) > 3:
         parts.append(f"and {len(offenders) - 3} more variables")
-    if found["divergences"]:
-        parts.append(f"{found['divergences']} divergent transitions (limit 0)")
+    most = int(found.get("max_divergent", 0.0) * found["n_chains"] * found["n_draws"])
+    if found["divergences"] > most:
+        at = f", where {found['where']}" if found["where"] else ""
+        parts.append(f"{found['divergences']} divergent transitions (limit {most}){at}")
     if not parts:
         return ""
     return (

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.base.notices import Notice
 from bayesfair.errors import ConvergenceError, OptionError
 from bayesfair.families import FAMILIES, Family
 from bayesfair.families.finite import seen_levels
@@ -17,7 +18,7 @@ from bayesfair.history import History
 from bayesfair.history.cells import time_bins
 from bayesfair.inference.compiled import data_of, same_graph
 from bayesfair.inference.contract import Contract, check_reads
-from bayesfair.inference.nuts import CompiledModel, refusal
+from bayesfair.inference.nuts import CompiledModel, divergence_notices, refusal
 from bayesfair.inference.sampler import Sampler
 from bayesfair.typing import Floats
 
@@ -102,6 +103,7 @@ class Refitter:
         self.bin_start: NDArray[np.int64] | None = None
         self.n_compiled = 0
         self.learned: LearnedPrior | None = None
+        self.notices: list[Notice] = []
         self._compiled: Any = None
         self._fix_scales()
 
@@ -144,6 +146,7 @@ class Refitter:
                 f"({m} rewards known): {reason}",
                 tree,
             )
+        self.notices += divergence_notices(found, "beliefs_model")
         return self._read(tree, found)
 
     @property

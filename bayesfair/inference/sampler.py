@@ -27,12 +27,15 @@ class Sampler:
     chains : int
     backend : {"nutpie", "pymc"} or None
         What samples a model in PyMC.
+    max_divergent : float
+        Share of draws that may end in a divergence, up to the default; 0 refuses any.
     """
 
     target_accept: float | None = None
     tune: int | None = None
     chains: int = N_CHAINS
     backend: str | None = None
+    max_divergent: float = 0.001
 
     @classmethod
     def of(cls, options: Mapping[str, Any] | None) -> Sampler:
@@ -46,7 +49,7 @@ class Sampler:
         Examples
         --------
         >>> Sampler.of({"chains": 2, "target_accept": 0.99})
-        Sampler(target_accept=0.99, tune=None, chains=2, backend=None)
+        Sampler(target_accept=0.99, tune=None, chains=2, backend=None, max_divergent=0.001)
         """
         options = sampler_mapping(options)
         for name in options:
@@ -55,6 +58,8 @@ class Sampler:
         if "target_accept" in found:
             goal = found["target_accept"]
             check_in_range(goal, "target_accept", 0, 1, low_open=True, high_open=True)
+        if "max_divergent" in found:
+            check_in_range(found["max_divergent"], "max_divergent", 0, 0.001)
         for name, least in (("tune", 50), ("chains", 2)):  # chains are held against each other
             if name in found:
                 found[name] = check_count(found[name], name, least)
@@ -85,7 +90,7 @@ class Sampler:
             )
 
 
-SAMPLER_OPTIONS = ("target_accept", "tune", "chains", "backend")
+SAMPLER_OPTIONS = ("target_accept", "tune", "chains", "backend", "max_divergent")
 
 
 def sampler_mapping(options: Any) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ import pytest
 from bayesfair.errors import ConvergenceError, OptionError
 from bayesfair.history import History
 from bayesfair.inference import fit
-from bayesfair.inference.nuts import CompiledModel, diagnose, refusal
+from bayesfair.inference.nuts import CompiledModel, diagnose, divergence_notices, refusal
 from bayesfair.inference.tree import make_tree, posterior_dataset
 
 ARMS = ["north", "south"]
@@ -45,6 +45,23 @@ def test_the_message_names_variable_arm_value_limit_and_remedy():
     assert "allow_unconverged" in message
     assert "allow_unconverged" not in refusal(found, returnable=False)
     assert "3 divergent transitions (limit 0)" in message and "Reparametrise" in message
+
+
+def test_few_divergences_are_told_with_their_place_and_more_are_refused():
+    theta = np.random.default_rng(6).normal(size=(4, 1000, 2))
+    diverging = np.zeros((4, 1000), dtype=bool)
+    for n, taken in ((4, True), (5, False)):
+        diverging[1, :n] = True
+        theta[1, :n, 1] = -3.0
+        found = diagnose(tree_of(theta, diverging)) | {"max_divergent": 0.001}
+        said = divergence_notices(found)
+        assert (refusal(found) == "") is taken and bool(said) is taken
+        assert "theta[south] is about -3" in (said[0] if taken else refusal(found))
+        # strict: any is refused
+        assert "limit 0" in refusal(found | {"max_divergent": 0.0})
+        assert not divergence_notices(found | {"max_divergent": 0.0})
+    assert (said or divergence_notices(found | {"divergences": 4}))[0].n == 4
+    assert not divergence_notices(diagnose(tree_of(theta, np.zeros((4, 1000), dtype=bool))))
 
 
 def test_too_few_draws_and_missing_values_do_not_pass():

@@ -173,10 +173,21 @@ def question_words(audit: dict[str, Any], name: str, unit: str = "round") -> str
         probability += f" ({low} to {high} with Monte Carlo error)"
     if not part.get("converged", True):
         return f"{verdict}: the draws did not converge ({probability} among them); see the notices"
+    if diverged := _divergent(audit, name):
+        probability += f" ({diverged} divergent draws, see the notices)"
     if not found["mean"]:
         rounds = "" if verdict == "undetermined" else f" {_exactly(0, None, None, n, begin, unit)}"
         return f"{verdict}{rounds}: {probability}"
     return f"{verdict}: {probability}; {_about(found, first, last, n, begin, unit, part)}"
+
+
+def _divergent(audit: dict[str, Any], name: str) -> int:
+    """Return how many draws of the true rewards ended in a divergence, where few were taken."""
+    said = audit.get("findings", ()) if name == "objective" else ()
+    return sum(
+        int(found["n"]) for found in said
+        if found["kind"] == "divergences" and found["column"] == "model"
+    )  # fmt: skip
 
 
 def _about(
