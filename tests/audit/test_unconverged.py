@@ -4,6 +4,7 @@ import pytest
 
 import bayesfair as bf
 from bayesfair import examples
+from bayesfair.base.notices import Notice, notices_to_json
 
 READS = ("theta",)
 
@@ -55,3 +56,14 @@ def test_unconverged_draws_mark_text_json_tree_page_and_verdict(tmp_path):
 def test_draws_of_converged_fits_are_not_marked():
     audit = bf.audit(bf.read_history(examples.path("ecmo")), seed=1)
     assert audit.converged and audit.to_dict()["objective"]["converged"] is True
+
+
+def test_few_divergences_stand_beside_the_verdict_that_they_leave():
+    log = bf.read_history(examples.path("ecmo"))
+    tree = bf.fit(log, seed=1)
+    plain = bf.audit(log, fit=tree, seed=1)
+    said = Notice("3 draws.", kind="divergences", column="model", n=3)
+    few = tree.assign_attrs({"notices": notices_to_json([said])})
+    marked = bf.audit(log, fit=few, seed=1)
+    assert marked.objective_verdict == plain.objective_verdict and marked.converged
+    assert "3 divergent draws" in str(marked) and "divergent" not in str(plain)
