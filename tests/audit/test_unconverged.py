@@ -63,7 +63,8 @@ def test_few_divergences_stand_beside_the_verdict_that_they_leave():
     tree = bf.fit(log, seed=1)
     plain = bf.audit(log, fit=tree, seed=1)
     said = Notice("3 draws.", kind="divergences", column="model", n=3)
-    few = tree.assign_attrs({"notices": notices_to_json([said])})
+    few = tree.copy()
+    few.attrs["notices"] = notices_to_json([said])
     marked = bf.audit(log, fit=few, seed=1)
     assert marked.objective_verdict == plain.objective_verdict and marked.converged
     assert "3 divergent draws" in str(marked) and "divergent" not in str(plain)
