@@ -119,6 +119,7 @@ def fit_history(
         )  # fmt: skip
         if log is not history:
             tree = in_order_of(tree, history.arms, "arm")
+        notices = (*notices, *divergence_notices(found))
         extra = {
             "method": "nuts",
             "rhat_max": found["rhat_max"],
@@ -128,8 +129,6 @@ def fit_history(
     if closed is not None:
         prior, support = options.get("prior"), options.get("support")
         notices = (*notices, *prior_notices(history, closed, prior=prior, support=support))
-    if extra["method"] == "nuts":
-        notices = (*notices, *divergence_notices(found))
     notices = (*notices, *few_draws(n_draws))
     tree.attrs.update(
         make_tree(

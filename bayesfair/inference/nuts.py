@@ -248,7 +248,8 @@ def diagnose(tree: xr.DataTree) -> dict[str, Any]:
     -------
     dict
         ``values``: list of (element, R-hat, bulk ESS, tail ESS); ``rhat_max``, ``ess_min``,
-        ``divergences``, ``where`` (in words, where those are), ``n_chains``, ``n_draws`` (per chain).
+        ``divergences``, ``where`` (in words, where those are), ``n_chains``, ``n_draws`` (per
+        chain).
     """
     posterior = tree["posterior"].to_dataset()
     values: list[tuple[str, float, float, float]] = []

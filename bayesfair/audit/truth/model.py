@@ -106,8 +106,8 @@ def parts_under_model(
     """
     if not isinstance(data, History):
         raise OptionError(
-            "model= and fit= need the whole log for its posterior; read it whole (read_history), or "
-            "use the conjugate posterior."
+            "model= and fit= need the whole log for its posterior; read it whole (read_history), "
+            "or use the conjugate posterior."
         )
     tree = question.fit
     if tree is None:
