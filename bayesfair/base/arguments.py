@@ -28,6 +28,7 @@ __all__ = [
     "NUMBER",
     "NUMBERS",
     "PLAIN",
+    "REWARD",
     "TEXT",
     "TEXT_OR_FALSE",
     "Abstract",
@@ -90,6 +91,9 @@ PLAIN = Kind(_is_plain, "one word or number")
 NUMBER = Kind(_is_number, "a number")
 COUNT = Kind(lambda value: _is_number(value) and float(value).is_integer(), "a whole number")
 FLAG = Kind(lambda value: isinstance(value, (bool, np.bool_)), "True or False")
+REWARD = Kind(
+    lambda value: _is_number(value) or FLAG.holds(value), "a number, NaN where it is not known"
+)
 NUMBERS = Kind(lambda value: value is None or _are_numbers(value), "numbers")
 NAMES = Kind(_are_names, "names, in a list")
 TEXT = Kind(lambda value: value is None or isinstance(value, str), "text")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.base.arguments import constructed, takes
+from bayesfair.base.arguments import constructed, instance_of, takes
 from bayesfair.base.checks import as_numbers, check_choice, first_where
 from bayesfair.comparisons.data import Comparisons
 from bayesfair.comparisons.worths import known_worths
@@ -103,7 +103,7 @@ class DuelLog:
                 object.__setattr__(self, name, fixed(value))
 
     @classmethod
-    @takes()
+    @takes(duels=instance_of("Comparisons", called="the Comparisons of bayesfair.read_duels"))
     def from_comparisons(
         cls,
         duels: Comparisons,
@@ -210,6 +210,7 @@ class DuelLog:
         pairs = np.broadcast_to(self.pair_probability, (self.n_rounds, *(self.n_items,) * 2))
         return np.asarray(pairs[np.arange(self.n_rounds), self.left, self.right])
 
+    @takes(part=instance_of("slice", called="a slice of rounds"))
     def taken(self, part: slice) -> Ints:
         """Return how often each item filled the slot in some rounds (``mean``: took part)."""
         found = np.bincount(self.left[part], minlength=self.n_items)
@@ -226,6 +227,7 @@ class DuelLog:
             np.maximum.at(last, end, order)
         return np.where(last < 0, -1, first), last
 
+    @takes()
     def fairness_regret(self, worth: Any) -> Floats:
         r"""Return :math:`TV(P^*, \pi_t)` per round, ``(T,)``: P* is the worth share.
 

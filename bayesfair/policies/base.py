@@ -11,7 +11,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.base.arguments import Abstract, constructed
+from bayesfair.base.arguments import (
+    COUNT,
+    PLAIN,
+    REWARD,
+    Abstract,
+    constructed,
+    each,
+    instance_of,
+    takes,
+    within,
+)
 from bayesfair.base.labels import labels_of
 from bayesfair.errors import DataError, OptionError
 from bayesfair.families import FAMILIES, Known, family_named
@@ -19,6 +29,8 @@ from bayesfair.families.learned import LearnedPrior
 from bayesfair.families.priors import prior_table
 
 __all__ = ["Policy", "State"]
+
+STATE = instance_of("State", called="a State, as start and update return it")
 
 
 @constructed
@@ -110,6 +122,7 @@ class Policy(Abstract, ABC):
     #: reward families under which the rule is defined; None = all
     families: ClassVar[tuple[str, ...] | None] = None
 
+    @takes()
     def start(
         self,
         arms: int | Sequence[str],
@@ -173,6 +186,7 @@ class Policy(Abstract, ABC):
             learned=LearnedPrior(zeros[:0]) if of.learns_prior and prior is None else None,
         )
 
+    @takes(state=STATE)
     def selection_probability(
         self, state: State, offered: ArrayLike | None = None
     ) -> NDArray[np.float64]:
@@ -211,6 +225,7 @@ class Policy(Abstract, ABC):
     def _rule(self, state: State) -> NDArray[np.float64]:
         """Return the probabilities of all arms of ``state``."""
 
+    @takes(state=STATE, arm=within(0, whole=True), reward=REWARD)
     def update(self, state: State, arm: int, reward: float) -> State:
         """Return the state after the reward of ``arm`` became known; NaN changes nothing.
 
@@ -226,8 +241,10 @@ class Policy(Abstract, ABC):
         Raises
         ------
         DataError
-            If the reward is impossible under the family.
+            If the reward is impossible under the family, or there is no such arm.
         """
+        if arm >= state.n_arms:
+            raise DataError(f"arm={arm!r}: positions of the {state.n_arms} arms count from 0.")
         if np.isnan(reward):
             return state
         one = np.array([arm], np.int32)
@@ -248,6 +265,7 @@ class Policy(Abstract, ABC):
             learned=learned,
         )  # fmt: skip
 
+    @takes(**each(COUNT, "n_arms", "n_rounds"), family=PLAIN)
     def for_run(
         self, n_arms: int, n_rounds: int, rewards: Any, *, family: str | None = None
     ) -> Self:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.base.arguments import constructed
+from bayesfair.base.arguments import COUNT, PLAIN, constructed, each, takes
 from bayesfair.base.checks import check_choice, check_in_range
 from bayesfair.errors import BayesfairWarning, OptionError
 from bayesfair.families import FAMILIES
@@ -235,6 +235,7 @@ class FairSDTS(Policy):
             return np.full(state.n_arms, 1 / state.n_arms)
         return best_arm_probability(state)
 
+    @takes(**each(COUNT, "n_arms", "n_rounds"), family=PLAIN)
     def for_run(
         self, n_arms: int, n_rounds: int, rewards: Any, *, family: str | None = None
     ) -> Self:
@@ -318,6 +319,7 @@ class CalibratedOracle(Policy):
         here = np.isin(np.arange(self._rewards().n_arms), state.memory[0].astype(int))
         return self._rewards().best_arm_probability(offered=here)[here]
 
+    @takes(**each(COUNT, "n_arms", "n_rounds"), family=PLAIN)
     def for_run(
         self, n_arms: int, n_rounds: int, rewards: Any, *, family: str | None = None
     ) -> Self:

@@ -10,12 +10,20 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.base.arguments import constructed
+from bayesfair.base.arguments import COUNT, REWARD, Kind, constructed, instance_of, takes, within
 from bayesfair.base.checks import check_choice, check_in_range
-from bayesfair.errors import BayesfairWarning, DataError, OptionError
+from bayesfair.errors import BayesfairWarning, DataError
 from bayesfair.policies import exploration
 
 __all__ = ["DuelState", "FairSDDTS", "mle_worth", "paper_worth"]
+
+_ITEMS = within(2, 1e9, whole=True)  # a duel needs two
+_POSITION = within(0, whole=True)
+_STATE = instance_of("DuelState", called="a DuelState, as start and update return it")
+_PAIRS = Kind(
+    lambda value: isinstance(value, np.ndarray) and value.ndim >= 2 and value.dtype.kind in "iuf",
+    "an array of pair probabilities, (..., k, k)",
+)
 
 
 @constructed
@@ -186,12 +194,14 @@ class FairSDDTS:
         low_open = self.estimator == "mle"
         check_in_range(self.smoothing, "smoothing", 0, math.inf, low_open=low_open, high_open=True)
 
+    @takes(n_items=_ITEMS)
     def exploration_constant(self, n_items: int) -> float:
         """Return C as a number."""
         if not isinstance(self.C, str):
             return float(self.C)
         return exploration.paper_duel_C(self.eps2, self.delta, n_arms=n_items)
 
+    @takes(n_items=_ITEMS, n_rounds=COUNT)
     def for_run(self, n_items: int, n_rounds: int) -> Self:
         """Return the rule; warn if exploration would fill the run."""
         constant = self.exploration_constant(n_items)
@@ -206,18 +216,19 @@ class FairSDDTS:
             )
         return self
 
+    @takes(n_items=_ITEMS)
     def start(self, n_items: int) -> DuelState:
         """Return the state before the first duel of ``n_items`` >= 2 items."""
-        if n_items < 2:
-            raise OptionError(f"n_items={n_items!r}: a duel needs two.")
         return DuelState(np.zeros((n_items, n_items)), self.exploration_constant(n_items))
 
+    @takes(state=_STATE)
     def exploring(self, state: DuelState) -> bool:
         """Return whether some pair has at most C known duels."""
         duels = state.wins + state.wins.T
         np.fill_diagonal(duels, np.inf)
         return bool(duels.min() <= state.exploration)
 
+    @takes(state=_STATE)
     def worth(self, state: DuelState) -> NDArray[np.float64]:
         r"""Return :math:`\hat P`, normalised, ``(k,)``; uniform where every estimate is 0."""
         if self.estimator == "mle":
@@ -226,6 +237,7 @@ class FairSDDTS:
         total = estimate.sum()
         return estimate / total if total > 0 else np.full(state.n_items, 1 / state.n_items)
 
+    @takes(state=_STATE)
     def pair_probability(self, state: DuelState) -> NDArray[np.float64]:
         """Return P(left = i, right = j), ``(k, k)``, exact given the known duels; sums to 1."""
         k = state.n_items
@@ -243,23 +255,32 @@ class FairSDDTS:
         even = others / (k - 1)
         return np.asarray(p[:, None] * np.where(left > 0, rest / np.where(left > 0, left, 1), even))
 
+    @takes(state=_STATE)
     def selection_probability(self, state: DuelState) -> NDArray[np.float64]:
         r"""Return :math:`\pi_t(i)` of the chosen `slot`, ``(k,)``; sums to 1."""
         return self.slot_probability(self.pair_probability(state))
 
+    @takes(pairs=_PAIRS)
     def slot_probability(self, pairs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the law of the chosen `slot` from pair probabilities ``(..., k, k)``."""
         first = pairs.sum(axis=-1)
         return first if self.slot == "first" else (first + pairs.sum(axis=-2)) / 2
 
+    @takes(state=_STATE, left=_POSITION, right=_POSITION, outcome=REWARD)
     def update(self, state: DuelState, left: int, right: int, outcome: float) -> DuelState:
         """Return the state after a duel: `outcome` 1 = left won, 0 = right won, NaN = not known.
 
         Raises
         ------
         DataError
-            If the outcome is something else. A duel of an item with itself teaches nothing.
+            If the outcome is something else, or there is no such item. A duel of an item with
+            itself teaches nothing.
         """
+        if max(left, right) >= state.n_items:
+            raise DataError(
+                f"left={left!r}, right={right!r}: positions of the {state.n_items} items count "
+                "from 0."
+            )
         if left == right or np.isnan(outcome):
             return state
         if outcome not in (0.0, 1.0):

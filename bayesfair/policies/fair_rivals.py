@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesfair.base.arguments import constructed
+from bayesfair.base.arguments import constructed, takes
 from bayesfair.base.checks import check_choice, check_in_range
 from bayesfair.errors import OptionError
 from bayesfair.policies.base import Policy, State
@@ -87,12 +87,13 @@ class ChainedConfidence(Policy):
         ones = np.ones(state.n_arms)
         return replace(state, memory=np.stack([0 * ones, ones, ones]))
 
+    @takes()
     def update(self, state: State, arm: int, reward: float) -> State:
         """Return the state with the arm's interval renewed and the chain drawn again."""
-        if np.isnan(reward):
+        new = super().update(state, arm, reward)
+        if new is state:  # the reward is not known
             return state
         assert state.memory is not None
-        new = super().update(state, arm, reward)
         lower, upper, active = (row.copy() for row in state.memory)
         t = float(new.pulls.sum())
         square = math.log((math.pi * (t + 1)) ** 2 / (3 * self.delta))

@@ -294,11 +294,20 @@ def test_methods_refuse_what_they_do_not_take(tmp_path):
     games, group = SMALL["comparisons"], SMALL["group"]
     (tmp_path / "log.csv").write_text(LOG)
     scan = bf.scan_history(tmp_path / "log.csv")
+    rule, duels = bf.policies.SDTS(), bf.policies.FairSDDTS(C=1)
+    state, match = rule.start(2), duels.start(2)
+    arena = bf.simulate_duels(duels, {"a": 2, "b": 1}, 20, seed=1)
     calls = [
         history.before, history.rounds, history.where, audit.resume, audit.save,
         group.resume, group.save, laws.sample, laws.for_arms, games.with_covariates,
         history.cells, history.where_reward, history.with_prints, games.where, games.with_counts,
-        group.start_for, scan.at, laws.taken,
+        group.start_for, scan.at, laws.taken, rule.update, rule.selection_probability, rule.start,
+        rule.for_run, bf.policies.FairSDTS().for_run, duels.update, duels.start, duels.for_run,
+        duels.exploring, duels.worth, duels.pair_probability, duels.selection_probability,
+        duels.slot_probability, duels.exploration_constant, audit.state.after,
+        audit.state.same_as, audit.state.require_same, audit.state.taught_by,
+        audit.state.followed_by, audit.state.with_beliefs, arena.taken, arena.fairness_regret,
+        arena.from_comparisons,
         *(getattr(bf.rewards, name)(*given).log_prob for name, given in LAWS.items()),
     ]  # fmt: skip
     for call in calls:
@@ -324,6 +333,21 @@ def test_methods_refuse_what_they_do_not_take(tmp_path):
         refused(lambda value=value: group.start_for("z", value))
         refused(lambda value=value: scan.at(0, value, scan))
         refused(lambda value=value: scan.at(0, 1, value))
+        refused(lambda value=value: rule.update(value, 0, 1.0))
+        refused(lambda value=value: rule.update(state, value, 1.0))
+        refused(lambda value=value: rule.update(state, 0, value))
+        refused(lambda value=value: rule.start(value))
+        refused(lambda value=value: rule.selection_probability(value))
+        refused(lambda value=value: rule.selection_probability(state, value))
+        refused(lambda value=value: duels.for_run(value, value))
+        refused(lambda value=value: duels.start(value))
+        refused(lambda value=value: duels.update(match, value, value, value))
+        refused(lambda value=value: duels.slot_probability(value))
+        refused(lambda value=value: arena.taken(value))
+        refused(lambda value=value: arena.fairness_regret(value))
+        refused(lambda value=value: arena.from_comparisons(value))
+        for method in ("after", "same_as", "require_same", "taught_by", "followed_by"):
+            refused(lambda value=value, m=method: getattr(audit.state, m)(value))
         for name, given in LAWS.items():
             law = getattr(bf.rewards, name)(*given)
             refused(lambda law=law, value=value: law.log_prob(value))
@@ -332,6 +356,8 @@ def test_methods_refuse_what_they_do_not_take(tmp_path):
     assert refused(lambda: laws.log_prob([1, 0, 1])) and refused(lambda: laws.log_prob("x"))
     assert refused(lambda: games.with_counts(-games.count)) and refused(lambda: games.where(99))
     assert refused(lambda: scan.at(0, 2, scan)), "it is no partition"
+    assert refused(lambda: rule.update(state, 2, 1.0)), "there is no third arm"
+    assert refused(lambda: duels.update(match, 0, 2, 1.0)), "there is no third item"
     assert refused(lambda: history.with_prints("arm", np.zeros(12, np.uint64), "arm"))
     with pytest.raises(bf.OptionError, match="takes 't' in this order"):
         history.before(1, 2)

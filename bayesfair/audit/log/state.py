@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.audit.log.context_tables import ContextTables, iter_cells, numbered, pooled_beliefs
-from bayesfair.base.arguments import constructed
+from bayesfair.base.arguments import constructed, instance_of, takes
 from bayesfair.base.checks import counted, listed
 from bayesfair.errors import DataError, OptionError
 from bayesfair.families import FAMILIES
@@ -21,6 +21,8 @@ from bayesfair.history.thinned import refuse_thinned
 from bayesfair.kernels.log.conjugate import BeliefTable, run_parameters
 
 __all__ = ["AuditState", "check_log", "judged_part", "parts_of", "require_fitting"]
+
+_STATE = instance_of("AuditState", called="the state of an audit: audit.state")
 
 
 def check_log(data: Any) -> None:
@@ -94,6 +96,7 @@ class AuditState:
             )
         return self.posterior - self.prior
 
+    @takes(other=_STATE)
     def same_as(self, other: AuditState) -> bool:
         """Return whether both states are the same to rounding."""
         return (
@@ -104,6 +107,7 @@ class AuditState:
             and _same(self.beliefs, other.beliefs)
         )
 
+    @takes(other=_STATE)
     def require_same(self, other: AuditState) -> None:
         """Raise unless ``other``, the start of a later part, is this state to rounding.
 
@@ -135,6 +139,7 @@ class AuditState:
             "prior=first, and merge parts in the order of the log."
         )
 
+    @takes()
     def after(self, data: Any) -> AuditState:
         """Return where an audit that starts here ends, without auditing: a fraction of its cost.
 
@@ -171,6 +176,7 @@ class AuditState:
             state = replace(state, n_rounds=state.n_rounds + part.n_rounds, beliefs=end)
         return state
 
+    @takes(table=instance_of("BeliefTable", called="a BeliefTable"))
     def with_beliefs(self, table: BeliefTable) -> AuditState:
         """Return the same state with other beliefs: those given one context."""
         return replace(self, beliefs=table)
@@ -187,6 +193,7 @@ class AuditState:
         pairs = zip(tables.labels, tables.tables, strict=True)
         return {label: self.with_beliefs(table) for label, table in pairs}
 
+    @takes()
     def taught_by(self, data: Any) -> AuditState:
         """Return what a part adds to the beliefs wherever it stands in the log; see `followed_by`.
 
@@ -195,6 +202,7 @@ class AuditState:
         data : History or HistoryScan
             The part.
         """
+        check_log(data)
         state = self.afresh()
         table: BeliefTable = state.beliefs._replace(
             parameters=np.zeros_like(self.prior), from_data=False, changed=False
@@ -206,6 +214,7 @@ class AuditState:
             state = replace(state, n_rounds=state.n_rounds + part.n_rounds, beliefs=end)
         return state
 
+    @takes(taught=_STATE)
     def followed_by(self, taught: AuditState) -> AuditState | None:
         """Return where a part ends that starts here, from what it taught (`taught_by`).
 
