@@ -16,6 +16,7 @@ from bayesfair.base.arguments import (
     PLAIN,
     REWARD,
     Abstract,
+    Kind,
     constructed,
     each,
     instance_of,
@@ -31,6 +32,15 @@ from bayesfair.families.priors import prior_table
 __all__ = ["Policy", "State"]
 
 STATE = instance_of("State", called="a State, as start and update return it")
+
+
+def _are_flags(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        return np.asarray(value).dtype.kind in "biuf"
+    except (TypeError, ValueError):
+        return False
 
 
 @constructed
@@ -186,7 +196,7 @@ class Policy(Abstract, ABC):
             learned=LearnedPrior(zeros[:0]) if of.learns_prior and prior is None else None,
         )
 
-    @takes(state=STATE)
+    @takes(state=STATE, offered=Kind(_are_flags, "True or False for each arm"))
     def selection_probability(
         self, state: State, offered: ArrayLike | None = None
     ) -> NDArray[np.float64]:
