@@ -17,7 +17,7 @@ from bayesfair.policies import exploration
 
 __all__ = ["DuelState", "FairSDDTS", "mle_worth", "paper_worth"]
 
-_ITEMS = within(2, 1e9, whole=True)  # a duel needs two
+_ITEMS = within(2, 1e9, whole=True)._replace(called="a whole number: a duel needs two items")
 _POSITION = within(0, whole=True)
 _STATE = instance_of("DuelState", called="a DuelState, as start and update return it")
 _PAIRS = Kind(
