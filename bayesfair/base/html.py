@@ -14,8 +14,8 @@ def html_of(text: str) -> str:
 
     Examples
     --------
-    >>> html_of("Verdict: FAIR\\n<b>")
-    '<pre style="white-space: pre; line-height: 1.4"><b>Verdict: FAIR</b>\\n&lt;b&gt;</pre>'
+    >>> html_of("Verdict: FAIR\n<b>")
+    '<pre style="white-space: pre; line-height: 1.4"><b>Verdict: FAIR</b>\n&lt;b&gt;</pre>'
     """
     lines = [html.escape(line) for line in visible(text, "\n").split("\n")]
     lines = [f"<b>{line}</b>" if line.startswith("Verdict:") else line for line in lines]

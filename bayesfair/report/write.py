@@ -13,7 +13,7 @@ from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
 from bayesfair.inference.comparison_problem import SCALES
 from bayesfair.ranking.summary import fit_summary
-from bayesfair.report import words
+from bayesfair.report import calls
 from bayesfair.report.audits import group_context, groups_in_full, log_context
 from bayesfair.report.duels import duel_context
 from bayesfair.report.files import digests
@@ -137,10 +137,10 @@ def report_page(
         in_full = groups_in_full(result, numbers)
         labels = labels_of_page(numbers | {"groups": numbers["groups"] | in_full})
         context = group_context(numbers, in_full, labels)
-        call = words.call(context["first"], several=True)
+        call = calls.call(context["first"], several=True)
         return render_page("groups.html", context, numbers, labels, **repeat, call=call)
     context = log_context(result, numbers)
-    call = words.call(numbers, several=False)
+    call = calls.call(numbers, several=False)
     return render_page("audit.html", context, numbers, labels_of_page(numbers), **repeat, call=call)
 
 

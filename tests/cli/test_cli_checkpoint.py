@@ -10,20 +10,21 @@ import pytest
 from command_line import run
 
 import bayesfair as bf
-from bayesfair.cli.tools import Progress
+from bayesfair.base.progress import Steps
 from bayesfair.readers.log import scan
 
 SLOW = """
 import sys, time
 from bayesfair.__main__ import run
-from bayesfair.cli.tools import Progress
+from bayesfair.base.progress import Steps
 from bayesfair.readers.log import scan
 
-def advance(self, done):
-    print("busy", done, flush=True)
-    time.sleep(0.5 if done < 300 else 60)
+def add(self, n=1):
+    self.done += n
+    print("busy", self.done, flush=True)
+    time.sleep(0.5 if self.done < 300 else 60)
 
-scan.ROWS, Progress.advance = 100, advance
+scan.ROWS, Steps.add = 100, add
 sys.argv[0] = "bayesfair"
 run()
 """
@@ -76,11 +77,12 @@ def test_ctrl_c_keeps_what_was_done_and_resume_ends_it(capsys, log):
 
 
 def interrupt_after(rounds, monkeypatch):
-    def advance(self, done):
-        if done >= rounds:
+    def add(self, n=1):
+        self.done += n
+        if self.done >= rounds:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Progress, "advance", advance)
+    monkeypatch.setattr(Steps, "add", add)
 
 
 def test_other_logs_and_options_are_refused_and_no_draws_go_on(capsys, log, monkeypatch):
