@@ -240,7 +240,7 @@ def forecast_regret_bound(excess_loss: ArrayLike, n_rounds: int, least: float) -
     and the rule is :math:`\pi_t = P^*(m(x_t))`. Where the true :math:`\theta_i(x)` and the
     forecasts lie in [b, 1 - b]:
 
-    .. math:: R_T \le \min\Bigl(T,\; k \sqrt{T \textstyle\sum_i B_i / (2b)}\Bigr), \qquad
+    .. math:: R_T \le \min\Bigl(T,\; k \sqrt{T \sum_i B_i / (2b)}\Bigr), \qquad
               B_i = E \sum_{t:\, a_t = i} KL(\theta_i(x_t) \| m_i(x_t))
 
     Parameters
