@@ -146,10 +146,13 @@ def _predicted(tree: xr.DataTree, cells: dict[str, Any], seed: Seed | None) -> F
     rng = as_generator(seed)
     rewards = rewards_from_posterior(tree)
     arm, time_bin = cells["arm"][cells["cell"]], cells["bin"][cells["cell"]]
+    names = [str(i) for i in range(len(arm))]
     if len(rewards.batch_shape) == 1:
-        return np.asarray(rewards.taken(arm, [""] * len(arm)).sample(seed=rng))
+        return np.asarray(rewards.taken(arm, names).sample(seed=rng))
     found = np.empty((rewards.batch_shape[0], len(arm)))
     for b in np.unique(time_bin).tolist():
         here = np.flatnonzero(time_bin == b)
-        found[:, here] = rewards[:, b].taken(arm[here], [""] * len(here)).sample(seed=rng)
+        found[:, here] = (
+            rewards[:, b].taken(arm[here], names[: len(here)]).sample(seed=rng)
+        )
     return found

@@ -44,7 +44,7 @@ class RunOptions(TypedDict, total=False):
     drift: float | None
     prior: Any
     family: str | None
-    contexts: Any
+    contexts: ArrayLike | Mapping[str, ArrayLike] | None
     context_model: str | None
     progress: Progress
 
@@ -84,7 +84,7 @@ def simulate(
     drift: float | None = None,
     prior: Any = None,
     family: str | None = None,
-    contexts: Any = None,
+    contexts: ArrayLike | Mapping[str, ArrayLike] | None = None,
     context_model: str | None = None,
     progress: Progress = None,
 ) -> History | dict[str, History]:

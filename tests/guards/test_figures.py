@@ -43,6 +43,7 @@ PUBLIC = {
     "bayesfair.inference.fit",
     "bayesfair.readers.duels.comparisons.read_comparisons",
     "bayesfair.readers.duels.log.read_duels",
+    "bayesfair.simulation.arms.simulate",
 }
 """Functions for users, who name their options one by one."""
 
