@@ -152,7 +152,5 @@ def _predicted(tree: xr.DataTree, cells: dict[str, Any], seed: Seed | None) -> F
     found = np.empty((rewards.batch_shape[0], len(arm)))
     for b in np.unique(time_bin).tolist():
         here = np.flatnonzero(time_bin == b)
-        found[:, here] = (
-            rewards[:, b].taken(arm[here], names[: len(here)]).sample(seed=rng)
-        )
+        found[:, here] = rewards[:, b].taken(arm[here], names[: len(here)]).sample(seed=rng)
     return found
