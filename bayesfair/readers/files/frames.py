@@ -151,6 +151,7 @@ def _arrow(series: Any, column: str) -> Any:
     if series.dtype != nw.Object:
         try:
             array = series.to_arrow()
+        # what a library's own types (decimals, objects, dates out of range) make of the conversion
         except (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError):
             array = _from_values(series, column)
         return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
