@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from bayesfair.audit.across import check_across, with_across
 from bayesfair.audit.cluster import check_client
+from bayesfair.audit.covered import with_covered_pairs
 from bayesfair.audit.criterion import Criterion, check_judge, eps2_options
 from bayesfair.audit.group import GroupRecord
 from bayesfair.audit.log.context_tables import CONTEXT_MODELS
@@ -343,7 +344,7 @@ def audit(
     )
     if client is not None:
         check_client(client, question, data, partial)
-    found = run(seen, question, partial, client)
+    found = with_covered_pairs(run(seen, question, partial, client), seen)
     if across is not None:
         found = with_across(found, data, rule_version)
     if rule is not None and seed is not None:

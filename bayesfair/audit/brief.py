@@ -76,7 +76,7 @@ def brief_numbers(audit: Record) -> dict[str, Any]:
     if true is not None and judged_by_truth:
         regret = calibration["objective"]
         found["calibration"]["objective"] = {name: regret[name] for name in _CALIBRATION}
-    for name in ("prior_sensitivity", "modelled", "across"):
+    for name in ("prior_sensitivity", "modelled", "across", "covered"):
         if name in audit.extra:
             found[name] = audit.extra[name]
     return found

@@ -16,6 +16,7 @@ from bayesfair.typing import Flags, Floats
 
 __all__ = [
     "COMPARISONS",
+    "DIFFERENCES",
     "DIVERGENCE_NAMES",
     "EPS1_GRID",
     "JUDGES",
@@ -46,7 +47,7 @@ EPS1_GRID = tuple(0.25 * i for i in range(9))
 COMPARISONS = 1e9
 """Of two arms in a round, for which Monte Carlo error is allowed at once."""
 
-_OF_DIFFERENCES = ("total_variation", "wasserstein")
+DIFFERENCES = ("total_variation", "wasserstein")
 LARGEST_EPS2 = 0.05
 """The default eps2, wherever no more than ten arms are on offer in a round."""
 
@@ -124,11 +125,11 @@ class Criterion:
         if self.propensity_draws is not None:
             n = check_count(self.propensity_draws, "propensity_draws", 2)
             put(self, "propensity_draws", n)
-            if self.divergence not in _OF_DIFFERENCES:
+            if self.divergence not in DIFFERENCES:
                 raise OptionError(
                     f"propensity_draws={n} and divergence={self.divergence!r} exclude each other: "
                     "how far Monte Carlo error moves a divergence is bounded for differences of "
-                    f"probabilities alone ({', '.join(_OF_DIFFERENCES)}).",
+                    f"probabilities alone ({', '.join(DIFFERENCES)}).",
                     kind="excluded", column="propensity_draws", value=n,
                 )  # fmt: skip
 

@@ -34,6 +34,11 @@ _NOT_ACROSS = Notice(
     "other were not looked at. Audit the whole log with across= for all of them.",
     kind="across_left_out", column="across",
 )  # fmt: skip
+_NOT_COVERED = Notice(
+    "Pairs of arms whose probabilities are known (constant_within=) are left out: those of one "
+    "part and the other cannot be joined. Audit the whole log for those of all rounds.",
+    kind="covered_left_out", column="constant_within",
+)  # fmt: skip
 
 
 def merge_records[T: (Record, GroupRecord)](first: T, second: T, *, seed: Seed | None = None) -> T:
@@ -108,7 +113,7 @@ def join[T: (Record, GroupRecord)](first: T, second: T, **asked: Any) -> T:
     if (first.arm_groups is None) != (second.arm_groups is None):
         raise OptionError("one of the audits has arm_groups=, the other not; give both the same.")
     extra = first.extra | second.extra
-    left_out = {"modelled": _NOT_MODELLED, "across": _NOT_ACROSS}
+    left_out = {"modelled": _NOT_MODELLED, "across": _NOT_ACROSS, "covered": _NOT_COVERED}
     notes: list[str] = [notice for name, notice in left_out.items() if name in extra]
     whole = replace(conclude(summary, question, notes, None), origin=first.origin)
     if first.arm_groups is None or second.arm_groups is None:

@@ -137,6 +137,11 @@ class Record:
         return self.summary.selection == "full" and self.summary.sums.n_rounds > 0
 
     @property
+    def covered(self) -> dict[str, Any] | None:
+        """What is known of pairs of arms where the rule is known in part, as in `to_dict`."""
+        return self.extra.get("covered")
+
+    @property
     def smallest_eps2(self) -> float | None:
         """Smallest eps2 that every round satisfies at eps1 under its beliefs."""
         return (
@@ -160,6 +165,8 @@ class Record:
     @property
     def subjective_verdict(self) -> str:
         """``fair``, ``unfair`` or ``not_auditable``; exact, delta plays no part."""
+        if self.covered is not None:
+            return str(self.covered["subjective"]["verdict"])
         return self.criterion.believed(self.smallest_eps2)
 
     @cached_property
@@ -195,6 +202,8 @@ class Record:
         Draws that did not converge decide nothing: with them it is ``undetermined``.
         """
         probability = self.probability_fair
+        if probability is None and self.covered is not None and self.covered["objective"]:
+            return str(self.covered["objective"]["verdict"])
         if probability is None:
             return "not_auditable"
         low, high = self.probability_fair_between or (probability, None)

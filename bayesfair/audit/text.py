@@ -142,6 +142,8 @@ def _smooth_lines(audit: dict[str, Any]) -> list[str]:
         audit["criterion"]["eps1"],
     )
     lines = ["Smooth fairness: similar arms, similar probabilities"]
+    if covered := audit.get("covered"):
+        return [*lines, *_covered_lines(covered, audit)]
     if subjective["verdict"] == "not_auditable":
         return [*lines, f"  {question_words(audit, 'subjective')}"]
     lines.append(
@@ -169,6 +171,24 @@ def _smooth_lines(audit: dict[str, Any]) -> list[str]:
         lines.append(
             f"  {'smallest eps2 by eps1:':<36} "
             + ",  ".join(f"{f['eps1']:g}: {number(f['subjective'])}" for f in shown)
+        )
+    return lines
+
+
+def _covered_lines(covered: dict[str, Any], audit: dict[str, Any]) -> list[str]:
+    """Show what pairs amount to where the probabilities of some arms are known."""
+    pairs, eps1 = covered["pairs"], audit["criterion"]["eps1"]
+    lines = [f"  {'pairs known, counted in every round':<36} {pairs['known']} of {pairs['all']}"]
+    for name, title in (("subjective", QUESTIONS["subjective"]),
+                        ("objective", QUESTIONS["objective"] + _posterior(audit))):  # fmt: skip
+        if part := covered[name]:
+            low, high = (number(part["smallest_eps2"][end]) for end in ("lower", "upper"))
+            lines.append(f"  {title:<36} the log needs eps2 = {low} to {high} at eps1 = {eps1:g}")
+    if worst := covered["subjective"]["worst"]:
+        row = "" if worst["row"] is None else f" (row {worst['row']})"
+        lines.append(
+            f"  worst round {worst['round']}{row}, by what is known: {worst['arm']!r} was favoured "
+            f"over {worst['arm_other']!r}"
         )
     return lines
 

@@ -61,6 +61,7 @@ class GivenFields(TypedDict, total=False):
     user_column: str
     context: Any
     keep_prob: Column | None
+    covered: ArrayLike | None
 
 
 def column_labels(values: Any) -> tuple[str, ...] | None:

@@ -39,6 +39,7 @@ from bayesfair.history.probabilities import (
     clipped_propensity,
     resolution_of,
 )
+from bayesfair.history.tables import covered_chances, matrix_of
 from bayesfair.history.thinned import kept_chances
 from bayesfair.kernels.log.rows import by_code, largest_row_error
 from bayesfair.typing import Column, Ints
@@ -48,7 +49,7 @@ __all__ = ["History"]
 _LARGEST = 1e150
 _OF_ROUNDS = (
     "arm", "reward", "selection_probability", "propensity", "time", "row", "offered",
-    "known_at", "unique", "user", "keep_prob", "context",
+    "known_at", "unique", "user", "keep_prob", "context", "covered",
 )  # fmt: skip
 _STAMPS = ("time", "row", "unique", "user", "context")
 _LONG = 100_000  # probabilities from which a compiled check pays
@@ -114,6 +115,9 @@ class History:
         Columns that nothing was read from: the rule may have seen them, the audit does not.
     context : (T,) array, (T, d) array, mapping of name to column, or data frame, optional
         What the rule saw before it chose: labels, or numbers taken as such; none missing.
+    covered : (T, k) array, optional
+        Beside `propensity`, :math:`\pi_t(i)` of the arms of which more is known than that; NaN: of
+        its own nothing is, and the arms of a round without one share what the others leave of 1.
 
     Raises
     ------
@@ -160,6 +164,7 @@ class History:
     user_column: str = "user"
     context: Context | None = None
     keep_prob: NDArray[np.float64] | None = None
+    covered: NDArray[np.float64] | None = None
 
     if TYPE_CHECKING:
 
@@ -226,6 +231,9 @@ class History:
             propensity, repairs = clipped_propensity(propensity, self.where)
             put(self, "repairs", self.repairs.merged(repairs))
         put(self, "propensity", frozen(propensity))
+        covered = matrix_of("covered", self.covered, self.source)
+        covered = covered_chances(covered, propensity, codes, arms, self.offered, self.where)
+        put(self, "covered", frozen(covered))
         kept = self._column("keep_prob", self.keep_prob, np.float64)
         put(self, "keep_prob", frozen(kept_chances(kept, self.where)))
         for name in ("unique", "user"):
@@ -309,7 +317,7 @@ class History:
         new, put = self.rounds(0, self.n_rounds), object.__setattr__
         put(new, "arms", tuple(self.arms[i] for i in order))
         put(new, "arm", frozen(np.argsort(order).astype(np.int32)[self.arm]))
-        for name in ("selection_probability", "offered"):
+        for name in ("selection_probability", "offered", "covered"):
             if (table := getattr(self, name)) is not None:
                 put(new, name, frozen(np.ascontiguousarray(table[:, order])))
         if self.prior_counts is not None:
@@ -369,7 +377,7 @@ class History:
         n_rounds = len(self.arm)
         put(self, "row", self._column("row", self.row, np.int64))
         put(self, "time", None if self.time is None else np.asarray(self.time))
-        pi = self._matrix("selection_probability", self.selection_probability)
+        pi = matrix_of("selection_probability", self.selection_probability, self.source)
         offered = None if self.offered is None else marks(self.offered)
         width = pi.shape[1] if pi is not None else offered.shape[1] if offered is not None else None
         tables = (self.selection_probability, self.offered)
@@ -409,19 +417,6 @@ class History:
                 f"{len(self.arm)} rounds of `arm`."
             )
         return column
-
-    def _matrix(self, name: str, values: ArrayLike | None) -> NDArray[np.float64] | None:
-        if values is None:
-            return None
-        try:
-            # what nobody else can write to need not be copied
-            shared = isinstance(values, np.ndarray) and not values.flags.writeable
-            matrix = np.array(values, dtype=np.float64, order="C", copy=None if shared else True)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise DataError(f"{name} of {self.source} is not numeric: {error}.") from None
-        if matrix.ndim != 2:
-            raise DataError(f"{name} must be (rounds, arms), got shape {matrix.shape}.")
-        return matrix
 
     def _resolve_known_at(self, known_until: ArrayLike | None) -> NDArray[np.int64] | None:
         if known_until is not None:

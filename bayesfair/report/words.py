@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from bayesfair.audit.context_text import across_lines
 from bayesfair.audit.criterion import VERDICTS
 from bayesfair.audit.log.check_words import CHECK_NAMES, contradiction_lines
+from bayesfair.audit.log.verdict_words import question_words
 from bayesfair.audit.text import divergence_words, modelled_lines, show_worst
 from bayesfair.base.checks import counted
 from bayesfair.base.shown import number
@@ -107,10 +108,17 @@ def verdict_sentences(numbers: dict[str, Any]) -> list[str]:
     """Return what the verdict of one log rests on, a sentence for each part."""
     log = numbers["log"]
     subjective, objective = numbers["subjective"], numbers["objective"]
-    found = contradiction_lines(numbers)
+    found, covered = contradiction_lines(numbers), numbers.get("covered")
     n = log["n_judged"]
     if not n:
         found.append("No round is judged so far: the log ends before the first one that is.")
+    elif covered:
+        words = question_words(numbers, "subjective")
+        pairs = covered["pairs"]
+        found.append(
+            f"Judged by what could be believed before each round, {words}; both probabilities are "
+            f"known of {pairs['known']} of {pairs['all']} pairs of arms, counted in every round."
+        )
     elif subjective["verdict"] == "not_auditable":
         found.append(
             "Whether similar arms had similar chances cannot be judged: the log does not hold the "
@@ -131,6 +139,8 @@ def verdict_sentences(numbers: dict[str, Any]) -> list[str]:
         found.append("The true rewards were left out of this audit.")
     elif objective["probability_fair"] is not None:
         found.append(_objective_sentence(numbers))
+    elif covered and covered["objective"]:
+        found.append(f"Judged by the true rewards, {question_words(numbers, 'objective')}.")
     found.append(_regret_sentence(numbers))
     if modelled := [line.strip() for line in modelled_lines(numbers)[1:]]:
         found.append(f"{modelled[0]}: {'; '.join(modelled[1:])}.")
@@ -283,6 +293,25 @@ def criterion_rows(criterion: dict[str, Any]) -> list[tuple[str, str, str]]:
     return rows
 
 
+def _pairs_unchecked(numbers: dict[str, Any]) -> Unchecked:
+    """Return why pairs of arms were not compared, or what is known of some."""
+    what, held = "", "only the chosen arm's"
+    if numbers["log"]["selection"] == "none":
+        held = "none of these"
+    if covered := numbers.get("covered"):
+        pairs = covered["pairs"]
+        what = " (beyond the bounds that follow from the pairs that are known)"
+        held = f"those of {pairs['known']} of {pairs['all']} pairs, counted in every round"
+    return Unchecked(
+        "Smooth fairness: the smallest eps2, worst round and pair, violating rounds, the "
+        f"frontier, and the probability that the log is fair{what}",
+        "Needs the probabilities of all arms in each round; the log holds "
+        f"{held}. Log the probability of every arm to have this checked.",
+        ("subjective", "frontier", "objective.smallest_eps2", "objective.probability_fair",
+         "objective.n_violating_rounds", *(f"objective.{end}" for end in _ENDS)),
+    )  # fmt: skip
+
+
 def unchecked(numbers: dict[str, Any]) -> list[Unchecked]:
     """Return what could not be checked, with the reason."""
     log, objective, calibration = numbers["log"], numbers["objective"], numbers["calibration"]
@@ -294,15 +323,7 @@ def unchecked(numbers: dict[str, Any]) -> list[Unchecked]:
             ("subjective", "objective", "calibration", "frontier", "arms"),
         ))  # fmt: skip
     if selection != "full":
-        held = "only the chosen arm's" if selection == "chosen" else "none of these"
-        found.append(Unchecked(
-            "Smooth fairness: the smallest eps2, worst round and pair, violating rounds, the "
-            "frontier, and the probability that the log is fair",
-            "Needs the probabilities of all arms in each round; the log holds "
-            f"{held}. Log the probability of every arm to have this checked.",
-            ("subjective", "frontier", "objective.smallest_eps2", "objective.probability_fair",
-             "objective.n_violating_rounds", *(f"objective.{end}" for end in _ENDS)),
-        ))  # fmt: skip
+        found.append(_pairs_unchecked(numbers))
     elif numbers["subjective"]["worst"] is None:
         found.append(Unchecked(
             "The worst round and pair", "There is no pair of arms to compare.",

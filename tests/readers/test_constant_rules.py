@@ -73,15 +73,29 @@ def test_what_is_left_of_one_is_the_arm_never_chosen():
     assert (read.selection_probability[:, 2:] == 0).all()
 
 
-@pytest.mark.parametrize(("kept", "kind", "row", "value"), [("a", "not_covered", 1, 0.5)])
-def test_pairs_that_nobody_knows_are_refused(kept, kind, row, value):
-    frame, _ = log()
-    gone = frame[(frame.site == "y") | (frame.arm == kept)]
-    with pytest.raises(ProbabilityError, match="3 of 3 pairs") as caught:
-        bf.read_history(gone, order="t", constant_within="site")
-    error = caught.value
-    assert (error.kind, error.row, error.column) == (kind, row, "constant_within")
-    assert error.value == pytest.approx(value)
+def test_arms_that_share_an_unknown_rest():
+    frame, pi = log()
+    gone = frame[(frame.site == "y") | (frame.arm == "a")]
+    read = bf.read_history(gone, order="t", constant_within="site")
+    whole = pi[gone.index]
+    known = np.where((gone.site == "x").to_numpy()[:, None] & [False, True, True], np.nan, whole)
+    assert (read.selection, read.offered) == ("chosen", None)
+    np.testing.assert_allclose(read.covered, known, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(read.propensity, gone.propensity)
+    (said,) = [n for n in read.notices if getattr(n, "kind", "") == "rule_covered"]
+    assert (said.n, said.column) == (2, "propensity") and "3 of 6 pairs" in said
+    by = bf.read_history(gone, order="t", by="site", constant_within="site")
+    assert np.isnan(by["x"].covered[:, 1:]).all() and not np.isnan(by["y"].covered).any()
+
+
+def test_arms_of_another_group_do_not_share_the_rest():
+    both = pd.concat([log(arms=arms)[0].assign(g=arms) for arms in ("abc", "def")])
+    both = both[(both.g == "def") | (both.site == "y") | (both.arm == "a")]
+    read = bf.read_history(both, order=False, by="g", constant_within="site", arms="by_group")
+    assert [read[g].arms for g in ("abc", "def")] == [tuple("abc"), tuple("def")]
+    of_x = (both[both.g == "abc"].site == "x").to_numpy()
+    assert (np.isnan(read["abc"].covered).sum(axis=1) == np.where(of_x, 2, 0)).all()
+    assert not np.isnan(read["def"].covered).any()
 
 
 @pytest.mark.parametrize(("factor", "arms"), [(1.2, None), (0.9, None), (np.nan, None)])

@@ -155,7 +155,8 @@ def question_words(audit: dict[str, Any], name: str, unit: str = "round") -> str
     verdict, found = str(part["verdict"]).replace("_", " "), part["n_violating_rounds"]
     if found is None:
         lacks = "needs the probabilities of all arms in each round" if n else f"no {unit} is judged"
-        return f"{verdict}: {lacks}"
+        known = (audit.get("covered") or {}).get(name)
+        return f"{verdict}: {_covered_words(known, n, unit) if known else lacks}"
     begin = audit["criterion"].get("from_round", 0)
     first, last = part["first_violating_round"], part["last_violating_round"]
     if isinstance(found, dict) and audit["criterion"]["model"] == "truth" and found["exact"]:
@@ -179,6 +180,23 @@ def question_words(audit: dict[str, Any], name: str, unit: str = "round") -> str
         rounds = "" if verdict == "undetermined" else f" {_exactly(0, None, None, n, begin, unit)}"
         return f"{verdict}{rounds}: {probability}"
     return f"{verdict}: {probability}; {_about(found, first, last, n, begin, unit, part)}"
+
+
+def _covered_words(part: dict[str, Any], n: int, unit: str) -> str:
+    """Say what pairs of arms amount to where the probabilities of some are known."""
+    low, high = (number(part["smallest_eps2"][end]) for end in ("lower", "upper"))
+    if "probability_fair" in part:
+        between = [number(part["probability_fair"][end]) for end in ("lower", "upper")]
+        found = between[0] if between[0] == between[1] else " to ".join(between)
+        return f"probability fair {found}, by what is known of the probabilities"
+    rounds, verdict = part["n_violating_rounds"], part["verdict"]
+    if verdict == "unfair":
+        first, last = part["first_violating_round"], part["last_violating_round"]
+        said = f"at least {rounds['at_least']} of {counted(n, unit)} violate by what is known"
+        return f"{said}, the first in {unit} {first}, the last in {unit} {last}"
+    if verdict == "fair":
+        return f"whatever the unknown probabilities, it needs eps2 = {high} at most"
+    return f"what is known of the probabilities leaves the eps2 needed between {low} and {high}"
 
 
 def _divergent(audit: dict[str, Any], name: str) -> int:

@@ -76,6 +76,8 @@ class Layout:
         The one column whose records or lists hold what `probabilities` names.
     assembled, within : str or None, tuple of str
         The propensity that the rule was assembled from, and within what it was constant.
+    partly : bool
+        Whether it was assembled in part: `probabilities` holds those that are known.
     watched : dict of str to Look
         Unused columns that look like the order of the rounds, and what they look like.
     """
@@ -103,6 +105,7 @@ class Layout:
     context: tuple[str, ...] = ()
     assembled: str | None = None
     within: tuple[str, ...] = ()
+    partly: bool = False
 
     @property
     def columns(self) -> list[str]:

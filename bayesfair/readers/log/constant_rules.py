@@ -1,9 +1,13 @@
-"""Assemble the whole rule of a span of rounds from the chosen arms' probabilities in it."""
+"""Assemble the rule of a span of rounds from the chosen arms' probabilities in it.
+
+Where two arms or more were never chosen in a span they share what the others leave: their own
+probabilities stay unknown, and so do all pairs with them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +33,7 @@ type _Floats = NDArray[np.float64]
 def with_assembled_rule(
     source: Source, asked: Mapping[str, Any], layout: Layout, *, by_group: bool
 ) -> tuple[Source, dict[str, Any]]:
-    """Return the log with a probability of every arm, and the options that read it.
+    """Return the log with a column of probabilities for every arm, and the options that read it.
 
     Parameters
     ----------
@@ -48,8 +52,8 @@ def with_assembled_rule(
     OptionError
         If the whole rule was logged, nothing of it, or no times are there to count a duration in.
     ProbabilityError
-        If an arm has two probabilities in one span (naming both rows), probabilities of a
-        span sum to more than 1, or leave room for two arms or more that were never chosen in it.
+        If an arm has two probabilities in one span (naming both rows), or probabilities of a
+        span sum to more than 1, or to less where every arm was chosen.
     """
     import pyarrow as pa
 
@@ -113,9 +117,9 @@ def with_assembled_rule(
         met = np.zeros((int(group.max()) + 2, k), np.bool_)  # -1: refused when it is read
         met[group[known], arm[known]] = True
         own = met[group[first]]
-    pi, zero, rest = _completed(
-        pi, own, logged, asked, encoder.labels, source, source.first_row + first
-    )
+    pi, found = _completed(pi, own, logged, asked, source, source.first_row + first)
+    unknown = own & np.isnan(pi)
+    said = _said(within, layout, encoder.labels, found, own, unknown, np.bincount(span))
     pattern = source.free("p_{arm}", encoder.labels)
     for label, values in zip(encoder.labels, pi.T, strict=True):
         name = pattern.replace("{arm}", label)
@@ -124,9 +128,13 @@ def with_assembled_rule(
     assert frame is not None
     opened = Source(
         source.name, frame.header, source.first_row, (frame,),
-        (*source.notices, *layout.notices, _said(within, layout, size, encoder.labels, zero, rest)),
+        (*source.notices, *layout.notices, said),
     )  # fmt: skip
-    changed = {"probabilities": pattern, "propensity": False, "arms": encoder.labels}
+    changed = {
+        "probabilities": pattern,
+        "propensity": layout.propensity if unknown.any() else False,
+        "arms": encoder.labels,
+    }
     return opened, changed
 
 
@@ -152,19 +160,22 @@ def _windows(
     return np.asarray(micro // round(seconds * 1e6), np.int64)
 
 
+class _Found(NamedTuple):
+    """How many probabilities of arms that were not chosen in a span are 0, and what is left."""
+
+    zero: int
+    rest: int
+
+
 def _completed(
     pi: _Floats,
     own: NDArray[np.bool_],
     logged: _Floats,
     asked: Mapping[str, Any],
-    labels: tuple[str, ...],
     source: Source,
     first_row: NDArray[np.int64],
-) -> tuple[_Floats, int, int]:
-    """Fill in the arms that were not chosen in a span, where the sum tells what they had.
-
-    Also how many such probabilities are 0, and how many are what the others left.
-    """
+) -> tuple[_Floats, _Found]:
+    """Fill in the arms that were not chosen in a span, where the sum tells what they had."""
     resolution = resolution_of(logged)
     seen = np.isfinite(pi)
     total = np.nansum(pi, axis=1)
@@ -173,48 +184,60 @@ def _completed(
         np.full(len(pi), allowed)
     )  # fmt: skip
     lost = own & ~seen
-    n_lost = lost.sum(axis=1)
     over = total > 1 + allowed
     short = total < 1 - allowed
-    if wrong := first_where(over | (short & (n_lost != 1))):
-        gone = [label for label, off in zip(labels, lost[wrong.at], strict=True) if off]
-        k, m = int(own[wrong.at].sum()), len(gone)
-        what = f"the probabilities of the arms chosen in it sum to {total[wrong.at]:.6g}"
-        if over[wrong.at] or not gone:
-            why = (
-                ", expected 1. Name the arms that were never chosen with arms=..., or spans "
-                "within which the rule was constant (constant_within=)."
-            )
-        else:
-            uncovered = m * (k - m) + m * (m - 1) // 2
-            why = (
-                f", and how {listed(gone)} share the rest is not known: {uncovered} of "
-                f"{k * (k - 1) // 2} pairs of arms are not covered. Name longer spans, or "
-                "leave constant_within= out and have the chosen arms' probabilities audited."
-            )
+    if wrong := first_where(over | (short & ~lost.any(axis=1))):
         raise ProbabilityError(
-            f"row {first_row[wrong.at]} of {source.name}: of the span that begins here {what}{why} "
-            f"({counted(wrong.n, 'such span')} of {len(pi)}.)",
+            f"row {first_row[wrong.at]} of {source.name}: of the span that begins here the "
+            f"probabilities of the arms chosen in it sum to {total[wrong.at]:.6g}, expected 1. "
+            "Name the arms that were never chosen with arms=..., or spans within which the rule "
+            f"was constant (constant_within=). ({counted(wrong.n, 'such span')} of {len(pi)}.)",
             kind="not_covered", row=int(first_row[wrong.at]), column="constant_within",
             value=float(total[wrong.at]),
         )  # fmt: skip
     left = np.round(np.maximum(1 - total, 0.0), min(resolution.row_decimals, 12))
-    rest = np.where(own, np.where(short, left, 0.0)[:, None], np.nan)
-    return np.where(seen, pi, rest), int((lost & ~short[:, None]).sum()), int(short.sum())
+    one = short & (lost.sum(axis=1) == 1)
+    rest = np.where(short, np.where(one, left, np.nan), 0.0)[:, None]
+    pi = np.where(own, np.where(seen, pi, rest), np.nan)
+    return pi, _Found(int((lost & ~short[:, None]).sum()), int(one.sum()))
 
 
 def _said(
-    within: list[str], layout: Layout, n: int, labels: tuple[str, ...], zero: int, rest: int
+    within: list[str],
+    layout: Layout,
+    labels: tuple[str, ...],
+    found: _Found,
+    own: NDArray[np.bool_],
+    unknown: NDArray[np.bool_],
+    rounds: NDArray[np.int64],
 ) -> Notice:
+    """Say what was assembled, and of how many pairs of arms both probabilities are known."""
+    n = len(own)
     text = (
         f"The rule was assembled from the chosen arms' probabilities (column "
         f"{layout.propensity!r}) in {counted(n, 'span')}, within which it did not change as "
-        f"constant_within= says ({listed(within)}): all {len(labels)} arms are covered."
+        f"constant_within= says ({listed(within)})"
     )
-    if rest:
-        text += f" {rest} times the one arm that was not chosen has what the others leave of 1."
-    if zero:
+    partly = unknown.any(axis=1)
+    if partly.any():
+        every, known = (m * (m - 1) // 2 for m in (own.sum(axis=1), (own & ~unknown).sum(axis=1)))
+        never = [label for label, off in zip(labels, unknown.any(axis=0), strict=True) if off]
         text += (
-            f" {zero} times an arm was not chosen and the others sum to 1: it has probability 0."
+            f". In {int(partly.sum())} of them two arms or more were not chosen and share an "
+            f"unknown rest ({listed(never)}): {int(known.sum())} of {int(every.sum())} pairs of "
+            f"arms are covered ({int(known @ rounds)} of {int(every @ rounds)}, counted in every "
+            "round), and are audited; of the others there are bounds."
         )
-    return Notice(text, kind="rule_assembled", column=layout.propensity, n=n)
+    else:
+        text += f": all {len(labels)} arms are covered."
+    if found.rest:
+        text += (
+            f" {found.rest} times the one arm that was not chosen has what the others leave of 1."
+        )
+    if found.zero:
+        text += (
+            f" {found.zero} times an arm was not chosen and the others sum to 1: it has "
+            "probability 0."
+        )
+    kind = "rule_covered" if partly.any() else "rule_assembled"
+    return Notice(text, kind=kind, column=layout.propensity, n=n)

@@ -120,8 +120,9 @@ def read_history(source: Source, **options: Unpack[LogOptions]) -> History | Map
     constant_within : str or sequence of str, optional
         Where only the chosen arms' probabilities are there: columns within whose values (and within
         groups) the rule did not change, or a duration such as ``"1h"`` (s, min, h, d, w; windows of
-        the clock, of `order`). The whole rule is assembled from them, with a notice, and refused
-        where they differ or do not tell the probability of every arm.
+        the clock, of `order`). The whole rule is assembled from them, with a notice; where several
+        arms of a span were never chosen in it, the pairs of the others alone are audited (`covered`
+        of `Audit.to_dict`). Refused where they differ within a span.
     prior : mapping or array, optional
         Label -> (successes, failures) before the log begins; with `by`, group -> such a mapping.
     missing : "error", "unobserved", "drop" or number
@@ -273,10 +274,11 @@ def _own_arms(
     part = replace(
         rounds,
         arm=new[rounds.arm],
-        pi=None if rounds.pi is None else np.ascontiguousarray(rounds.pi[:, present]),
-        offered=None
-        if rounds.offered is None
-        else np.ascontiguousarray(rounds.offered[:, present]),
+        **{
+            name: np.ascontiguousarray(table[:, present])
+            for name in ("pi", "offered", "covered")
+            if (table := getattr(rounds, name)) is not None
+        },
     )
     return replace(reading, layout=replace(reading.layout, probabilities=own)), part, kept
 

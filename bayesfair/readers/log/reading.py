@@ -145,7 +145,10 @@ def reading_of(function: Callable[..., Any], source: Any, options: Mapping[str, 
             opened, changed = with_assembled_rule(opened, asked, layout, by_group=by_group)
         asked |= changed
         origin = layout.propensity
-        layout = replace(layout_of(opened, asked), assembled=origin, within=within)
+        layout = replace(
+            layout_of(opened, asked), assembled=origin, within=within,
+            partly=isinstance(asked["propensity"], str),
+        )  # fmt: skip
         played += (*within, str(origin))
     layout = replace(layout, notices=(*notices, *layout.notices))
     if played:

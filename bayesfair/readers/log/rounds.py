@@ -39,7 +39,7 @@ class Rounds:
         NaN = missing.
     row : (n,) array of int64
         Row of the source.
-    pi, offered : (n, k) arrays or None
+    pi, offered, covered : (n, k) arrays or None
     propensity, order, group, known_at, known_until, keep_prob : (n,) arrays or None
     unique, user : (n,) arrays of uint64 or None
         Fingerprints of the keys, and of whom each decision was for; 0 = missing.
@@ -67,6 +67,7 @@ class Rounds:
     context: NDArray[np.int32] | None = None
     keep_prob: NDArray[np.float64] | None = None
     watched: NDArray[np.float64] | None = None
+    covered: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.arm)
@@ -189,7 +190,8 @@ class Converter:
                 met=self._met,
             ),
             row=np.arange(row0, row0 + table.num_rows, dtype=np.int64),
-            pi=pi,
+            pi=None if layout.partly else pi,
+            covered=pi if layout.partly else None,
             propensity=optional(layout.propensity),
             order=order,
             group=group,

@@ -160,6 +160,7 @@ def history_of(
             row=rounds.row,
             offered=rounds.offered,
             keep_prob=rounds.keep_prob,
+            covered=rounds.covered,
             prior_counts=reading.prior,
             source=reading.name,
             n_skipped=tally.untold(reading.missing),

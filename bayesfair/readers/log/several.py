@@ -46,7 +46,7 @@ def at_once(
     """
     single = (
         rounds.known_at, rounds.known_until, rounds.offered, rounds.unique, rounds.user,
-        rounds.spare, rounds.context, rounds.keep_prob,
+        rounds.spare, rounds.context, rounds.keep_prob, rounds.covered,
     )  # fmt: skip
     both = rounds.pi is not None and rounds.propensity is not None
     if any(column is not None for column in single) or both or len(arms) > _FEW:
