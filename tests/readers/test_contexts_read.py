@@ -1,10 +1,13 @@
 """Columns of the context, from files, frames and scans."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import bayesfair as bf
+from bayesfair.readers.formats import registry
 
 TEXT = """arm,reward,p_a,p_b,device,age,group
 a,1,.5,.5,web,3,x
@@ -96,3 +99,54 @@ def test_a_context_that_cannot_be_used_is_refused(context, kind):
     with pytest.raises(bf.DataError) as refused:
         bf.History(["a", "b", "a"], [1, 0, 1], propensity=[0.5] * 3, context=context)
     assert refused.value.kind == kind
+
+
+def _decision(t, **more):
+    """A decision of Vowpal Wabbit that shows a user, and a topic and a price of each action."""
+    topics = [{"t": {"topic": topic, "price": t + i}} for i, topic in enumerate(("art", "golf"))]
+    user = {"id": f"u{t % 2}", "age": 20 + t, "full.name": "x"}
+    return {
+        "_label_cost": -(t % 2), "_label_probability": 0.5, "_label_Action": 1 + t % 2,
+        "a": [1 + t % 2, 2 - t % 2], "p": [0.5, 0.5],
+        "c": {"user": user, "_multi": topics, **more},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("parts", [False, True])
+def test_what_vowpal_wabbit_showed_is_a_context_by_its_path(tmp_path, monkeypatch, parts):
+    path = tmp_path / "log.dsjson"
+    path.write_text("".join(f"{json.dumps(_decision(t))}\n" for t in range(5)))
+    if parts:  # block by block
+        monkeypatch.setattr(registry, "_LONG", 0)
+    assert names(bf.read_history(path, context="c.user.id")) == ["u0", "u1", "u0", "u1", "u0"]
+    mixed = bf.read_history(path, context=["c.user.age", "c.user.full.name"]).context
+    assert mixed.labels == (("20", "21", "22", "23", "24"), ("x",))
+    actions = bf.read_history(path, context="c._multi.{arm}.t.price").context
+    assert actions.columns == ("c._multi.1.t.price", "c._multi.2.t.price")
+    assert actions.labels[1] == ("1", "2", "3", "4", "5")
+    assert names(bf.read_history(path, context="c._multi.2.t.topic")) == ["golf"] * 5
+    with pytest.raises(bf.DataError) as refused:
+        bf.read_history(path, context="c.user.town")
+    assert refused.value.kind == "missing_column" and "c.user.town" in str(refused.value)
+    with pytest.raises(bf.DataError) as refused:
+        bf.read_history(path, context="c.user")
+    assert (refused.value.kind, refused.value.row) == ("nested_context", 1)
+    assert any("c.user.age" in note for note in bf.read_history(path).notices)
+
+
+def test_a_path_that_some_decisions_lack_needs_a_level(tmp_path):
+    path = tmp_path / "log.dsjson"
+    decisions = [_decision(0, user={}), _decision(1), _decision(2, user={"id": "u9"})]
+    path.write_text("".join(f"{json.dumps(one)}\n" for one in decisions))
+    with pytest.raises(bf.DataError) as refused:
+        bf.read_history(path, context="c.user.id")
+    assert (refused.value.kind, refused.value.column) == ("missing_label", "c.user.id")
+    found = bf.read_history(path, context="c.user.id", missing_context="nobody")
+    assert names(found) == ["nobody", "u1", "u9"]
+
+
+def test_columns_of_every_arm_are_one_context(tmp_path):
+    file = tmp_path / "log.csv"
+    file.write_text("arm,reward,propensity,price_a,price_b\na,1,.5,3,4\nb,0,.5,3,5\n")
+    found = bf.read_history(file, context=["price_{arm}"]).context
+    assert found.columns == ("price_a", "price_b") and found.labels == (("3",), ("4", "5"))

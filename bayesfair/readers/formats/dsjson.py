@@ -2,19 +2,22 @@
 
 Actions are numbered from 1 in `a` and in `_label_Action`, from 0 in `_labelIndex`; `p` holds their
 probabilities in the order of `a`. What is to be small there, the cost, is taken as reward = -cost.
+
+What the rule saw stands in `c`: a path such as ``c.user.age`` names what is shared, and
+``c._multi.2.topic.name`` what is said of the second action, ``c._multi.{arm}.topic.name`` of each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bayesfair.base.checks import counted
+from bayesfair.base.checks import counted, listed
 from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError
 from bayesfair.readers.formats.json_records import plain_value, table_of_columns
 
-__all__ = ["KEPT", "decisions", "is_dsjson", "said_of"]
+__all__ = ["KEPT", "check_paths", "decisions", "is_dsjson", "said_of"]
 
 KEPT = "1 - pdrop"
 """Column of the chance that a line was kept, where some were left out."""
@@ -25,7 +28,9 @@ def is_dsjson(record: Mapping[str, Any]) -> bool:
     return "_label_cost" in record or {"a", "p", "c"} <= set(record) or "_outcomes" in record
 
 
-def decisions(records: Sequence[Mapping[str, Any]], name: str, before: int = 0) -> Any:
+def decisions(
+    records: Sequence[Mapping[str, Any]], name: str, before: int = 0, fields: Sequence[str] = ()
+) -> Any:
     """Return the decisions as a table: arm, reward, p_{action} of every action, and stamps.
 
     Parameters
@@ -36,6 +41,8 @@ def decisions(records: Sequence[Mapping[str, Any]], name: str, before: int = 0) 
         What messages call the source.
     before : int
         Rows that stand before these.
+    fields : sequence of str
+        Paths of what the rule saw, each a column.
 
     Raises
     ------
@@ -44,15 +51,15 @@ def decisions(records: Sequence[Mapping[str, Any]], name: str, before: int = 0) 
     """
     rows: list[dict[str, Any]] = []
     arms: set[int] = set()
+    paths = [field for field in fields if field.startswith("c.")]
+    seen: dict[str, list[Any]] = {}
     for at, raw in enumerate(records, start=before):
         record = plain_value(raw, name, "dsjson", at)
 
         def refuse(why: str, kind: str = "bad_dsjson", at: int = at) -> DataError:
             return DataError(f"row {at + 1} of {name}: {why}", kind=kind, row=at + 1, source=name)
 
-        law = record.get("p")
-        several = isinstance(law, list) and any(isinstance(p, (list, dict)) for p in law)
-        if "_outcomes" in record or several:
+        if _several_slots(record):
             raise refuse(
                 "a decision of several slots. Each slot is a log of its own: write one row for "
                 "each, and audit them apart (by=...).", "several_slots",
@@ -70,6 +77,13 @@ def decisions(records: Sequence[Mapping[str, Any]], name: str, before: int = 0) 
             )
         rows.append(_decision(record, refuse))
         arms.update(rows[-1]["law"])
+        for field, value in _seen(record.get("c"), paths):
+            if isinstance(value, (dict, list)):
+                raise refuse(
+                    f"{field!r} holds {str(value)[:60]}: name what is in it.", "nested_context"
+                )
+            column = seen.setdefault(field, [])
+            column += [None] * (at - before - len(column)) + [value]
     columns: dict[str, list[Any]] = {
         "arm": [str(row["arm"]) for row in rows],
         "reward": [row["reward"] for row in rows],
@@ -82,14 +96,80 @@ def decisions(records: Sequence[Mapping[str, Any]], name: str, before: int = 0) 
     for key in ("Timestamp", "EventId"):
         if any(key in record for record in records):
             columns[key.lower()] = [record.get(key) for record in records]
+    for field, values in seen.items():
+        if any(value is not None for value in values):
+            columns[field] = values + [None] * (len(rows) - len(values))
     return table_of_columns(columns, name, before)
 
 
-def said_of(n: int) -> Notice:
-    """Say how `n` decisions were read."""
+def _seen(shown: Any, paths: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """Yield what paths name in what was shown to the rule: of every action where they ask so."""
+    for path in paths:
+        keys = path.split(".")[1:]
+        if "{arm}" not in keys:
+            yield path, _at(shown, keys)
+            continue
+        place = keys.index("{arm}")
+        actions = _at(shown, keys[:place])
+        for i, action in enumerate(actions if isinstance(actions, list) else (), start=1):
+            yield path.replace("{arm}", str(i)), _at(action, keys[place + 1 :])
+
+
+def _at(value: Any, keys: Sequence[str]) -> Any:
+    """Return what lies at a path; actions are counted from 1. None where nothing does."""
+    for i, key in enumerate(keys):
+        if isinstance(value, list):
+            at = int(key) - 1 if key.isascii() and key.isdigit() else -1
+            value = value[at] if 0 <= at < len(value) else None
+        elif not isinstance(value, dict):
+            return None
+        elif key not in value and (whole := ".".join(keys[i:])) in value:
+            return value[whole]  # a name with a dot in it
+        else:
+            value = value.get(key)
+    return value
+
+
+def _several_slots(record: Mapping[str, Any]) -> bool:
+    law = record.get("p")
+    several = isinstance(law, list) and any(isinstance(p, (list, dict)) for p in law)
+    return "_outcomes" in record or several
+
+
+def _shown(value: Any, path: str = "c") -> list[str]:
+    """Return the paths of what was shown to the rule in a decision."""
+    if isinstance(value, list):
+        return _shown(value[0], f"{path}.{{arm}}") if value and path == "c._multi" else []
+    if not isinstance(value, dict):
+        return [path]
+    return [one for key, inside in value.items() for one in _shown(inside, f"{path}.{key}")]
+
+
+def check_paths(fields: Sequence[str], columns: Sequence[str], first: Any, name: str) -> None:
+    """Raise where a path names nothing in any decision.
+
+    Raises
+    ------
+    DataError
+        Naming what the first decision shows.
+    """
+    for path in fields:
+        start = path.split("{arm}")[0]
+        if path.startswith("c.") and not any(column.startswith(start) for column in columns):
+            there = listed(_shown(first.get("c", {})), 12)
+            raise DataError(
+                f"no decision of {name} has {path!r}. The first one shows: {there or 'nothing'}.",
+                kind="missing_column", column=path, source=name,
+            )  # fmt: skip
+
+
+def said_of(n: int, first: Any = None) -> Notice:
+    """Say how `n` decisions were read, and what the `first` of them showed to the rule."""
+    there = _shown(first.get("c", {})) if isinstance(first, Mapping) else []
+    saw = f" What the rule saw can be its context=: {listed(there, 6)}." if there else ""
     return Notice(
         f"{counted(n, 'decision')} of Vowpal Wabbit (dsjson) read: actions are called by "
-        "their number, counted from 1, and the reward is minus the cost.",
+        f"their number, counted from 1, and the reward is minus the cost.{saw}",
         kind="cost_as_reward", column="_label_cost", n=n,
     )  # fmt: skip
 

@@ -46,7 +46,8 @@ def table_of_records(
         keys.update(dict.fromkeys(map(str, record)))
     columns: dict[str, list[Any]] = {key: [r.get(key) for r in records] for key in keys}
     for field in fields:
-        if "." in field and field not in columns and field.split(".")[0] in columns:
+        deeper = "." in field and "{arm}" not in field and field not in columns
+        if deeper and field.split(".")[0] in columns:
             columns[field] = [_inside(record, field.split(".")) for record in records]
     return table_of_columns(columns, name, before)
 

@@ -13,7 +13,7 @@ from bayesfair.readers.duels.arena import open_json
 from bayesfair.readers.files.delimited import is_packed, opened, unreadable
 from bayesfair.readers.files.frames import Frame, open_frame
 from bayesfair.readers.formats.bandit_feedback import feedback_table, is_feedback
-from bayesfair.readers.formats.dsjson import decisions, is_dsjson, said_of
+from bayesfair.readers.formats.dsjson import check_paths, decisions, is_dsjson, said_of
 from bayesfair.readers.formats.json_lines import JsonBlocks, open_blocks
 from bayesfair.readers.formats.json_records import (
     not_records,
@@ -110,15 +110,18 @@ def json_part(path: Path, asked: str | None, fields: Sequence[str]) -> Frame | J
     first = next((block for block in source.records() if block), []) if long else []
     if long and (source.lines or len(first) > 1):  # one object may be of columns
         if asked == "dsjson" or (asked is None and is_dsjson(first[0])):
-            found = open_blocks(source, lambda rows, at: decisions(rows, path.name, at))
-            return replace(found, notices=(said_of(found.n_rows),))
+            found = open_blocks(source, lambda rows, at: decisions(rows, path.name, at, fields))
+            check_paths(fields, found.header, first[0], path.name)
+            return replace(found, notices=(said_of(found.n_rows, first[0]),))
         return open_blocks(source, lambda rows, at: table_of_records(rows, path.name, fields, at))
     records = [record for block in source.records() for record in block]
     if not records:
         raise DataError(f"{path.name} holds no records.", kind="empty", source=path.name)
     notices: tuple[Notice, ...] = ()
     if asked == "dsjson" or (asked is None and is_dsjson(records[0])):
-        table, notices = decisions(records, path.name), (said_of(len(records)),)
+        table = decisions(records, path.name, 0, fields)
+        check_paths(fields, table.column_names, records[0], path.name)
+        notices = (said_of(len(records), records[0]),)
     elif len(records) == 1 and is_feedback(records[0]) and type(records[0]["action"]) is list:
         plain = {key: plain_value(v, path.name, key, 0) for key, v in records[0].items()}
         table, notices = feedback_table(plain, path.name)

@@ -224,6 +224,10 @@ def resolve_layout(header: Sequence[str], source: str, roles: Roles) -> Layout:
         chance = None
     if known_at and known_until:
         raise OptionError("give known_at or known_until, not both.")
+    seen: list[str] = []
+    for name in names_in(roles.context):
+        each = "{arm}" in name and name not in header
+        seen += pattern_of(name, "context").values() if each else [find(name, "context")]
     found = Layout(
         arm=chosen,
         reward=find(reward, "reward"),
@@ -243,7 +247,7 @@ def resolve_layout(header: Sequence[str], source: str, roles: Roles) -> Layout:
         else PROBABILITIES,
         spare=spare,
         notices=tuple(notices),
-        context=tuple(dict.fromkeys(find(name, "context") for name in names_in(roles.context))),
+        context=tuple(dict.fromkeys(seen)),
     )
     used = matched.union(found.columns)
     return replace(found, unused=tuple(column for column in header if column not in used))

@@ -110,7 +110,9 @@ def read_history(source: Source, **options: Unpack[LogOptions]) -> History | Map
         beyond what the probabilities say, however they interleave. A scan keeps 12 bytes for each.
     context : str or sequence of str, optional
         Columns of what the rule saw about each round before it chose: labels, or numbers taken as
-        labels. ``audit(context_model=)`` holds each round against beliefs given it.
+        labels. ``audit(context_model=)`` holds each round against beliefs given it. A pattern such
+        as ``"price_{arm}"`` names a column for each arm. Of dsjson paths: ``"c.user.age"`` is what
+        is shared, ``"c._multi.2.price"`` of the second action, ``"c._multi.{arm}.price"`` of each.
     missing_context : str, optional
         Level that stands for a missing context; by default one is refused.
     keep_prob : str, optional

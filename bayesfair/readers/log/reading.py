@@ -171,7 +171,7 @@ def open_log(source: Any, asked: Mapping[str, Any]) -> Source:
     roles = [role for role in (*Roles._fields[:-1], "chosen", "round") if role not in several]
     named = [str(asked[role]) for role in roles if asked[role]]
     named += [name for role in several for name in names_in(asked[role])]
-    fields = [name.removesuffix(".{arm}") for name in named if "{arm}" not in name[:-6]]
+    fields = [name.removesuffix(".{arm}") for name in named]
     return open_source(
         source, delimiter=asked["delimiter"], wanted=[asked["arm"], asked["reward"]],
         fields=fields, format=asked["format"], table=asked["table"],
