@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bayesfair.audit.criterion import finite_or_text
 from bayesfair.audit.group import GroupRecord
-from bayesfair.audit.log.context_tables import iter_cells, numbered, pooled_beliefs
+from bayesfair.audit.log.context_tables import iter_cells, numbered, shared_beliefs
 from bayesfair.audit.record import Record
 from bayesfair.base.checks import check_choice, listed
 from bayesfair.errors import DataError, OptionError
@@ -154,7 +154,7 @@ def _across(audit: Record, version: Ints, rule_version: str | None) -> dict[str,
     criterion, log, start = audit.criterion, audit.data, audit.summary.start
     if not start.given_context:
         raise OptionError(
-            "across='contexts' needs beliefs given the context: context_model='cells' or 'pooled'.",
+            "across='contexts' needs beliefs given the context: context_model=.",
             kind="excluded", column="across", value="contexts",
         )  # fmt: skip
     skipped = max(criterion.from_round - start.n_rounds, 0)
@@ -216,8 +216,10 @@ def _laws(log: History, audit: Record) -> tuple[Floats, NDArray[np.int32]]:
     start = audit.summary.start
     tables, family = start.beliefs, FAMILIES[start.family]
     codes, labels = numbered(log, tables)
-    if tables.pooling is not None:
-        means = pooled_beliefs(log, codes, tables, len(labels))[0].means
+    if tables.shared is not None and family.binary:
+        believed = shared_beliefs(log, codes, tables, len(labels))[0]
+        assert believed is not None
+        means = believed.rewards.mean
         return np.stack([1 - means, means], axis=-1), codes
     found = None
     for rounds, own, table in iter_cells(log, codes, len(labels), tables, family.rule):

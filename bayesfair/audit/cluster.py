@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.log.featured import PRIOR_SD
 from bayesfair.audit.log.rounds import iter_results
 from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.summary import Summary, summarise
@@ -125,6 +126,12 @@ def summarise_on(
     parts, placed = _placed(client, scan, parts, names)
     # what a part teaches given its context takes knowing the contexts before it
     given = start.given_context
+    if given and start.beliefs.model in PRIOR_SD:
+        raise OptionError(
+            f"client= does not go with context_model={start.beliefs.model!r}: its beliefs depend "
+            "on the order of the rewards, part after part. Leave client= out.",
+            kind="excluded", column="client", value=start.beliefs.model,
+        )  # fmt: skip
     blank = start.with_beliefs(start.beliefs.without).afresh() if given else start.afresh()
     taught = _results(client, [client.submit(_teach, p, blank, pure=False) for p in parts], names)
     _check_spans(scan, names, [found.span for found in taught])

@@ -23,6 +23,7 @@ from bayesfair.audit.log.violations import JudgedRounds, exact_rounds
 from bayesfair.audit.question import Question
 from bayesfair.audit.record import Record
 from bayesfair.audit.truth.by_context import objective_by_context, rewards_by_context
+from bayesfair.audit.truth.by_features import objective_by_features
 from bayesfair.audit.truth.by_round import objective_by_round
 from bayesfair.audit.truth.conjugate import posterior_of_log, posterior_rewards
 from bayesfair.audit.truth.model import parts_under_model
@@ -43,6 +44,13 @@ from bayesfair.families.priors import describe_prior
 from bayesfair.rewards import Rewards
 
 __all__ = ["conclude"]
+
+_NOT_READ_AGAIN = Notice(
+    "The objective part is left out: rewards that depend on features differ in every round, so it "
+    "needs all rounds again, and a merged or resumed audit has them no longer. Audit the whole log "
+    "for it.",
+    kind="objective_left_out", column="objective",
+)  # fmt: skip
 
 
 def conclude(summary: Summary, question: Question, notes: list[str], data: Any) -> Record:
@@ -68,7 +76,8 @@ def conclude(summary: Summary, question: Question, notes: list[str], data: Any) 
         rng = as_generator(0 if question.seed is None else question.seed)
         objective, more = _objective(summary, question, rng, data)
         notices += [*more, *(() if question.truth is not None else few_draws(question.draws))]
-        regret = objective.regret_estimate(rng, exact=question.truth is not None)
+        if objective is not None:
+            regret = objective.regret_estimate(rng, exact=question.truth is not None)
     else:
         notices.append(Notice(
             "The objective part was left out on request (objective=False).",
@@ -135,7 +144,7 @@ def _prior_words(summary: Summary, question: Question, data: Any) -> str:
 
 def _objective(
     summary: Summary, question: Question, rng: np.random.Generator, data: Any
-) -> tuple[Objective, list[str]]:
+) -> tuple[Objective | None, list[str]]:
     """Return the objective part from known rewards or the conjugate posterior."""
     notices: list[str] = []
     if question.truth is not None:
@@ -162,6 +171,9 @@ def _objective(
             "the model of the beliefs; model= chooses another.",
             kind="posterior", column="model",
         ))  # fmt: skip
+    elif summary.end.given_context and summary.end.beliefs.featured is not None:
+        found = objective_by_features(data, summary, question.draws, question.criterion, rng)
+        return found, [] if found is not None else [_NOT_READ_AGAIN]
     elif summary.end.given_context:
         each = rewards_by_context(summary, question.draws, rng)
         return objective_by_context(summary, each, question.criterion, rng), notices

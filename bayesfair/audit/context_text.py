@@ -18,6 +18,9 @@ WITHOUT = (
 _SHARED = {
     "cells": "beliefs of each value are independent of the others",
     "pooled": "an arm's beliefs at each value share what is learned at the others",
+    "linear": "an arm's reward is linear in the features, its beliefs learn from all rounds",
+    "probit": "an arm's chance is Phi(linear in the features), its beliefs learn from all rounds",
+    "logit": "an arm's log odds are linear in the features, its beliefs learn from all rounds",
 }
 
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 from bayesfair.audit.conclusion import conclude
 from bayesfair.audit.criterion import check_judge
 from bayesfair.audit.group import GroupRecord
+from bayesfair.audit.log.featured import PRIOR_SD
 from bayesfair.audit.question import Question
 from bayesfair.audit.record import Record
 from bayesfair.audit.run import run
@@ -51,6 +52,14 @@ def merge_records[T: (Record, GroupRecord)](first: T, second: T, *, seed: Seed |
             column="judge",
             value=other,
         )
+    for audit in (first, second):
+        model = _first(audit).context_model
+        if model in PRIOR_SD:
+            raise OptionError(
+                f"audits with context_model={model!r} cannot be merged: its beliefs depend on the "
+                "order of the rewards. Go on with the next part instead: audit.resume(log).",
+                kind="excluded", column="context_model", value=model,
+            )  # fmt: skip
     return join(first, second, **({} if seed is None else {"seed": seed}))
 
 

@@ -15,6 +15,7 @@ from bayesfair.audit.group import GroupRecord
 from bayesfair.audit.log.arm_groups import with_arm_groups
 from bayesfair.audit.log.common_rewards import common_rewards
 from bayesfair.audit.log.context_tables import FEW, ContextTables
+from bayesfair.audit.log.featured import PRIOR_SD
 from bayesfair.audit.log.limits import check_size, in_parts
 from bayesfair.audit.log.model_beliefs import audit_with_beliefs_model
 from bayesfair.audit.log.rounds import iter_results
@@ -223,7 +224,7 @@ def _start(data: Any, question: Question) -> tuple[AuditState, list[str]]:
     notes: list[str] = list(check_size(data, start.family, draws=question.n_drawn))
     model = question.context_model or _default_context_model(data, question, start, first)
     if model is not None:
-        start = _given_context(start, model, first)
+        start = _given_context(start, model, first, prior=question.start)
     n_draws = question.criterion.propensity_draws
     if n_draws is not None and start.given_context:
         raise OptionError(
@@ -266,7 +267,9 @@ def _default_context_model(
     return "cells" if known <= FEW else "pooled"
 
 
-def _given_context(start: AuditState, model: str, first: History) -> AuditState:
+def _given_context(
+    start: AuditState, model: str, first: History, *, prior: Any = None
+) -> AuditState:
     """Return the state with beliefs for each context, or for none of them.
 
     Raises
@@ -287,18 +290,24 @@ def _given_context(start: AuditState, model: str, first: History) -> AuditState:
     why = None
     if first.context is None:
         why = "needs a context: read the log with context=, the columns of what the rule saw"
-    elif model == "pooled" and not FAMILIES[start.family].binary:
-        why = f"is of rewards 0 and 1, and these are of family {start.family!r}; take 'cells'"
+    elif model == "linear" and start.family != "normal":
+        why = f"is of measurements, and these rewards are of family {start.family!r}; take "
+        why += "'probit'" if FAMILIES[start.family].binary else "family='normal', or 'cells'"
+    elif model not in ("cells", "linear") and not FAMILIES[start.family].binary:
+        why = f"is of rewards 0 and 1, and these are of family {start.family!r}; take "
+        why += "'linear' or 'cells'" if start.family == "normal" else "'cells'"
     elif start.n_rounds:
         why = "cannot go on from an audit that knew no context; audit the whole log"
     elif first.prior_counts is not None and first.prior_counts.any():
         why = "cannot use outcomes from before the log, whose context is not known; leave out prior"
+    elif model in PRIOR_SD and prior is not None:
+        why = "has a prior of its own, on coefficients; leave out prior"
     if why is not None or first.context is None:
         raise OptionError(
             f"context_model={model!r} {why}.",
             kind="unused_option", column="context_model", value=model,
         )  # fmt: skip
-    tables = ContextTables.start(model, first.context.columns, start.beliefs)
+    tables = ContextTables.start(model, first.context, start.beliefs)
     return replace(start, beliefs=tables)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from bayesfair.audit.log.context_tables import KAPPA
+from bayesfair.audit.log.featured import PRIOR_SD
 from bayesfair.audit.log.summary import Summary
 from bayesfair.base.checks import counted, listed
 from bayesfair.base.notices import Notice
 from bayesfair.families import FAMILIES
 from bayesfair.families.conflict import prior_conflicts
 from bayesfair.families.priors import describe_prior
+from bayesfair.kernels.log.pooled import Pooling
 
 __all__ = [
     "context_findings",
@@ -36,10 +38,14 @@ def thin_share(summary: Summary) -> float:
     return sum(n for n in sizes if n < _THIN) / max(summary.sums.n_rounds, 1)
 
 
+def _is_featured(summary: Summary) -> bool:
+    return summary.start.given_context and summary.start.beliefs.featured is not None
+
+
 def context_findings(summary: Summary) -> list[Notice]:
     """Say that most of what was asked of the contexts is answered by the prior, where it is."""
     share = thin_share(summary)
-    if share <= _MUCH:
+    if share <= _MUCH or _is_featured(summary):
         return []
     said = "their beliefs are those of the other contexts more than their own."
     if context_model_of(summary) == "cells":
@@ -59,9 +65,9 @@ def context_findings(summary: Summary) -> list[Notice]:
 def context_prior_findings(summary: Summary) -> list[Notice]:
     """Return one notice of the contexts whose rewards lie far outside the prior.
 
-    None where contexts are pooled: their prior is that of none of them alone.
+    None where contexts share what is learned: their prior is that of none of them alone.
     """
-    if summary.end.beliefs.pooling is not None:
+    if summary.end.beliefs.shared is not None:
         return []
     end, far, worst = summary.end, [], None
     family, support = FAMILIES[end.family], getattr(end.beliefs, "support", np.empty(0))
@@ -86,16 +92,30 @@ def context_prior_words(summary: Summary) -> str:
     """Return the prior of every context in words."""
     start, tables = summary.start, summary.start.beliefs
     family = FAMILIES[start.family]
+    if (of := tables.featured) is not None:
+        return _featured_words(summary, of.words)
     if tables.fresh.from_data:
         return (
             f"{family.law.format('...')}, every context and arm, independent, centred and scaled "
             "by the first known rewards of each context"
         )
     words = describe_prior(start.prior, family, summary.arms)
-    if tables.pooling is not None:
+    if isinstance(tables.shared, Pooling):
         low, high = KAPPA
         return (
             "theta of each context ~ Beta(kappa mu, kappa (1 - mu)), "
             f"{words.replace('theta', 'mu', 1)}; log kappa uniform, kappa from {low:g} to {high:g}"
         )
     return f"{words}, in every context anew"
+
+
+def _featured_words(summary: Summary, features: str) -> str:
+    """Return the prior of the coefficients of every arm in words."""
+    start, of = summary.start, summary.end.beliefs.featured
+    assert of is not None
+    if of.model in PRIOR_SD:
+        sd = PRIOR_SD[of.model]
+        return f"every coefficient ~ Normal(0, {sd:g}^2), every arm, independent: {features}"
+    prior, _, learned = summary.end.prior_and_posterior()
+    words = describe_prior(prior, FAMILIES[start.family], summary.arms, learned)
+    return f"intercept and noise: {words}; every other coefficient with mean 0: {features}"

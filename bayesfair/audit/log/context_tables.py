@@ -8,21 +8,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.audit.log.featured import FAMILY_OF, Featured
 from bayesfair.base.checks import listed
 from bayesfair.errors import DataError
 from bayesfair.history import History
+from bayesfair.history.context import Context
 from bayesfair.kernels.laws.beta_atoms import beta_atoms
 from bayesfair.kernels.log.conjugate import BeliefTable, Rule, run_parameters
 from bayesfair.kernels.log.pooled import Pooling, Told, pooled_means
+from bayesfair.rewards import Bernoulli, Rewards
 from bayesfair.typing import Floats, Ints
 
 __all__ = [
     "CONTEXT_MODELS", "FEW", "KAPPA", "Believed", "ContextTables", "iter_cells", "numbered",
-    "pooled_beliefs", "pooling_of",
+    "pooling_of", "shared_beliefs",
 ]  # fmt: skip
 
-CONTEXT_MODELS = ("cells", "pooled")
-"""How contexts share what is learned."""
+CONTEXT_MODELS = ("cells", "pooled", *FAMILY_OF)
+"""How contexts share what is learned: not at all, by a grid of pooling, by coefficients."""
 
 FEW = 5
 """Up to so many contexts, known before the first round, are by default each by themselves."""
@@ -44,18 +47,18 @@ class ContextTables(NamedTuple):
     Attributes
     ----------
     model : str
-        How contexts share what is learned: ``"cells"``, not at all; ``"pooled"``, by `pooling`.
+        One of `CONTEXT_MODELS`.
     columns : tuple of str
         What the context is made of.
     labels : tuple of str
-        Contexts seen, in the order of their coming.
+        Contexts seen, in the order of their coming; of features their bins.
     tables : tuple of BeliefTable
-        Their beliefs; where they are pooled what these would be alone, the counts of each.
+        Their beliefs; where something is shared what these would be alone.
     fresh : BeliefTable
         Beliefs in a context that was not seen yet.
     without : BeliefTable
         Beliefs from all rounds, which know no context.
-    pooling : Pooling or None
+    shared : Pooling, Featured or None
         What contexts have in common, where they share what is learned.
     """
 
@@ -65,13 +68,18 @@ class ContextTables(NamedTuple):
     tables: tuple[BeliefTable, ...]
     fresh: BeliefTable
     without: BeliefTable
-    pooling: Pooling | None = None
+    shared: Pooling | Featured | None = None
 
     @classmethod
-    def start(cls, model: str, columns: tuple[str, ...], beliefs: BeliefTable) -> ContextTables:
-        """Return the beliefs before the first round."""
-        pooling = pooling_of(beliefs.parameters) if model == "pooled" else None
-        return cls(model, columns, (), (), beliefs, beliefs, pooling)
+    def start(cls, model: str, context: Context, beliefs: BeliefTable) -> ContextTables:
+        """Return the beliefs before the first round, by the context of a log's first part."""
+        shared: Pooling | Featured | None = None
+        if model == "pooled":
+            shared = pooling_of(beliefs.parameters)
+        elif model in FAMILY_OF:
+            prior, learned = beliefs.parameters, beliefs.from_data
+            shared = Featured.start(model, context, prior, from_data=learned)
+        return cls(model, context.columns, (), (), beliefs, beliefs, shared)
 
     @property
     def support(self) -> object:
@@ -80,7 +88,18 @@ class ContextTables(NamedTuple):
 
     def afresh(self) -> ContextTables:
         """Return the beliefs before the first round of another log."""
-        return self.start(self.model, self.columns, self.fresh)
+        shared = self.shared
+        if isinstance(shared, Featured):
+            shared = shared.afresh()
+        elif shared is not None:
+            shared = pooling_of(self.fresh.parameters)
+        fresh = self._replace(labels=(), tables=(), without=self.fresh)
+        return fresh._replace(shared=shared)
+
+    @property
+    def featured(self) -> Featured | None:
+        """Beliefs on coefficients, where contexts are features."""
+        return self.shared if isinstance(self.shared, Featured) else None
 
     @property
     def counts(self) -> Floats:
@@ -112,29 +131,33 @@ class ContextTables(NamedTuple):
         pooling : Pooling
         counts : (2, C, k) array
         """
-        assert self.pooling is not None
+        assert isinstance(self.shared, Pooling)
         told, counts = self.pending, self.counts
         none = np.empty(0, np.int32)
         fresh = np.zeros(len(self.tables), bool)
-        pooling = pooled_means(none, told, self.pooling, counts, fresh, everything=True)[2]
+        pooling = pooled_means(none, told, self.shared, counts, fresh, everything=True)[2]
         np.add.at(counts[0], (told.cell, told.arm), told.reward)
         np.add.at(counts[1], (told.cell, told.arm), 1.0)
         return pooling, counts
 
 
 class Believed(NamedTuple):
-    """Expected rewards of 0/1 arms before each round, by a model of all contexts together.
+    """Reward laws before each round, by a model of all contexts together.
 
     Attributes
     ----------
-    means : (T, k) array
-        Probability of a reward of 1.
+    rewards : Rewards
+        Predictive laws, batch (T,).
     changed : (T,) array of bool
         Whether beliefs differ from those before the last round with the same context.
     """
 
-    means: Floats
+    rewards: Rewards
     changed: NDArray[np.bool_]
+
+    def at(self, rounds: Ints) -> Believed:
+        """Return those of some rounds."""
+        return Believed(self.rewards[rounds], self.changed[rounds])
 
 
 def pooling_of(prior: Floats) -> Pooling:
@@ -150,21 +173,26 @@ def pooling_of(prior: Floats) -> Pooling:
     return Pooling.start(mu, np.geomspace(*KAPPA, _KAPPAS), weight)
 
 
-def pooled_beliefs(
+def shared_beliefs(
     part: History, codes: NDArray[np.int32], tables: ContextTables, n_cells: int,
-    *, means: bool = True,
-) -> tuple[Believed, Pooling, NDArray[np.bool_]]:  # fmt: skip
-    """Return what is expected before each round of a part, and what is believed at its end.
+    *, laws: bool = True,
+) -> tuple[Believed | None, Pooling | Featured, NDArray[np.bool_]]:  # fmt: skip
+    """Return what is believed before each round of a part, and at its end.
 
     Returns
     -------
-    believed : Believed
-        Without expectations unless ``means``.
-    pooling : Pooling
+    believed : Believed or None
+        None unless ``laws``.
+    shared : Pooling or Featured
     changed : (n_cells,) array of bool
         Whether beliefs after the part differ from those before the last round of each context.
     """
-    assert tables.pooling is not None
+    if (of := tables.featured) is not None:
+        rewards, after = of.over(part, laws=laws)
+        every = np.ones(max(part.n_rounds, n_cells), bool)  # no two rounds need be alike
+        found = None if rewards is None else Believed(rewards, every[: part.n_rounds])
+        return found, after, every[:n_cells]
+    assert isinstance(tables.shared, Pooling)
     n, waiting = part.n_rounds, tables.pending
     own = np.arange(1, n + 1) if part.known_at is None else np.asarray(part.known_at, np.int64)
     seen = ~np.isnan(part.reward)
@@ -180,10 +208,10 @@ def pooled_beliefs(
     counts[:, : len(tables.tables)] = tables.counts
     changed = np.ones(n_cells, bool)
     changed[: len(tables.tables)] = [table.changed for table in tables.tables]
-    found, moved, pooling, after = pooled_means(
-        codes, told, tables.pooling, counts, changed, means=means
+    means, moved, pooling, after = pooled_means(
+        codes, told, tables.shared, counts, changed, means=laws
     )
-    return Believed(found, moved), pooling, after
+    return Believed(Bernoulli(means), moved) if laws else None, pooling, after
 
 
 def numbered(part: History, tables: ContextTables) -> tuple[NDArray[np.int32], tuple[str, ...]]:
@@ -202,7 +230,8 @@ def numbered(part: History, tables: ContextTables) -> tuple[NDArray[np.int32], t
             f"{part.source} {has}. Read every part with the same context=.",
             kind="other_context", column="context",
         )  # fmt: skip
-    codes, names = part.context.cells
+    of = tables.featured
+    codes, names = (part.context if of is None else of.design.bins(part.context)).cells
     place = {label: i for i, label in enumerate(tables.labels)}
     for name in names:
         place.setdefault(name, len(place))
@@ -210,7 +239,8 @@ def numbered(part: History, tables: ContextTables) -> tuple[NDArray[np.int32], t
         raise DataError(
             f"the context {listed(columns)} has more than {_MOST} different values: a table of "
             "beliefs for each would learn nothing. Name columns with fewer values (context=), or "
-            "give bins instead of measurements.",
+            "give bins instead of measurements, or take context_model='probit' or 'linear', which "
+            "learn how rewards depend on numbers.",
             kind="too_many_contexts", column="context", value=len(place),
         )  # fmt: skip
     return np.array([place[name] for name in names], np.int32)[codes], tuple(place)

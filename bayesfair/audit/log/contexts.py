@@ -15,7 +15,7 @@ from bayesfair.audit.log.context_tables import (
     ContextTables,
     iter_cells,
     numbered,
-    pooled_beliefs,
+    shared_beliefs,
 )
 from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.violations import Violations
@@ -123,24 +123,22 @@ def given_context(
     tables: ContextTables = state.beliefs
     codes, labels = numbered(part, tables)
     rule = FAMILIES[state.family].rule
-    every, ends, pooling, believed = [], [], None, None
-    if tables.pooling is not None:
-        believed, pooling, fresh = pooled_beliefs(part, codes, tables, len(labels))
+    every, ends, shared, believed = [], [], None, None
+    if tables.shared is not None:
+        believed, shared, fresh = shared_beliefs(part, codes, tables, len(labels))
     cells = iter_cells(part, codes, len(labels), tables, rule)
     for i, (rounds, own, table) in enumerate(cells):
         if not len(rounds):
             ends.append(table)
             continue
-        here = None
-        if believed is not None:
-            here = Believed(believed.means[rounds], believed.changed[rounds])
+        here = None if believed is None else believed.at(rounds)
         found = find(own, state.with_beliefs(table), here)
         ends.append(found.end)
         every.append((i, rounds, own, found._replace(pairs=_in_part(found.pairs, rounds))))
     if believed is not None:
         ends = [table._replace(changed=bool(x)) for table, x in zip(ends, fresh, strict=True)]
     without = find(part, state.with_beliefs(tables.without), None)
-    end = tables._replace(labels=labels, tables=tuple(ends), without=without.end, pooling=pooling)
+    end = tables._replace(labels=labels, tables=tuple(ends), without=without.end, shared=shared)
     if not every:
         return without._replace(end=end, without=without)
     return PartResult(

@@ -23,7 +23,7 @@ from bayesfair.kernels.log.conjugate import BeliefTable
 from bayesfair.kernels.log.part_result import BestPath, PairSums, PartResult, PartRounds, RoundSums
 from bayesfair.kernels.log.stream import stream_bernoulli
 from bayesfair.kernels.team import usable_cores
-from bayesfair.rewards import Bernoulli, Rewards
+from bayesfair.rewards import Rewards
 
 _CHUNK_VALUES = 2_000_000
 
@@ -157,12 +157,12 @@ def _by_chunks(
 
 
 def _iter_believed(believed: Believed) -> Iterator[tuple[int, int, Rewards, Any, Any]]:
-    """Yield the laws of 0/1 rewards with these expectations in chunks, as `iter_beliefs`."""
-    n, k = believed.means.shape
+    """Yield these laws in chunks, as `iter_beliefs`."""
+    n, k = len(believed.changed), believed.rewards.n_arms
     size = max(1, _CHUNK_VALUES // (k * k))
     for a in range(0, n, size):
         b = min(a + size, n)
-        yield a, b, Bernoulli(believed.means[a:b]), None, believed.changed[a:b]
+        yield a, b, believed.rewards[a:b], None, believed.changed[a:b]
 
 
 def gathered(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.audit.log.context_tables import ContextTables, iter_cells, numbered, pooled_beliefs
+from bayesfair.audit.log.context_tables import ContextTables, iter_cells, numbered, shared_beliefs
 from bayesfair.base.arguments import constructed, instance_of, takes
 from bayesfair.base.checks import counted, listed
 from bayesfair.errors import DataError, OptionError
@@ -340,11 +340,11 @@ def _beliefs_after(part: History, state: AuditState) -> Any:
         cells = iter_cells(part, codes, len(labels), table, FAMILIES[state.family].rule)
         ends = [_beliefs_after(own, state.with_beliefs(before)) for _, own, before in cells]
         without = _beliefs_after(part, state.with_beliefs(table.without))
-        pooling = None
-        if table.pooling is not None:
-            _, pooling, moved = pooled_beliefs(part, codes, table, len(labels), means=False)
+        shared = None
+        if table.shared is not None:
+            _, shared, moved = shared_beliefs(part, codes, table, len(labels), laws=False)
             ends = [end._replace(changed=bool(x)) for end, x in zip(ends, moved, strict=True)]
-        return table._replace(labels=labels, tables=tuple(ends), without=without, pooling=pooling)
+        return table._replace(labels=labels, tables=tuple(ends), without=without, shared=shared)
     assert isinstance(table, BeliefTable)
     if not n:
         return table

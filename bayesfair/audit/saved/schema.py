@@ -28,6 +28,7 @@ from bayesfair.audit.log.accumulators import (
 from bayesfair.audit.log.cells import ChosenCell, FullCell
 from bayesfair.audit.log.context_tables import ContextTables
 from bayesfair.audit.log.contexts import Seen, Without
+from bayesfair.audit.log.featured import Featured
 from bayesfair.audit.log.group_pairs import GroupPairs
 from bayesfair.audit.log.intervals import Estimate
 from bayesfair.audit.log.series import Series
@@ -64,7 +65,9 @@ from bayesfair.audit.saved.question_schema import (
 )
 from bayesfair.audit.saved.unfinished import Unfinished
 from bayesfair.audit.truth.objective import CellFound, Objective
+from bayesfair.history.design import Design
 from bayesfair.history.probabilities import Repairs, Resolution
+from bayesfair.kernels.log.coefficients import Coefficients
 from bayesfair.kernels.log.conjugate import BeliefTable
 from bayesfair.kernels.log.pooled import Pooling
 from bayesfair.kernels.log.propensities import Histogram
@@ -106,12 +109,44 @@ BELIEFS = OneOf((
         "tables": Many(TABLE, "context"),
         "fresh": TABLE,
         "without": TABLE,
-        "pooling": Maybe(Record(Pooling, {
-            "mu": f8("arm", "centre"),
-            "kappa": f8("likeness"),
-            "mantissa": f8("arm", "centre", "likeness"),
-            "scale": i4("arm", "centre", "likeness"),
-        })),
+        "shared": Maybe(OneOf((
+            Record(Pooling, {
+                "mu": f8("arm", "centre"),
+                "kappa": f8("likeness"),
+                "mantissa": f8("arm", "centre", "likeness"),
+                "scale": i4("arm", "centre", "likeness"),
+            }),
+            Record(Featured, {
+                "model": TEXT,
+                "design": Record(Design, {
+                    "columns": Many(TEXT),
+                    "location": f8("column"),
+                    "scale": f8("column"),
+                    "cuts": f8("cut"),
+                    "cut_of": i8("cut"),
+                    "levels": Many(TEXT),
+                    "level_of": i8("indicator"),
+                }),
+                "beliefs": Record(Coefficients, {
+                    "prior": f8("arm", "of_prior"),
+                    "mean": f8("arm", "feature"),
+                    "spread": f8("arm", "feature", "feature"),
+                    "precision": f8("arm", "inverse", "inverse"),
+                    "shape": f8("arm"),
+                    "scale": f8("arm"),
+                    "n_learned": i8("arm"),
+                    "from_data": TRUTH,
+                    "early_arm": i4("early"),
+                    "early_reward": f8("early"),
+                    "early_row": f8("early", "feature"),
+                    "open": TRUTH,
+                    "pending_at": i8("pending"),
+                    "pending_arm": i4("pending"),
+                    "pending_reward": f8("pending"),
+                    "pending_row": f8("pending", "feature"),
+                }),
+            }),
+        ))),
     }),
 ))  # fmt: skip
 """None for beliefs under a model, of which no state is kept."""

@@ -24,6 +24,7 @@ from bayesfair.audit.truth.objective import (
 )
 from bayesfair.base.labels import label_order
 from bayesfair.families import FAMILIES
+from bayesfair.kernels.log.pooled import Pooling
 from bayesfair.rewards import Rewards
 from bayesfair.typing import Floats
 
@@ -34,7 +35,7 @@ def rewards_by_context(
     summary: Summary, draws: int, rng: np.random.Generator
 ) -> dict[str, Rewards]:
     """Return draws of the true rewards in each context, from its own posterior or a joint one."""
-    if summary.end.beliefs.pooling is not None:
+    if isinstance(summary.end.beliefs.shared, Pooling):
         return _pooled_rewards(summary, draws, rng)
     return {
         label: posterior_rewards(state, draws, rng)

@@ -37,7 +37,7 @@ from bayesfair.kernels.laws.divergences import (
 )
 from bayesfair.kernels.laws.divergences_crossings import crossing_pair, turning_points
 
-__all__ = ["normal_divergence", "student_divergence"]
+__all__ = ["normal_divergence", "normal_pair", "student_divergence"]
 
 _FAR = 1e10  # beyond this many widths a t density is a pure power to 1e-10
 _SMALL = 1e-18
@@ -55,7 +55,7 @@ def _laguerre() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 @compiled()
-def _normal_pair(d, s1, s2, code):  # type: ignore[no-untyped-def]  # noqa: PLR0911
+def normal_pair(d, s1, s2, code):  # type: ignore[no-untyped-def]  # noqa: PLR0911
     """Return the closed form for N(0, s1) against N(-d, s2), d = mean 1 - mean 2."""
     if code == TV:
         if s1 == s2:
@@ -246,7 +246,7 @@ def _rows(df, loc, scale, code, nodes, weights, lag_x, lag_w, out):  # type: ign
                 if i == j or (d == 0.0 and s1 == s2 and n1 == n2):
                     out[t, i, j] = 0.0
                 elif n1 == np.inf and code != JS:
-                    out[t, i, j] = _normal_pair(-d, s1, s2, code)
+                    out[t, i, j] = normal_pair(-d, s1, s2, code)
                 else:
                     law = (n1, s1, n2, s2, d, log_c[i] - math.log(s1), log_c[j] - math.log(s2))
                     if code in (TV, WASSERSTEIN):

@@ -1,0 +1,208 @@
+"""The objective audit where the true rewards depend on features of a round.
+
+Rounds do not separate: their rewards differ in each, so the log is read again. What it needs is
+exact for every draw of the coefficients; its regret is a mean, taken over rounds that are spread
+evenly where all of them would be too many, with the error of that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.log.featured import Featured
+from bayesfair.audit.log.pairs import find_pairs
+from bayesfair.audit.log.state import parts_of
+from bayesfair.audit.log.summary import Summary
+from bayesfair.audit.log.violations import Violations
+from bayesfair.audit.truth.objective import CellFound, Objective, sampling_sd
+from bayesfair.base.labels import label_order
+from bayesfair.history import History
+from bayesfair.kernels.log.needed import needed_by_draw
+from bayesfair.rewards import Bernoulli, Normal, Rewards
+from bayesfair.typing import Floats
+
+__all__ = ["objective_by_features"]
+
+_MOST_LAWS = {True: 20_000_000, False: 300_000}
+"""Rounds times draws of which P* is taken, of 0/1 rewards and of measurements: some seconds."""
+
+_MOST_COUNTED = 100_000_000
+"""Rounds times pairs times draws in which violations are counted."""
+
+_FEWEST = 200
+
+
+def objective_by_features(
+    data: Any, summary: Summary, draws: int, criterion: Criterion, rng: np.random.Generator
+) -> Objective | None:
+    """Audit a log against draws of the coefficients from what is believed at its end.
+
+    Parameters
+    ----------
+    data : History or HistoryScan
+        The log, which is read again.
+    summary : Summary
+        Of it.
+    draws : int
+        Draws of the coefficients.
+    criterion : Criterion
+        What is asked.
+    rng : Generator
+        Of draws and of sampling errors.
+
+    Returns
+    -------
+    Objective or None
+        None where the data are not the rounds of the summary.
+    """
+    of: Featured = summary.end.beliefs.featured
+    theta, sd = of.draws(draws, label_order(summary.arms), rng)
+    found = _Sums(of, theta, sd, summary, criterion)
+    done = summary.start.n_rounds
+    if data is None:
+        return None
+    for whole in parts_of(data):
+        skipped = min(max(criterion.from_round - done, 0), whole.n_rounds)
+        found.add(whole.rounds(skipped, whole.n_rounds), done + skipped)
+        done += whole.n_rounds
+    if done != summary.end.n_rounds:
+        return None
+    return found.objective(rng)
+
+
+class _Sums:
+    """Sums over rounds, for every draw."""
+
+    def __init__(
+        self, of: Featured, theta: Floats, sd: Floats, summary: Summary, criterion: Criterion
+    ) -> None:
+        self.of, self.theta, self.sd, self.criterion = of, theta, sd, criterion
+        self.summary, self.binary = summary, of.model != "linear"
+        n, (s, k, _) = summary.sums.n_rounds, theta.shape
+        self.needed = np.zeros((s, len(criterion.grid)))
+        budget = max(_MOST_COUNTED // max(n * k * k, 1), min(_FEWEST, s))
+        self.counted = slice(None, None, max(-(-s // budget), 1))
+        c = len(range(s)[self.counted])
+        self.counts = np.zeros(c), np.full(c, -1, np.int64), np.full(c, -1, np.int64)
+        self.stride = max(-(-n * s // _MOST_LAWS[self.binary]), 1)
+        self.seen = 0
+        self.first, self.second, self.best = np.zeros(s), np.zeros(s), np.zeros((s, k))
+        self.by_cell: dict[str, list[Any]] = {}
+
+    def add(self, part: History, start: int) -> None:
+        """Add judged rounds, the first of them with this number."""
+        if not part.n_rounds:
+            return
+        assert part.context is not None
+        rows = self.of.design.rows(part.context)
+        if part.selection_probability is not None:
+            self._need(part, rows, start)
+        codes, labels = self.of.design.bins(part.context).cells
+        every = np.arange((-start) % self.stride, part.n_rounds, self.stride)
+        at_once = max(1, 4_000_000 // self.best.size)
+        for a in range(0, len(every), at_once):
+            self._regret(part, rows, every[a : a + at_once], codes, labels)
+
+    def _laws(self, rows: Floats, some: slice = slice(None)) -> Rewards:
+        """Return the true laws in some rounds, batch (draw, round)."""
+        value = np.einsum("ta,ska->stk", rows, self.theta[some], optimize=True)
+        if self.of.model == "linear":
+            return Normal(value, np.broadcast_to(self.sd[some][:, None], value.shape))
+        return Bernoulli(self.of.chance(value))
+
+    def _need(self, part: History, rows: Floats, start: int) -> None:
+        pi, criterion = part.selection_probability, self.criterion
+        assert pi is not None
+        exact = criterion.is_total_variation and not (
+            not self.binary and criterion.reward_divergence != "total_variation"
+        )
+        if exact:
+            # draws whose violations are counted come first
+            order = np.r_[np.arange(len(self.theta))[self.counted],
+                          np.delete(np.arange(len(self.theta)), self.counted)]  # fmt: skip
+            needed = self.needed[order]
+            needed_by_draw(
+                self.of.model, rows, pi, self.theta[order], self.sd[order],
+                np.array(criterion.grid), (criterion.grid_index, criterion.certain, start),
+                needed, self.counts,
+            )  # fmt: skip
+            self.needed[order] = needed
+            return
+        size = max(1, 2_000_000 // self.best.shape[1] ** 2)
+        places = dict(zip(range(len(self.theta))[self.counted], range(len(self.counts[0])),
+                          strict=True))  # fmt: skip
+        for s in range(len(self.theta)):
+
+            def chunks(s: int = s) -> Any:
+                for a in range(0, len(rows), size):
+                    laws = self._laws(rows[a : a + size], slice(s, s + 1))[0]
+                    yield (
+                        a,
+                        min(a + size, len(rows)),
+                        laws.divergence(criterion.reward_divergence),
+                    )
+
+            found, _, _ = find_pairs(pi, chunks(), criterion)
+            self.needed[s] = np.maximum(self.needed[s], found.frontier)
+            if s in places:
+                one = (found.n_violating, found.first_violating, found.last_violating)
+                here = Violations(*(np.array([criterion.count_at(c)]) for c in one)).shifted(start)
+                at = slice(places[s], places[s] + 1)
+                both = Violations(*(x[at] for x in self.counts)).merged(here)
+                for kept, new in zip(self.counts, both, strict=True):
+                    kept[at] = new
+
+    def _regret(
+        self, part: History, rows: Floats, rounds: Any, codes: Any, labels: tuple[str, ...]
+    ) -> None:
+        offered = None if part.offered is None else part.offered[rounds][None]
+        if offered is not None:
+            offered = np.broadcast_to(offered, (len(self.theta), *offered.shape[1:]))
+        best = self._laws(rows[rounds]).best_arm_probability(offered=offered)
+        self.seen += len(rounds)
+        self.best += np.nan_to_num(best).sum(axis=1)
+        if part.selection_probability is not None:
+            lack = np.nan_to_num(best) - np.nan_to_num(part.selection_probability[rounds])
+            terms = np.maximum(lack, 0.0).sum(axis=2)
+        elif part.propensity is not None:
+            chosen = best[:, np.arange(len(rounds)), part.arm[rounds]]
+            terms = np.maximum(1.0 - chosen / part.propensity[rounds], 0.0)
+        else:
+            terms = np.zeros(best.shape[:2])
+        self.first += terms.sum(axis=1)
+        self.second += (terms * terms).sum(axis=1)
+        for c in np.unique(codes[rounds]).tolist():
+            here = terms[:, codes[rounds] == c]
+            kept = self.by_cell.setdefault(labels[c], [np.zeros(len(terms)), 0])
+            kept[0], kept[1] = kept[0] + here.sum(axis=1), kept[1] + here.shape[1]
+
+    def objective(self, rng: np.random.Generator) -> Objective:
+        """Return what was found."""
+        summary, n = self.summary, max(self.seen, 1)
+        mean, best, none = self.first / n, self.best / n, np.zeros(len(self.first))
+        sampled = self.stride > 1 or summary.selection == "chosen"
+        whole = Objective(
+            self.needed if summary.selection == "full" and self.seen else None,
+            mean if summary.selection != "none" else None,
+            sampling_sd(mean, self.second, n) if sampled else none,
+            None,
+            best,
+            0.0,
+        )
+        if summary.selection == "none" and summary.sums.n_rounds:
+            shares = summary.sums.plays / summary.sums.n_rounds
+            whole = replace(whole, lower_bound=np.maximum(best - shares, 0.0).sum(axis=1))
+        if whole.smallest_eps2 is not None:
+            whole = replace(whole, violations=Violations(*self.counts))
+        if whole.regret is None:
+            return whole
+        cells = {}
+        for label, (total, m) in self.by_cell.items():
+            one = replace(whole, regret=total / m, regret_sampling_sd=none)
+            estimate = one.regret_estimate(rng, exact=False)
+            cells[label] = CellFound(label, None, estimate)
+        return replace(whole, cells=cells)
