@@ -122,8 +122,9 @@ def _audits() -> None:
         ["a", "b"] * 4, [1.0, 0.0] * 4, selection_probability=np.full((8, 2), 0.5),
         context=["u", "u", "v", "v"] * 2,
     )  # fmt: skip
-    for given in ("cells", "pooled"):
+    for given in ("cells", "pooled", "probit", "logit"):
         audit(seen, context_model=given, across="contexts", draws=50, seed=1)
+    audit(seen, context_model="linear", family="normal", draws=50, seed=1)
     for kind in _DIVERGENCES:
         audit(first, divergence=kind, draws=50, seed=1)
     sites = read_history(

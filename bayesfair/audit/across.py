@@ -218,7 +218,7 @@ def _laws(log: History, audit: Record) -> tuple[Floats, NDArray[np.int32]]:
     codes, labels = numbered(log, tables)
     if tables.shared is not None and family.binary:
         believed = shared_beliefs(log, codes, tables, len(labels))[0]
-        assert believed is not None
+        assert believed is not None and isinstance(believed.rewards, Bernoulli)
         means = believed.rewards.mean
         return np.stack([1 - means, means], axis=-1), codes
     found = None

@@ -164,10 +164,12 @@ def audit(
         is fair the product. ``"pooled"`` (rewards 0 and 1): an arm pays alike in its contexts, as
         far as they show: theta_ic ~ Beta(kappa mu_i, kappa (1 - mu_i)), with mu_i ~ Beta (`prior`)
         and log kappa_i uniform between 0.5 and 200 plays, on 40 x 20 nodes, exact and sequential.
-        ``"none"``: beliefs that know no context, as with `model`, `beliefs_model` and
-        `arm_groups`. Default, for a log read with a context: ``"pooled"`` for rewards 0 and 1 where
-        the log has more than 5 contexts or, being a scan, tells at its end how many; ``"cells"``
-        else. An audit that is resumed keeps what it began with.
+        ``"linear"`` (measurements), ``"probit"`` and ``"logit"`` (0 and 1): columns of numbers,
+        scaled by the first 100 rounds, and indicators of other values are features; beliefs on each
+        arm's coefficients are exact (linear), or normal with exact moments after each reward.
+        ``"none"``: beliefs that know no context, as with `model`, `beliefs_model`, `arm_groups`.
+        Default, with a context: ``"pooled"`` for rewards 0 and 1 and more than 5 contexts, or a
+        scan, which tells them at its end; ``"cells"`` else. A resumed audit keeps its own.
     truth : Rewards, optional
         Known true rewards: the objective part is exact. One set of arms, or one for each round
         (batch shape ``(n_rounds,)``). Excludes `model`.

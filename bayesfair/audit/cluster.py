@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from bayesfair.audit.criterion import Criterion
-from bayesfair.audit.log.featured import PRIOR_SD
 from bayesfair.audit.log.rounds import iter_results
 from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.summary import Summary, summarise
@@ -24,6 +23,7 @@ from bayesfair.audit.question import Question
 from bayesfair.base.notices import Notice
 from bayesfair.base.progress import Steps
 from bayesfair.errors import BayesfairError, DataError, OptionError
+from bayesfair.families.featured import PRIOR_SD
 from bayesfair.readers.log.first_pass import ROWS, tables_of
 from bayesfair.readers.log.scan import HistoryScan
 

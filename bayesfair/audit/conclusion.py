@@ -171,18 +171,25 @@ def _objective(
             "the model of the beliefs; model= chooses another.",
             kind="posterior", column="model",
         ))  # fmt: skip
-    elif summary.end.given_context and summary.end.beliefs.featured is not None:
-        found = objective_by_features(data, summary, question.draws, question.criterion, rng)
-        return found, [] if found is not None else [_NOT_READ_AGAIN]
     elif summary.end.given_context:
-        each = rewards_by_context(summary, question.draws, rng)
-        return objective_by_context(summary, each, question.criterion, rng), notices
+        return _given_context(summary, question, rng, data)
     elif together := objective_together(summary, question.draws, rng):
         return together[0], [together[1]]
     else:
         rewards = posterior_rewards(summary.end, question.draws, rng)
     judged = [] if summary.pairs.judged is None else [(summary.pairs.judged, rewards)]
     return evaluate(_parts(summary, rewards), question.criterion, judged), notices
+
+
+def _given_context(
+    summary: Summary, question: Question, rng: np.random.Generator, data: Any
+) -> tuple[Objective | None, list[str]]:
+    """Return the objective part from draws of the true rewards given the context."""
+    if summary.end.beliefs.featured is None:
+        each = rewards_by_context(summary, question.draws, rng)
+        return objective_by_context(summary, each, question.criterion, rng), []
+    found = objective_by_features(data, summary, question.draws, question.criterion, rng)
+    return found, [] if found is not None else [_NOT_READ_AGAIN]
 
 
 def _parts(summary: Summary, rewards: Rewards) -> list[Part]:

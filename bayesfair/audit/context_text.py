@@ -55,8 +55,9 @@ def context_table(audit: dict[str, Any]) -> tuple[str, list[str], list[list[str]
         ]
         for cell in cells
     ]
+    what = "value" if context["model"] in ("cells", "pooled") else "bin"
     title = (
-        f"Given the context {listed(context['columns'])} ({counted(context['n_cells'], 'value')}, "
+        f"Given the context {listed(context['columns'])} ({counted(context['n_cells'], what)}, "
         f"{context['model']}): {_SHARED[context['model']]}"
     )
     return title, header + ["probability fair"] * known, rows, rest

@@ -10,7 +10,6 @@ from typing import Any, cast
 from bayesfair.audit.conclusion import conclude
 from bayesfair.audit.criterion import check_judge
 from bayesfair.audit.group import GroupRecord
-from bayesfair.audit.log.featured import PRIOR_SD
 from bayesfair.audit.question import Question
 from bayesfair.audit.record import Record
 from bayesfair.audit.run import run
@@ -20,6 +19,7 @@ from bayesfair.base.notices import Notice
 from bayesfair.base.options import AUDIT_OPTIONS, refuse_without_effect, written
 from bayesfair.base.progress import tells
 from bayesfair.errors import DataError, OptionError
+from bayesfair.families.featured import PRIOR_SD
 from bayesfair.typing import Progress, Seed
 
 __all__ = ["join", "merge_records", "resume", "resume_parts"]

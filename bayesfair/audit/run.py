@@ -15,7 +15,6 @@ from bayesfair.audit.group import GroupRecord
 from bayesfair.audit.log.arm_groups import with_arm_groups
 from bayesfair.audit.log.common_rewards import common_rewards
 from bayesfair.audit.log.context_tables import FEW, ContextTables
-from bayesfair.audit.log.featured import PRIOR_SD
 from bayesfair.audit.log.limits import check_size, in_parts
 from bayesfair.audit.log.model_beliefs import audit_with_beliefs_model
 from bayesfair.audit.log.rounds import iter_results
@@ -38,6 +37,7 @@ from bayesfair.base.notices import Notice
 from bayesfair.base.progress import Steps, steps
 from bayesfair.errors import DataError, OptionError
 from bayesfair.families import FAMILIES
+from bayesfair.families.featured import PRIOR_SD
 from bayesfair.history import History
 from bayesfair.history.logs import Logs, logs_in
 from bayesfair.kernels.team import usable_cores

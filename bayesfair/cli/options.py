@@ -234,7 +234,8 @@ AUDIT_QUESTION = CRITERION.extended(
     ),
     context_model=option(
         "Beliefs given the context (--context): cells (each value and arm by itself; default up to "
-        "5 values), pooled (an arm's values share what is learned; rewards 0 and 1), none."
+        "5 values), pooled (an arm's values share what is learned; rewards 0 and 1), linear, "
+        "probit, logit (numbers and indicators as features), none."
     ),
     rule=option(
         "Where no probabilities were logged: estimated, from the choices in windows (a model, "

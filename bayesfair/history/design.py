@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from bayesfair.base.checks import listed
 from bayesfair.errors import DataError
 from bayesfair.history.context import Context
+from bayesfair.history.history import History
 from bayesfair.typing import Floats
 
-__all__ = ["Design"]
+__all__ = ["Design", "design_of"]
 
 _FIRST = 100
 """So many rounds tell the location and the scale of a column, and its bins."""
@@ -140,6 +141,24 @@ class Design(NamedTuple):
                 kind="not_a_number", column=self.columns[j], value=wrong,
             )  # fmt: skip
         return values
+
+
+def design_of(history: History) -> tuple[tuple[str, ...], Floats]:
+    """Return the names of the features of a log, and a row of them for each round, (T, d).
+
+    Raises
+    ------
+    DataError
+        If it has no context.
+    """
+    if history.context is None:
+        raise DataError(
+            f"{history.source} has no context, and the model has coefficients for its features. "
+            "Give the log one with context=.",
+            kind="no_context", column="context",
+        )  # fmt: skip
+    design = Design.start(history.context).widened(history.context)
+    return design.names, design.rows(history.context)
 
 
 def _is_number(text: str) -> bool:

@@ -9,7 +9,6 @@ from contextual_logs import history, in_leaves
 
 import bayesfair as bf
 from bayesfair import rewards
-from bayesfair.audit.log.context_tables import CONTEXT_MODELS
 from bayesfair.audit.log.intervals import joint_share_distance
 from bayesfair.audit.truth.by_context import objective_by_context
 
@@ -185,7 +184,7 @@ def test_the_whole_is_the_largest_the_sum_and_the_product_of_its_contexts(family
     assert whole.summary.sums.n_moved == moved
 
 
-@pytest.mark.parametrize("model", CONTEXT_MODELS)
+@pytest.mark.parametrize("model", ["cells", "pooled"])
 @pytest.mark.parametrize("selection", ["full", "chosen", "none"])
 def test_parts_merged_resumed_scanned_and_saved_are_the_whole(selection, model, tmp_path):
     log = log_of(selection=selection, offers=True)

@@ -5,9 +5,15 @@ import pytest
 from scipy import special, stats
 
 import bayesfair as bf
-from bayesfair.audit.log.context_tables import KAPPA, pooled_beliefs
+from bayesfair.audit.log.context_tables import KAPPA, shared_beliefs
 from bayesfair.errors import DataError
-from bayesfair.models import bernoulli_cells, bernoulli_pooled_cells
+from bayesfair.models import (
+    bernoulli_cells,
+    bernoulli_logit,
+    bernoulli_pooled_cells,
+    bernoulli_probit,
+    normal_linear,
+)
 
 SITES = np.repeat([f"s{i}" for i in range(6)], [40, 30, 20, 10, 4, 2])
 
@@ -53,19 +59,17 @@ def integrated(n_kappa):
     return found
 
 
-def of(model):
-    """Means of theta and their Monte-Carlo standard errors."""
+def of(model, name="theta", dims=("context", "arm")):
+    """Means of what is read and their Monte-Carlo standard errors."""
     import arviz_stats as az
 
     from bayesfair.inference.nuts import CompiledModel
 
     tree, found = CompiledModel(model).fit(draws=4000, seed=3, cores=1)
     assert found["divergences"] == 0
-    draws = tree["posterior"].to_dataset()[["theta"]]
-    assert draws["theta"].dims[-2:] == ("context", "arm")
-    return draws["theta"].mean(("chain", "draw")).values, az.mcse(draws, method="mean")[
-        "theta"
-    ].values
+    draws = tree["posterior"].to_dataset()[[name]]
+    assert draws[name].dims[-2:] == dims
+    return draws[name].mean(("chain", "draw")).values, az.mcse(draws, method="mean")[name].values
 
 
 def test_data_are_the_counts_of_each_context():
@@ -87,7 +91,7 @@ def test_the_audit_has_the_beliefs_of_the_pooled_definition():
     assert np.array_equal(found, [won, seen])
     every = bf.History([0] * 6, [np.nan] * 6, arms=(0, 1), context=[f"s{i}" for i in range(6)])
     tables = audit.summary.end.beliefs
-    means = pooled_beliefs(every, np.arange(6, dtype=np.int32), tables, 6)[0].means
+    means = shared_beliefs(every, np.arange(6, dtype=np.int32), tables, 6)[0].rewards.mean
     # 40 x 20 nodes with equal weights against 120 x 400: the ends of log kappa count in full
     assert np.abs(means - integrated(400)).max() < 0.01
     assert settled.kappa[[0, -1]].tolist() == pytest.approx(KAPPA)
@@ -106,3 +110,51 @@ def test_nuts_on_pooled_cells_agrees_with_quadrature_and_not_with_cells():
     mean, error = of(bernoulli_pooled_cells.build(log()))
     assert (np.abs(mean - integrated(400)) / error).max() < 5
     assert (np.abs(mean - (won + 0.5) / (seen + 1)) / error).max() > 5
+
+
+def with_features(reward):
+    rng = np.random.default_rng(2)
+    seen = {"x": rng.normal(50, 10, 60), "site": np.repeat(["u", "v", "w"], 20)}
+    return bf.History(np.arange(60) % 2, reward(seen["x"], rng), context=seen)
+
+
+def by_weights(log, link, sd):
+    """Means of the coefficients by 60 000 draws from the prior, weighted by the likelihood."""
+    x = log.context.codes[:, 0]
+    value = np.array([float(v) for v in log.context.labels[0]])[x]
+    z = np.column_stack([np.ones(60), (value - value.mean()) / value.std(),
+                         log.context.codes[:, [1]] == np.arange(3)])  # fmt: skip
+    beta = np.random.default_rng(4).normal(0, sd, (60_000, 5))
+    found = []
+    for i in range(2):
+        mine = log.arm == i
+        p = link(beta @ z[mine].T)
+        weight = np.where(log.reward[mine] == 1, p, 1 - p).prod(axis=1)
+        found.append(weight @ beta / weight.sum())
+    return np.array(found)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("model", "name", "link", "sd"),
+    [
+        (bernoulli_probit, "probit", special.ndtr, 1.0),
+        (bernoulli_logit, "logit", special.expit, 1.5),
+    ],
+)
+def test_nuts_on_binary_features_agrees_with_weighted_draws_and_the_filter_is_near(
+    model, name, link, sd
+):
+    log = with_features(lambda x, rng: rng.random(60) < special.expit((x - 50) / 10))
+    mean, error = of(model.build(log), "beta", ("arm", "feature"))
+    assert np.abs(mean - by_weights(log, link, sd)).max() < 0.06 + 5 * error.max()
+    end = bf.audit(log, context_model=name, objective=False).state.beliefs.featured
+    assert np.abs(end.beliefs.mean - mean).max() < 0.1
+
+
+@pytest.mark.statistical
+def test_nuts_on_linear_features_agrees_with_the_closed_form_of_the_audit():
+    log = with_features(lambda x, rng: 300 + x + 3 * rng.normal(size=60))
+    mean, error = of(normal_linear.build(log), "beta", ("arm", "feature"))
+    end = bf.audit(log, context_model="linear", objective=False).state.beliefs.featured
+    assert (np.abs(mean - end.beliefs.mean) / error).max() < 5

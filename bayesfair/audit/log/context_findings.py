@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from bayesfair.audit.log.context_tables import KAPPA
-from bayesfair.audit.log.featured import PRIOR_SD
 from bayesfair.audit.log.summary import Summary
 from bayesfair.base.checks import counted, listed
 from bayesfair.base.notices import Notice
 from bayesfair.families import FAMILIES
 from bayesfair.families.conflict import prior_conflicts
+from bayesfair.families.featured import PRIOR_SD
 from bayesfair.families.priors import describe_prior
 from bayesfair.kernels.log.pooled import Pooling
 

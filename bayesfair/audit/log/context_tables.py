@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.audit.log.featured import FAMILY_OF, Featured
 from bayesfair.base.checks import listed
 from bayesfair.errors import DataError
+from bayesfair.families.featured import FAMILY_OF, Featured
 from bayesfair.history import History
 from bayesfair.history.context import Context
 from bayesfair.kernels.laws.beta_atoms import beta_atoms
@@ -208,10 +208,10 @@ def shared_beliefs(
     counts[:, : len(tables.tables)] = tables.counts
     changed = np.ones(n_cells, bool)
     changed[: len(tables.tables)] = [table.changed for table in tables.tables]
-    means, moved, pooling, after = pooled_means(
+    means, moved, pooling, later = pooled_means(
         codes, told, tables.shared, counts, changed, means=laws
     )
-    return Believed(Bernoulli(means), moved) if laws else None, pooling, after
+    return Believed(Bernoulli(means), moved) if laws else None, pooling, later
 
 
 def numbered(part: History, tables: ContextTables) -> tuple[NDArray[np.int32], tuple[str, ...]]:

@@ -197,7 +197,7 @@ def _context_unused(part: History, start: AuditState) -> list[Notice]:
     columns = listed(part.context.columns)
     return [Notice(
         f"The context {columns} was read and is not used: beliefs are those of all rounds "
-        "together. context_model= 'cells' or 'pooled' gives them the context.",
+        "together. context_model= gives them the context.",
         kind="context_unused", column="context", value=list(part.context.columns),
     )]  # fmt: skip
 

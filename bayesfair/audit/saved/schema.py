@@ -28,7 +28,6 @@ from bayesfair.audit.log.accumulators import (
 from bayesfair.audit.log.cells import ChosenCell, FullCell
 from bayesfair.audit.log.context_tables import ContextTables
 from bayesfair.audit.log.contexts import Seen, Without
-from bayesfair.audit.log.featured import Featured
 from bayesfair.audit.log.group_pairs import GroupPairs
 from bayesfair.audit.log.intervals import Estimate
 from bayesfair.audit.log.series import Series
@@ -65,6 +64,7 @@ from bayesfair.audit.saved.question_schema import (
 )
 from bayesfair.audit.saved.unfinished import Unfinished
 from bayesfair.audit.truth.objective import CellFound, Objective
+from bayesfair.families.featured import Featured
 from bayesfair.history.design import Design
 from bayesfair.history.probabilities import Repairs, Resolution
 from bayesfair.kernels.log.coefficients import Coefficients

@@ -7,19 +7,20 @@ evenly where all of them would be too many, with the error of that.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bayesfair.audit.criterion import Criterion
-from bayesfair.audit.log.featured import Featured
 from bayesfair.audit.log.pairs import find_pairs
 from bayesfair.audit.log.state import parts_of
 from bayesfair.audit.log.summary import Summary
 from bayesfair.audit.log.violations import Violations
 from bayesfair.audit.truth.objective import CellFound, Objective, sampling_sd
 from bayesfair.base.labels import label_order
+from bayesfair.families.featured import Featured
 from bayesfair.history import History
 from bayesfair.kernels.log.needed import needed_by_draw
 from bayesfair.rewards import Bernoulli, Normal, Rewards
@@ -34,6 +35,7 @@ _MOST_COUNTED = 100_000_000
 """Rounds times pairs times draws in which violations are counted."""
 
 _FEWEST = 200
+_DIFFERENCES = ("total_variation", "wasserstein")
 
 
 def objective_by_features(
@@ -74,6 +76,19 @@ def objective_by_features(
     return found.objective(rng)
 
 
+def _is_difference(criterion: Criterion) -> bool:
+    """Return whether both divergences of 0/1 laws are |p - q|."""
+    return {criterion.divergence, criterion.reward_divergence} <= set(_DIFFERENCES)
+
+
+class _Cell(NamedTuple):
+    """Rounds of a bin, and sums over them for every draw: of the regret, of P*."""
+
+    n: int
+    total: Any
+    best: Any
+
+
 class _Sums:
     """Sums over rounds, for every draw."""
 
@@ -87,11 +102,12 @@ class _Sums:
         budget = max(_MOST_COUNTED // max(n * k * k, 1), min(_FEWEST, s))
         self.counted = slice(None, None, max(-(-s // budget), 1))
         c = len(range(s)[self.counted])
-        self.counts = np.zeros(c), np.full(c, -1, np.int64), np.full(c, -1, np.int64)
+        none = np.full(c, -1, np.int64)
+        self.counts = Violations(np.zeros(c), none, none.copy())
         self.stride = max(-(-n * s // _MOST_LAWS[self.binary]), 1)
         self.seen = 0
         self.first, self.second, self.best = np.zeros(s), np.zeros(s), np.zeros((s, k))
-        self.by_cell: dict[str, list[Any]] = {}
+        self.by_cell: dict[str, _Cell] = {}
 
     def add(self, part: History, start: int) -> None:
         """Add judged rounds, the first of them with this number."""
@@ -115,44 +131,41 @@ class _Sums:
         return Bernoulli(self.of.chance(value))
 
     def _need(self, part: History, rows: Floats, start: int) -> None:
-        pi, criterion = part.selection_probability, self.criterion
+        criterion, s, pi = self.criterion, np.arange(len(self.theta)), part.selection_probability
         assert pi is not None
-        exact = criterion.is_total_variation and not (
-            not self.binary and criterion.reward_divergence != "total_variation"
-        )
-        if exact:
-            # draws whose violations are counted come first
-            order = np.r_[np.arange(len(self.theta))[self.counted],
-                          np.delete(np.arange(len(self.theta)), self.counted)]  # fmt: skip
-            needed = self.needed[order]
-            needed_by_draw(
-                self.of.model, rows, pi, self.theta[order], self.sd[order],
-                np.array(criterion.grid), (criterion.grid_index, criterion.certain, start),
-                needed, self.counts,
-            )  # fmt: skip
-            self.needed[order] = needed
+        if not (criterion.is_total_variation or (self.binary and _is_difference(criterion))):
+            self._need_by_draw(part, rows, start)
             return
-        size = max(1, 2_000_000 // self.best.shape[1] ** 2)
-        places = dict(zip(range(len(self.theta))[self.counted], range(len(self.counts[0])),
-                          strict=True))  # fmt: skip
+        # draws whose violations are counted come first
+        order = np.concatenate([s[self.counted], np.delete(s, self.counted)])
+        needed = self.needed[order]
+        needed_by_draw(
+            self.of.model, rows, pi, self.theta[order], self.sd[order],
+            np.array(criterion.grid), (criterion.grid_index, criterion.certain, start), needed,
+            self.counts,
+        )  # fmt: skip
+        self.needed[order] = needed
+
+    def _need_by_draw(self, part: History, rows: Floats, start: int) -> None:
+        """Hold every round against every draw, by any divergence."""
+        criterion, size = self.criterion, max(1, 2_000_000 // self.best.shape[1] ** 2)
+        assert part.selection_probability is not None
         for s in range(len(self.theta)):
 
-            def chunks(s: int = s) -> Any:
+            def chunks(s: int = s) -> Iterator[tuple[int, int, Floats]]:
                 for a in range(0, len(rows), size):
-                    laws = self._laws(rows[a : a + size], slice(s, s + 1))[0]
-                    yield (
-                        a,
-                        min(a + size, len(rows)),
-                        laws.divergence(criterion.reward_divergence),
-                    )
+                    b = min(a + size, len(rows))
+                    laws = self._laws(rows[a:b], slice(s, s + 1))[0]
+                    yield a, b, laws.divergence(criterion.reward_divergence)
 
-            found, _, _ = find_pairs(pi, chunks(), criterion)
+            found, _, _ = find_pairs(part.selection_probability, chunks(), criterion)
             self.needed[s] = np.maximum(self.needed[s], found.frontier)
-            if s in places:
-                one = (found.n_violating, found.first_violating, found.last_violating)
+            place, other = divmod(s, self.counted.step)
+            if not other:
+                one = found.n_violating, found.first_violating, found.last_violating
                 here = Violations(*(np.array([criterion.count_at(c)]) for c in one)).shifted(start)
-                at = slice(places[s], places[s] + 1)
-                both = Violations(*(x[at] for x in self.counts)).merged(here)
+                at = slice(place, place + 1)
+                both = Violations(*(x[at] for x in self.counts)).merged(here)  # type: ignore[arg-type]
                 for kept, new in zip(self.counts, both, strict=True):
                     kept[at] = new
 
@@ -177,8 +190,11 @@ class _Sums:
         self.second += (terms * terms).sum(axis=1)
         for c in np.unique(codes[rounds]).tolist():
             here = terms[:, codes[rounds] == c]
-            kept = self.by_cell.setdefault(labels[c], [np.zeros(len(terms)), 0])
-            kept[0], kept[1] = kept[0] + here.sum(axis=1), kept[1] + here.shape[1]
+            own = np.nan_to_num(best[:, codes[rounds] == c]).sum(axis=1)
+            kept = self.by_cell.setdefault(labels[c], _Cell(0, 0.0, 0.0))
+            self.by_cell[labels[c]] = _Cell(
+                kept.n + here.shape[1], kept.total + here.sum(axis=1), kept.best + own
+            )
 
     def objective(self, rng: np.random.Generator) -> Objective:
         """Return what was found."""
@@ -194,15 +210,23 @@ class _Sums:
             0.0,
         )
         if summary.selection == "none" and summary.sums.n_rounds:
-            shares = summary.sums.plays / summary.sums.n_rounds
-            whole = replace(whole, lower_bound=np.maximum(best - shares, 0.0).sum(axis=1))
+            whole = replace(whole, lower_bound=self._lower_bound())
         if whole.smallest_eps2 is not None:
-            whole = replace(whole, violations=Violations(*self.counts))
+            whole = replace(whole, violations=self.counts)
         if whole.regret is None:
             return whole
         cells = {}
-        for label, (total, m) in self.by_cell.items():
-            one = replace(whole, regret=total / m, regret_sampling_sd=none)
+        for label, cell in self.by_cell.items():
+            one = replace(whole, regret=cell.total / cell.n, regret_sampling_sd=none)
             estimate = one.regret_estimate(rng, exact=False)
             cells[label] = CellFound(label, None, estimate)
         return replace(whole, cells=cells)
+
+    def _lower_bound(self) -> Floats:
+        """Return how far mean P* lies from the shares of the choices in each bin, for each draw."""
+        found = np.zeros(len(self.first))
+        for label, cell in self.by_cell.items():
+            sums = self.summary.contexts[label].sums
+            lack = cell.best / cell.n - sums.plays / sums.n_rounds
+            found += sums.n_rounds / self.summary.sums.n_rounds * np.maximum(lack, 0).sum(axis=1)
+        return found

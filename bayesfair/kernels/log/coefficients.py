@@ -377,11 +377,13 @@ def run_coefficients(
     rows = np.ascontiguousarray(np.concatenate([before.pending_row, rows]) if waiting else rows)
     m, d = len(before.early_reward), before.mean.shape[1]
     early = np.zeros(FIRST + 1, np.int32), np.zeros(FIRST + 1), np.zeros((FIRST + 1, d))
-    for whole, known in zip(early, before[8:11], strict=True):
-        whole[:m] = known
+    early[0][:m], early[1][:m], early[2][:m] = before[8:11]
     settled = not before.from_data or (m >= FIRST and not before.open)
     marks = np.array([m, settled, before.open, everything], np.int64)
-    beliefs = tuple(values.copy() for values in before[1:7])
+    beliefs = (
+        before.mean.copy(), before.spread.copy(), before.precision.copy(), before.shape.copy(),
+        before.scale.copy(), before.n_learned.copy(),
+    )  # fmt: skip
     linear = LINKS[link] == _LINEAR
     nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
     out = np.empty((n if laws else 0, len(before.prior), 3 if linear else 1))
@@ -393,6 +395,7 @@ def run_coefficients(
         _relearn(before.prior, early, int(marks[0]), True, True, beliefs, np.empty(d))
     rest, m = slice(done, None), int(marks[0])
     return out, Coefficients(
-        before.prior, *beliefs, before.from_data, *(whole[:m].copy() for whole in early),
-        bool(marks[2]), at[rest] - n, arms[rest], values[rest], rows[row[rest]],
+        before.prior, *beliefs, before.from_data, early[0][:m].copy(), early[1][:m].copy(),
+        early[2][:m].copy(), bool(marks[2]), at[rest] - n, arms[rest], values[rest],
+        rows[row[rest]],
     )  # fmt: skip

@@ -11,8 +11,10 @@ Blocks are looked into in the order of these bounds until none that is left can 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.laws.divergences import TV
@@ -80,8 +82,8 @@ def _bounds(at, begin, pi, low, high, gap, mid, half):  # type: ignore[no-untype
             for i in range(k):
                 for j in range(i):
                     away = abs(pi[t, i] - pi[t, j])
-                    if away > gap[b, i, j]:  # no comparison with NaN is true
-                        gap[b, i, j] = away
+                    # no comparison with NaN is true
+                    gap[b, i, j] = away if away > gap[b, i, j] else gap[b, i, j]
 
 
 @compiled()
@@ -108,23 +110,19 @@ def _run(rounds, blocks, theta, sd, link, eps1, limit, out, counts):  # type: ig
                     if gap[b, i, j] < 0.0:
                         continue
                     away = max(low[i] - high[j], low[j] - high[i], 0.0)
-                    least = _apart(away, sd[s, i], sd[s, j], link) if away > 0.0 or (
-                        link == _LINEAR and sd[s, i] != sd[s, j]) else 0.0
+                    least = (
+                        _apart(away, sd[s, i], sd[s, j], link)
+                        if away > 0.0 or (link == _LINEAR and sd[s, i] != sd[s, j])
+                        else 0.0
+                    )
                     for e in range(n_eps):
                         upper[b, e] = max(upper[b, e], gap[b, i, j] - eps1[e] * least + 1e-12)
         for e in range(n_eps):
             while True:
-                b = np.argmax(upper[:, e])
-                over = count and upper[b, asked] > allowed
-                if not upper[b, e] > best[e] and not (e == asked and over):
-                    if e == asked and count:
-                        rest = np.argmax(upper[:, asked])
-                        if upper[rest, asked] > allowed:
-                            b = rest
-                        else:
-                            break
-                    else:
-                        break
+                b = int(np.argmax(upper[:, e]))
+                over = count and e == asked and upper[b, e] > allowed
+                if not (over or upper[b, e] > best[e]):
+                    break
                 upper[b] = -2.0
                 for t in at[begin[b] : begin[b + 1]]:
                     for i in range(k):
@@ -159,7 +157,7 @@ def needed_by_draw(
     eps1: Floats,
     limit: tuple[int, float, int],
     needed: Floats,
-    counts: tuple[Floats, Ints, Ints],
+    counts: tuple[NDArray[Any], Ints, Ints],
 ) -> None:
     """Raise what each draw needs to what these rounds need, and count those above the allowance.
 

@@ -7,13 +7,12 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy import special
 
-from bayesfair.families import FAMILIES
 from bayesfair.history import History
 from bayesfair.history.context import Context
 from bayesfair.history.design import Design
-from bayesfair.kernels.log.coefficients import LINKS, Coefficients, run_coefficients
+from bayesfair.kernels.log.coefficients import Coefficients, run_coefficients
 from bayesfair.rewards import Bernoulli, Rewards, StudentT
-from bayesfair.typing import Floats
+from bayesfair.typing import Floats, Ints
 
 __all__ = ["FAMILY_OF", "PRIOR_SD", "Featured"]
 
@@ -30,7 +29,7 @@ class Featured(NamedTuple):
     Attributes
     ----------
     model : str
-        Of `LINKS`.
+        Of `FAMILY_OF`.
     design : Design
     beliefs : Coefficients
     """
@@ -79,7 +78,7 @@ class Featured(NamedTuple):
         nothing = np.empty((0, self.beliefs.mean.shape[1])), np.empty(0, np.int32), np.empty(0)
         return run_coefficients(self.model, self.beliefs, *nothing, None, everything=True)[1]
 
-    def draws(self, n: int, order: list[int], rng: np.random.Generator) -> tuple[Floats, Floats]:
+    def draws(self, n: int, order: Ints, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Return draws of the coefficients, (n, k, d), and of the noise, (n, k), arm after arm."""
         found = self.settled()
         k, d = found.mean.shape
@@ -109,6 +108,3 @@ class Featured(NamedTuple):
             others = [c for c in self.design.columns if c not in numbers]
             of += f", an indicator of each value of {', '.join(others)}"
         return of
-
-
-assert set(FAMILY_OF) == set(LINKS) and set(FAMILY_OF.values()) <= set(FAMILIES)
