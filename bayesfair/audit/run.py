@@ -287,15 +287,15 @@ def _given_context(
         return start
     if model == "none" and first.context is not None:
         return start
-    why = None
+    why, family = None, FAMILIES[start.family]
     if first.context is None:
         why = "needs a context: read the log with context=, the columns of what the rule saw"
-    elif model == "linear" and start.family != "normal":
+    elif model == "linear" and not family.continuous:
         why = f"is of measurements, and these rewards are of family {start.family!r}; take "
-        why += "'probit'" if FAMILIES[start.family].binary else "family='normal', or 'cells'"
-    elif model not in ("cells", "linear") and not FAMILIES[start.family].binary:
+        why += "'probit'" if family.binary else "family='normal', or 'cells'"
+    elif model not in ("cells", "linear") and not family.binary:
         why = f"is of rewards 0 and 1, and these are of family {start.family!r}; take "
-        why += "'linear' or 'cells'" if start.family == "normal" else "'cells'"
+        why += "'linear' or 'cells'" if family.continuous else "'cells'"
     elif start.n_rounds:
         why = "cannot go on from an audit that knew no context; audit the whole log"
     elif first.prior_counts is not None and first.prior_counts.any():
