@@ -9,7 +9,7 @@ how many workers there are; a task whose worker is lost is done again by another
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,15 +22,14 @@ from bayesfair.audit.log.summary import Summary, summarise
 from bayesfair.audit.question import Question
 from bayesfair.base.notices import Notice
 from bayesfair.base.progress import Steps
-from bayesfair.errors import BayesfairError, DataError, OptionError
+from bayesfair.base.workers import check_workers, results_of, wait_for
+from bayesfair.errors import DataError, OptionError
 from bayesfair.families.featured import PRIOR_SD
+from bayesfair.history.logs import logs_in
 from bayesfair.readers.log.first_pass import ROWS, tables_of
 from bayesfair.readers.log.scan import HistoryScan
 
-__all__ = ["check_client", "spread", "summarise_on"]
-
-_LOGS_AT_ONCE = 16
-"""Logs of one task: most are small."""
+__all__ = ["check_client", "summarise_on"]
 
 
 @dataclass(frozen=True)
@@ -50,14 +49,7 @@ def check_client(client: Any, question: Question, data: Any, partial: Any) -> No
     OptionError
         Naming it.
     """
-    if not callable(getattr(client, "submit", None)) or not callable(
-        getattr(client, "gather", None)
-    ):
-        raise OptionError(
-            f"client={client!r:.60} must be a dask.distributed.Client.",
-            kind="bad_option",
-            column="client",
-        )
+    check_workers(client)
     for name, given in (
         ("beliefs_model", question.beliefs_model), ("partial", partial),
     ):  # fmt: skip
@@ -77,6 +69,16 @@ def check_client(client: Any, question: Question, data: Any, partial: Any) -> No
             kind="unused_option",
             column="client",
         )
+    for scan in logs_in(data):
+        parts = scan.reading.source.parts if isinstance(scan, HistoryScan) else ()
+        if any(getattr(part, "held", False) for part in parts):
+            raise OptionError(
+                "client= has workers compute the partitions of a Dask data frame, and they hold "
+                "those of this one already. Give the frame as it was before persist(), or leave "
+                "client= out.",
+                kind="unused_option",
+                column="client",
+            )
     if not isinstance(data, (HistoryScan, Mapping)):
         raise OptionError(
             f"client= shares the partitions of a log that workers read themselves, and this is a "
@@ -84,25 +86,6 @@ def check_client(client: Any, question: Question, data: Any, partial: Any) -> No
             kind="unused_option",
             column="client",
         )
-
-
-def spread[Found](
-    client: Any, labels: Sequence[str], make: Callable[..., Found], arguments: Callable[[str], Any]
-) -> dict[str, Found]:
-    """Return what `make` makes of each label, a few labels per task."""
-    tasks = [labels[i : i + _LOGS_AT_ONCE] for i in range(0, len(labels), _LOGS_AT_ONCE)]
-    futures = [
-        client.submit(_each, make, {label: arguments(label) for label in task}, pure=False)
-        for task in tasks
-    ]
-    found: dict[str, Found] = {}
-    for part in _results(client, futures, [""] * len(futures)):
-        found |= part
-    return found
-
-
-def _each(make: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return {label: make(label, *given) for label, given in arguments.items()}
 
 
 def summarise_on(
@@ -133,7 +116,7 @@ def summarise_on(
             kind="excluded", column="client", value=start.beliefs.model,
         )  # fmt: skip
     blank = start.with_beliefs(start.beliefs.without).afresh() if given else start.afresh()
-    taught = _results(client, [client.submit(_teach, p, blank, pure=False) for p in parts], names)
+    taught = results_of(client, [client.submit(_teach, p, blank, pure=False) for p in parts], names)
     _check_spans(scan, names, [found.span for found in taught])
     if not placed:
         rows = [found.n_rows for found in taught]
@@ -144,7 +127,7 @@ def summarise_on(
         end = None if given else states[-1].followed_by(found.state)
         if end is None:  # also where the prior is being learned: its rewards count one by one
             future = client.submit(AuditState.after, states[-1], part, pure=False)
-            end = _results(client, [future], [name])[0]
+            end = results_of(client, [future], [name])[0]
         states.append(end)
     full = [i for i, found in enumerate(taught) if found.state.n_rounds]
     if not full:
@@ -158,11 +141,11 @@ def summarise_on(
         for i in full
     ]
     held = futures
-    _wait(client, held, [names[i] for i in full], seen)
+    wait_for(client, held, [names[i] for i in full], seen)
     while len(held) > 1:
         pairs = [held[i : i + 2] for i in range(0, len(held), 2)]
         held = [client.submit(_merge, *p, pure=False) if len(p) == 2 else p[0] for p in pairs]
-    total: Summary = _results(client, held, [scan.source])[0]
+    total: Summary = results_of(client, held, [scan.source])[0]
     notes = [*notes]
     if len(parts) == 1:
         notes.append(Notice(
@@ -223,7 +206,7 @@ def _placed(
     if None in rows:
         if scan.reading.layout.known_at is None:
             return parts, False
-        rows = _results(client, [client.submit(_count, p, pure=False) for p in parts], names)
+        rows = results_of(client, [client.submit(_count, p, pure=False) for p in parts], names)
     before = np.concatenate([[0], np.cumsum(np.array(rows, dtype=np.int64))]).tolist()
     return [p.at(before[i], before[-1], scan) for i, p in enumerate(parts)], True
 
@@ -262,32 +245,3 @@ def _check_spans(scan: HistoryScan, names: Sequence[str], spans: Sequence[Any]) 
                 source=name,
             )
         last, where = span[1], name
-
-
-def _wait(
-    client: Any, futures: Sequence[Any], names: Sequence[str], seen: Callable[[Any], None]
-) -> None:
-    """Wait for all, and name the partition of the first in order that failed."""
-    from distributed import as_completed
-
-    for future in as_completed(futures):
-        if future.status not in ("error", "cancelled"):  # lost with its worker: it is done again
-            seen(future)
-            continue
-        client.cancel(futures)
-        error, name = future.exception(), names[list(futures).index(future)]
-        if isinstance(error, BayesfairError):
-            where = f"{name}: " if name and name not in str(error) else ""
-            raise error.with_message(f"{where}{error}")
-        what = f"{type(error).__name__}: {str(error)[:200]}"
-        raise DataError(
-            f"{name or 'a task'} could not be read by the workers ({what}). Every worker needs the "
-            "same path; nothing of this audit is kept.",
-            kind="unreadable",
-            source=name,
-        ) from error
-
-
-def _results(client: Any, futures: Sequence[Any], names: Sequence[str]) -> list[Any]:
-    _wait(client, futures, names, lambda future: None)
-    return list(client.gather(list(futures)))

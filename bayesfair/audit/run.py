@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesfair.audit.cluster import spread, summarise_on
+from bayesfair.audit.cluster import summarise_on
 from bayesfair.audit.conclusion import conclude
 from bayesfair.audit.criterion import finite_or_text
 from bayesfair.audit.group import GroupRecord
@@ -35,6 +35,7 @@ from bayesfair.audit.together import Audits, pass_over
 from bayesfair.base.labels import by_label
 from bayesfair.base.notices import Notice
 from bayesfair.base.progress import Steps, steps
+from bayesfair.base.workers import spread
 from bayesfair.errors import DataError, OptionError
 from bayesfair.families import FAMILIES
 from bayesfair.families.featured import PRIOR_SD

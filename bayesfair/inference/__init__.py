@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesfair.base.arguments import PLAIN, TEXT, takes
 from bayesfair.base.checks import no_seed
-from bayesfair.base.progress import tells
+from bayesfair.base.labels import by_label
+from bayesfair.base.progress import steps, tells
+from bayesfair.base.workers import check_workers, spread
 from bayesfair.comparisons import Comparisons, DuelLog
-from bayesfair.errors import OptionError
+from bayesfair.errors import BayesfairError, OptionError
 from bayesfair.history import History
 from bayesfair.history.thinned import refuse_thinned
 from bayesfair.inference.arms import fit_history
@@ -28,10 +30,38 @@ if TYPE_CHECKING:
 __all__ = ["bin_starts", "fit", "rewards_from_posterior"]
 
 
+class FitOptions(TypedDict, total=False):
+    """Options of `fit`."""
+
+    model: Model | None
+    method: str
+    family: str
+    prior: Any
+    support: ArrayLike | None
+    prior_sd: float
+    ties: str | None
+    reference: str | None
+    draws: int
+    seed: Seed | None
+    allow_unconverged: bool
+    cores: int | None
+    progress: Progress
+    model_options: Mapping[str, Any] | None
+    sampler: Mapping[str, Any] | None
+
+
+@overload
+def fit(
+    data: History | Comparisons | DuelLog, *, client: None = None, **options: Unpack[FitOptions]
+) -> xr.DataTree: ...
+@overload
+def fit(
+    data: Mapping[str, Any], *, client: Any = None, **options: Unpack[FitOptions]
+) -> dict[str, xr.DataTree]: ...
 @takes(prior_sd=PLAIN, family=TEXT)
 @tells
 def fit(
-    data: History | Comparisons | DuelLog,
+    data: History | Comparisons | DuelLog | Mapping[str, Any],
     *,
     model: Model | None = None,
     method: str = "auto",
@@ -48,13 +78,15 @@ def fit(
     progress: Progress = None,
     model_options: Mapping[str, Any] | None = None,
     sampler: Mapping[str, Any] | None = None,
-) -> xr.DataTree:
+    client: Any = None,
+) -> xr.DataTree | dict[str, xr.DataTree]:
     r"""Return the posterior of a model given a decision history, or comparisons.
 
     Parameters
     ----------
-    data : History, Comparisons or DuelLog
-        Histories give the arms' reward parameters, comparisons the items' worths.
+    data : History, Comparisons, DuelLog, or mapping of label to them
+        Histories give the arms' reward parameters, comparisons the items' worths. Those of a
+        mapping, such as a category each, are fitted apart.
     model : str, module or callable, optional
         A shipped model's name, or your own ``build(history) -> pymc.Model`` that declares `READS`.
         Default: by reward family; ``plackett_luce`` for rankings, ``bradley_terry`` for duels.
@@ -97,10 +129,12 @@ def fit(
         Of NUTS: ``target_accept``, ``tune`` (both in every attempt), ``chains`` (default 4), and
         of models in PyMC ``backend`` (``"nutpie"``, ``"pymc"``) and ``max_divergent`` (share of
         draws, default and at most 0.001; 0 refuses any). Refused where nothing is sampled.
+    client : distributed.Client, optional
+        Of a Dask cluster whose workers share the fits of a mapping; the draws stay the same.
 
     Returns
     -------
-    xarray.DataTree
+    xarray.DataTree, or dict of str to xarray.DataTree
         ArviZ 1.x form, labelled. Root attributes: model, method, family, prior, reads, seed,
         draws, bayesfair (version), notices (JSON).
 
@@ -125,6 +159,19 @@ def fit(
     >>> posterior["posterior"]["theta"].dims, posterior.attrs["prior"]
     (('chain', 'draw', 'arm'), 'theta ~ Beta(0.5, 0.5), every arm, independent')
     """
+    if isinstance(data, Mapping):
+        return _each(data, client, {
+            "model": model, "method": method, "family": family, "prior": prior, "support": support,
+            "prior_sd": prior_sd, "ties": ties, "reference": reference, "draws": draws,
+            "seed": seed, "allow_unconverged": allow_unconverged, "cores": cores,
+            "model_options": model_options, "sampler": sampler,
+        })  # fmt: skip
+    if client is not None:
+        raise OptionError(
+            "client= shares the fits of a mapping of label to data among workers, and this is one "
+            "fit. Leave it out.",
+            kind="unused_option", column="client",
+        )  # fmt: skip
     options = checked_options(model_options, fit)
     drawn = not isinstance(data, (Comparisons, DuelLog)) or prior_sd != np.inf
     if seed is None and drawn:
@@ -152,6 +199,28 @@ def fit(
         f"fit needs a History or Comparisons, got {type(data).__name__}. Read a log with "
         "bayesfair.read_history, comparisons with bayesfair.read_comparisons."
     )
+
+
+def _each(data: Mapping[str, Any], client: Any, options: dict[str, Any]) -> dict[str, xr.DataTree]:
+    """Return the fit of each of several, here or by the workers of a cluster."""
+    each = by_label(data, "group", "data")
+    if isinstance(options["seed"], np.random.Generator):  # the same draws whatever the order
+        options["seed"] = int(options["seed"].integers(1 << 63))
+    if client is None:
+        return {label: _one(label, own, options) for label, own in each.items()}
+    check_workers(client)
+    told = steps("fits", len(each))
+    return spread(
+        client, list(each), _one, lambda label: (each[label], options), at_once=1, seen=told.add
+    )  # fmt: skip
+
+
+def _one(label: str, data: Any, options: dict[str, Any]) -> xr.DataTree:
+    try:
+        found: xr.DataTree = fit(data, **options)
+    except BayesfairError as error:
+        raise error.with_message(f"group {label!r}: {error}") from None
+    return found
 
 
 def _refuse(options: Mapping[str, Any], defaults: Mapping[str, Any], whose: str) -> None:

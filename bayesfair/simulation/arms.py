@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypedDict, Unpack, overload
+from typing import Any, NamedTuple, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,8 @@ from bayesfair.base.checks import (
     listed,
 )
 from bayesfair.base.labels import by_label
-from bayesfair.base.progress import steps, tells
+from bayesfair.base.progress import Steps, steps, tells
+from bayesfair.base.workers import check_workers, spread
 from bayesfair.errors import DataError, OptionError
 from bayesfair.families import FAMILIES, family_named
 from bayesfair.history import History
@@ -46,6 +47,7 @@ class RunOptions(TypedDict, total=False):
     family: str | None
     contexts: ArrayLike | Mapping[str, ArrayLike] | None
     context_model: str | None
+    client: Any
     progress: Progress
 
 
@@ -86,6 +88,7 @@ def simulate(
     family: str | None = None,
     contexts: ArrayLike | Mapping[str, ArrayLike] | None = None,
     context_model: str | None = None,
+    client: Any = None,
     progress: Progress = None,
 ) -> History | dict[str, History]:
     r"""Run a decision rule and return what it logged, with all its selection probabilities.
@@ -125,6 +128,8 @@ def simulate(
         With `contexts`. ``"cells"``, the default: the rule learns and decides within each context
         by itself, as if there were no other; of `SDTS` its audit with ``context_model="cells"`` has
         regret 0. ``"none"``: it does not look at them.
+    client : distributed.Client, optional
+        Of a Dask cluster whose workers share the runs of `n_runs`; they stay the same.
     progress : bool or callable, optional
         How many rounds of all runs are done, as in `bayesfair.audit`.
 
@@ -219,34 +224,63 @@ def simulate(
     states = [own.start(truth.arms, family, prior=prior, support=levels) for own in rules]
     mask = _offered(offered, truth, n_rounds)
     batch = check_count(batch, "batch", 1)
-    runs = {}
     streams = as_generator(seed).spawn(1 if n_runs is None else check_count(n_runs, "n_runs", 1))
     told = steps("rounds", n_rounds * len(streams))
-    for r, rng in enumerate(streams):
-        known_at = _known_at(n_rounds, batch, delay, rng)
-        deciding, paying = rng.spawn(2)
-        decide = deciding.random(n_rounds)
-        ran = Run(
-            np.empty(n_rounds, np.int32), np.empty(n_rounds), np.empty((n_rounds, truth.n_arms))
-        )
-        for own, state, of, rounds in zip(rules, states, truths, cells, strict=True):
-            known = known_in_cell(known_at[rounds], rounds, n_rounds)
-            assert known is not None
-            order = np.argsort(known, kind="stable")
-            here = None if mask is None else mask[rounds]
-            world = World(of, decide[rounds], paying, here, known, order)
-            part = run_rule(own, state, world, told)
-            ran.arm[rounds], ran.reward[rounds], ran.pi[rounds] = part
-        runs[str(r)] = History(
-            ran.arm,
-            ran.reward,
-            selection_probability=ran.pi,
-            arms=truth.arms,
-            known_at=known_at,
-            context=context,
-            source=f"{rule.name} run {r}",
-        )
-    return runs["0"] if n_runs is None else runs
+    plan = _Plan(rule.name, n_rounds, batch, delay, truth, mask, context,
+                 tuple(zip(rules, states, truths, cells, strict=True)))  # fmt: skip
+    labels = [str(r) for r in range(len(streams))]
+    if client is None:
+        runs = {
+            label: _one_run(label, rng, plan, told)
+            for label, rng in zip(labels, streams, strict=True)
+        }
+        return runs["0"] if n_runs is None else runs
+    check_workers(client)
+    if n_runs is None:
+        raise OptionError(
+            "client= shares the runs of n_runs= among workers, and this is one run. Leave it out.",
+            kind="unused_option", column="client",
+        )  # fmt: skip
+    return spread(
+        client, labels, _one_run, lambda label: (streams[int(label)], plan), at_once=1,
+        seen=lambda n: told.add(n * n_rounds),
+    )  # fmt: skip
+
+
+class _Plan(NamedTuple):
+    """What all runs have in common; ``cells``: rule, start, truth and rounds of each context."""
+
+    name: str
+    n_rounds: int
+    batch: int
+    delay: Delay
+    truth: Rewards
+    mask: NDArray[np.bool_] | None
+    context: Context | None
+    cells: tuple[tuple[Policy, Any, Rewards, NDArray[np.intp]], ...]
+
+
+def _one_run(
+    label: str, rng: np.random.Generator, plan: _Plan, told: Steps | None = None
+) -> History:
+    """Return a run, from its own stream."""
+    n_rounds, truth = plan.n_rounds, plan.truth
+    known_at = _known_at(n_rounds, plan.batch, plan.delay, rng)
+    deciding, paying = rng.spawn(2)
+    decide = deciding.random(n_rounds)
+    ran = Run(np.empty(n_rounds, np.int32), np.empty(n_rounds), np.empty((n_rounds, truth.n_arms)))
+    for own, state, of, rounds in plan.cells:
+        known = known_in_cell(known_at[rounds], rounds, n_rounds)
+        assert known is not None
+        order = np.argsort(known, kind="stable")
+        here = None if plan.mask is None else plan.mask[rounds]
+        world = World(of, decide[rounds], paying, here, known, order)
+        part = run_rule(own, state, world, told or Steps("rounds"))
+        ran.arm[rounds], ran.reward[rounds], ran.pi[rounds] = part
+    return History(
+        ran.arm, ran.reward, selection_probability=ran.pi, arms=truth.arms, known_at=known_at,
+        context=plan.context, source=f"{plan.name} run {label}",
+    )  # fmt: skip
 
 
 def as_rewards(rewards: Any) -> Rewards:

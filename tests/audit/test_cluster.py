@@ -175,6 +175,82 @@ def test_a_thinned_log_is_refused_by_the_reason(client, tmp_path):
         assert (error.value.kind, error.value.column) == ("thinned", "keep_prob")
 
 
+def test_a_dask_frame_gives_the_numbers_of_its_rows(client, tmp_path):
+    frames = pytest.importorskip("dask.dataframe")
+    rows = table()
+    frame = frames.from_pandas(rows.to_pandas(), npartitions=5)
+    scan = bf.scan_history(frame, order="t", known_at="known_at")
+    here = bf.audit(scan, seed=1).to_dict()
+    same(bf.audit(scan, seed=1, client=client).to_dict(), here)
+    pq.write_table(rows, tmp_path / "log.parquet")
+    file = bf.audit(
+        bf.scan_history(tmp_path / "log.parquet", order="t", known_at="known_at"), seed=1
+    )
+    for part in ("subjective", "objective", "calibration", "arms"):
+        same(file.to_dict()[part], here[part])
+    assert bf.read_history(frame, order="t", known_at="known_at").n_rounds == N
+    by_time = frame.set_index("t", sorted=True)
+    assert bf.scan_history(by_time, order="t", known_at=False).reading.layout.order == "t"
+    with pytest.raises(OptionError, match="persist") as error:
+        held = bf.scan_history(frame.persist(), order="t", known_at=False)
+        bf.audit(held, seed=1, client=client)
+    assert error.value.column == "client"
+    broken = frame.map_partitions(lambda part: part.drop(columns="reward"), meta=frame._meta)
+    with pytest.raises(DataError, match=r"partition \d of 5"):
+        list(bf.scan_history(broken, order="t", known_at=False).chunks())
+
+
+def test_probabilities_from_draws_are_those_of_one_machine(client, tmp_path):
+    scan = bf.scan_history(written(tmp_path, table(), [800] * 3), order="t", known_at="known_at")
+    asked = {"seed": 1, "draws": 100, "propensity_draws": 2000}
+    here, there = bf.audit(scan, **asked), bf.audit(scan, client=client, **asked)
+    same(here.to_dict(), there.to_dict())
+    whole = bf.audit(bf.read_history(tmp_path, order="t", known_at="known_at"), **asked)
+    same(whole.to_dict()["monte_carlo"], here.to_dict()["monte_carlo"])
+    assert there.to_dict()["monte_carlo"]["draws"] == 2000
+    assert here.verdict == whole.verdict
+
+
+def test_many_fits_and_runs_are_those_of_one_machine(client):
+    runs = bf.simulate("sd_ts", [0.6, 0.5], 60, seed=3, n_runs=5)
+    there = bf.simulate("sd_ts", [0.6, 0.5], 60, seed=3, n_runs=5, client=client)
+    assert list(runs) == list(there)
+    for label, run in runs.items():
+        np.testing.assert_array_equal(run.arm, there[label].arm)
+        np.testing.assert_array_equal(run.reward, there[label].reward)
+        np.testing.assert_array_equal(run.selection_probability, there[label].selection_probability)
+    told, killed = [], []
+
+    def kill(done, total, what):
+        told.append((done, total, what))
+        if not killed:
+            killed.append(next(iter(client.cluster.workers.values())).pid)
+            os.kill(killed[0], signal.SIGKILL)
+
+    fits = bf.fit(runs, seed=1, draws=50)
+    shared = bf.fit(runs, seed=1, draws=50, client=client, progress=kill)
+    client.wait_for_workers(2)
+    assert told[-1] == (5, 5, "fits") and list(shared) == list(fits) == list(runs)
+    for label, tree in fits.items():
+        np.testing.assert_array_equal(
+            tree["posterior"]["theta"].values, shared[label]["posterior"]["theta"].values
+        )
+        np.testing.assert_array_equal(
+            tree["posterior"]["theta"].values,
+            bf.fit(runs[label], seed=1, draws=50)["posterior"]["theta"].values,
+        )
+    wrong = {**runs, "bad": 7}
+    for options in ({}, {"client": client}):
+        with pytest.raises(OptionError, match="group 'bad'"):
+            bf.fit(wrong, seed=1, draws=50, **options)
+    with pytest.raises(OptionError) as error:
+        bf.fit(runs["0"], seed=1, client=client)
+    assert error.value.column == "client"
+    with pytest.raises(OptionError) as error:
+        bf.simulate("sd_ts", [0.6, 0.5], 60, seed=3, client=client)
+    assert error.value.column == "client"
+
+
 def test_files_in_no_order_are_refused(client, tmp_path):
     rows = table(late=False)
     for i, name in enumerate("ab"):

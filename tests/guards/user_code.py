@@ -96,5 +96,5 @@ def wrong() -> None:
     bf.audit(bf.read_history("log.csv"), epsilon=1)  # type: ignore[call-overload]
     bf.read_history("log.csv", reward=1)  # type: ignore[call-overload]
     bf.simulate("sd_ts", [0.5, 0.6], 10)  # type: ignore[call-overload]
-    bf.fit("games.csv", seed=1)  # type: ignore[arg-type]
+    bf.fit("games.csv", seed=1)  # type: ignore[call-overload]
     bf.History(["a"], [1], probabilities=[[0.5]])  # type: ignore[call-arg]

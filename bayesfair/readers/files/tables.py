@@ -20,6 +20,7 @@ from bayesfair.base.checks import counted, listed
 from bayesfair.base.notices import Notice, unique
 from bayesfair.base.options import LOG_OPTIONS, refuse_without_effect
 from bayesfair.errors import BayesfairError, DataError, OptionError
+from bayesfair.readers.files.dask_frames import dask_parts
 from bayesfair.readers.files.delimited import Delimited, compression_of, open_delimited
 from bayesfair.readers.files.frames import open_frame
 from bayesfair.readers.files.parquet import ParquetPart, open_parquet
@@ -223,7 +224,7 @@ def open_source(
     source : path, data frame, list or dict
         Delimited text (also compressed), JSON, Vowpal Wabbit's text, Parquet, Arrow, ORC, SQLite
         (a file, a folder, a glob), ``-`` for standard input, an eager or lazy frame of pandas,
-        Polars, Arrow or DuckDB, records.
+        Polars, Arrow, Dask or DuckDB, records.
     delimiter : str, optional
         Of text files; None = detected.
     wanted : sequence of str
@@ -245,6 +246,9 @@ def open_source(
     check_format(format)
     if hasattr(source, "read") and not isinstance(source, (str, os.PathLike)):
         source = kept(type(source).__name__, source)
+    if (partitions := dask_parts(source)) is not None:
+        _refuse("data frame", format=format, delimiter=delimiter, table=table)
+        return Source("data frame", partitions[0].header, 1, partitions)
     if not isinstance(source, (str, os.PathLike)):
         frame = open_frame(source) or in_memory(source, fields)
         if frame is None:
