@@ -164,8 +164,10 @@ def test_a_time_in_the_index_is_a_column(read):
 
 @READERS
 def test_a_column_that_is_time_only_at_first_does_no_harm(read):
-    frame = _frame([*STAMPS["ISO text"][::-1][:29], "yesterday"])
+    frame = _frame([*STAMPS["ISO text"][::-1][:15], *(f"note {i}" for i in range(15))])
     assert "order" not in _kinds(read(frame))
+    with pytest.raises(DataError, match="runs backwards"):  # one odd value hides nothing
+        read(_frame([*STAMPS["ISO text"][::-1][:29], "yesterday"]))
 
 
 def test_a_long_scan_is_refused_before_its_end():

@@ -127,12 +127,30 @@ class Source:
         return pattern
 
     def sample(self, columns: Sequence[str], n: int) -> Any:
-        """Return at most `n` of the first rows, None if they cannot be had without faults."""
-        part = self.parts[0]
-        if not set(columns) <= set(part.header):
-            return None
-        found = part.sample(columns, n)
-        return None if found is None else found.slice(0, n)
+        """Return at most `n` of the first rows, None if they cannot be had without faults.
+
+        They are those of the first part that has most of the columns. A column that it lacks, or
+        that cannot be read by itself, is empty.
+        """
+        import pyarrow as pa
+
+        part = max(self.parts, key=lambda part: len(set(columns) & set(part.header)))
+        here = [c for c in columns if c in part.header]
+        found = part.sample(here, n)
+        if found is None:
+            each = {c: part.sample([c], n) for c in here}
+            whole = [table for table in each.values() if table is not None]
+            if not whole:
+                return None
+            rows = min(len(table) for table in whole)
+            found = pa.table({
+                c: pa.nulls(rows) if table is None else table.column(c).slice(0, rows)
+                for c, table in each.items()
+            })  # fmt: skip
+        for column in columns:
+            if column not in here:
+                found = found.append_column(column, pa.nulls(found.num_rows))
+        return found.select(list(columns)).slice(0, n)
 
     def holds_text(self, columns: Sequence[str]) -> bool:
         """Whether one of the columns is text, or may be, before a row is read.

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.base.arrow_arrays import is_missing
 from bayesfair.base.json_text import BadJson
 from bayesfair.base.label_encoder import LabelEncoder
 from bayesfair.errors import DataError, OptionError
@@ -26,7 +27,7 @@ from bayesfair.readers.log.found_probabilities import (
 from bayesfair.readers.log.long_shape import LongForm, long_form
 from bayesfair.readers.log.nested import keys_of, parsed
 from bayesfair.readers.values.stamps import looks_like_time
-from bayesfair.readers.values.values import numbers, rewards
+from bayesfair.readers.values.values import meant_numbers, rewards
 
 __all__ = ["layout_of"]
 
@@ -68,11 +69,14 @@ def layout_of(source: Source, asked: Mapping[str, Any]) -> Layout:
     except DataError:
         return layout  # said when it is read, with the row
     unused = {c: head.column(c) for c in layout.unused}
-    values = {c: v for c, x in unused.items() if (v := _numbers(x, asked["decimal"])) is not None}
+    values = _numbers(unused, asked["decimal"])
     if asked["round"] is None:
         _check_shape(source, layout, head, arm, values, asked)
     if probabilities is None and asked["propensity"] is None and not layout.chances:
-        found = find_probabilities(source.name, unused, values, book.labels, asked["arms"])
+        # what is empty, or cannot be read, up to here need not be so further down
+        empty = np.full(head.num_rows, np.nan)
+        known = values | {c: empty for c, x in unused.items() if is_missing(x).all()}
+        found = find_probabilities(source.name, unused, known, book.labels, asked["arms"])
         if found is not None:
             layout = _with(layout, found)
     if asked["order"] is None and layout.order is None:
@@ -148,17 +152,10 @@ def _asked_record(
 # -- looking at the first rows ---------------------------------------------------------------------
 
 
-def _numbers(column: Any, decimal: str) -> NDArray[np.float64] | None:
-    """Return a column of numbers or of yes and no; None if it is something else, or empty."""
-    import pyarrow as pa
-
-    try:
-        if pa.types.is_boolean(column.type):
-            return rewards(column, str)
-        found = numbers(column, str, decimal=decimal)
-    except DataError:
-        return None
-    return None if np.isnan(found).all() else found
+def _numbers(columns: Mapping[str, Any], decimal: str) -> dict[str, NDArray[np.float64]]:
+    """Return the columns that are meant as numbers, or as yes and no."""
+    found = {c: meant_numbers(values, decimal=decimal) for c, values in columns.items()}
+    return {c: values for c, values in found.items() if values is not None}
 
 
 def _check_shape(
@@ -183,9 +180,7 @@ def _check_shape(
         except DataError:
             pass  # said when it is read
         named = [c for c in (*values, layout.propensity) if c is not None and c in columns]
-        numeric = {
-            c: v for c in named if (v := _numbers(rows.column(c), asked["decimal"])) is not None
-        }
+        numeric = _numbers({c: rows.column(c) for c in named}, asked["decimal"])
         own = {c: rows.column(c) for c in keys if c in columns}
         return long_form((layout.arm, arm), (layout.reward, paid), own, numeric)
 

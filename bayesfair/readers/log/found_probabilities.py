@@ -1,7 +1,8 @@
 """Probabilities that are in a log under another name, or nested, where no option names them.
 
 Read where nothing else can be meant, else refused by name: a log that holds them must never be
-reported as one without.
+reported as one without. So most rows decide what a column is meant as, not all of them: a broken
+row of what is read is then refused where it stands.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from bayesfair.base.checks import listed
 from bayesfair.base.labels import clean_label
 from bayesfair.base.notices import Notice
+from bayesfair.base.numerals import number
 from bayesfair.errors import DataError
 from bayesfair.readers.log.nested import entries, keys_of
 from bayesfair.readers.values.stamps import words_of
@@ -82,7 +84,7 @@ def find_probabilities(
     columns : mapping
         Unused columns, their first rows.
     numbers : mapping
-        Those of them that hold numbers.
+        Those of them that are meant as numbers; all NaN = nothing is known of it.
     seen : sequence of str
         Labels of the arms in the first rows.
     arms : sequence of str or None
@@ -98,13 +100,13 @@ def find_probabilities(
     maybe: list[str] = []
     for pattern, found in patterns.items():
         named = bool(words_of(pattern.replace("{arm}", " ")) & _WORDS)
-        if _one_in_sum(np.column_stack([numbers[c] for c in found.values()])):
+        matrix = np.column_stack([numbers[c] for c in found.values()])
+        if _one_in_sum(matrix, named=named):
             if named:
                 sure[pattern] = found
             else:
                 maybe.append(_use("probabilities", pattern, found.values()))
         elif named:
-            matrix = np.column_stack([numbers[c] for c in found.values()])
             how = _other_scale(pattern.replace("{arm}", " "), matrix)
             maybe.append(_use("probabilities", pattern, found.values()) + how)
     if len(sure) == 1:
@@ -129,7 +131,7 @@ def find_probabilities(
     maybe += [
         _use("propensity", c, [c])
         for c, values in numbers.items()
-        if _plain(c) in _MAYBE_CHOSEN and _are_chances(values)
+        if _plain(c) in _MAYBE_CHOSEN and _may_be_chances(values)
     ]
     if not maybe:
         maybe = [f"{c!r}{how}" for c, values in numbers.items() if (how := _other_scale(c, values))]
@@ -155,12 +157,13 @@ def _other_scale(name: str, values: NDArray[np.float64]) -> str:
     if not known.size:
         return ""
     chance = bool(words & (_WORDS - {"weight", "weights"}))
-    if words & _LOGS and (chance or words & {"logp", "logprob", "logprobs"}) and known.max() <= 0:
+    logs = words & _LOGS and (chance or words & {"logp", "logprob", "logprobs"})
+    if logs and _mostly(known <= 0):
         return ": logarithms; a column of numpy.exp() of them is what is needed"
-    if words & _PERCENT and chance and known.min() >= 0 and 1 < known.max() <= 100:
+    if words & _PERCENT and chance and _mostly((known >= 0) & (known <= 100)) and (known > 1).any():
         return ": percent; divide them by 100"
     weights = words & {"ipw", "iptw", "ips"} or words & {"weight", "weights"}
-    if words & _INVERSE and (chance or weights) and known.min() >= 1 and known.max() > 1:
+    if words & _INVERSE and (chance or weights) and _mostly(known >= 1) and (known > 1).any():
         return ": inverse probabilities; a column of 1 / them is what is needed (propensity=)"
     return ""
 
@@ -179,14 +182,30 @@ def _plain(name: str) -> str:
     return "".join(c for c in name.casefold() if c.isalnum())
 
 
+def _mostly(holds: NDArray[np.bool_]) -> bool:
+    return 2 * int(np.count_nonzero(holds)) > len(holds)
+
+
 def _are_chances(values: NDArray[np.float64]) -> bool:
-    return bool(((values > 0) & (values <= 1)).all())
+    """Whether most of what is known of a column are probabilities that were drawn from."""
+    known = values[~np.isnan(values)]
+    return _mostly((known > 0) & (known <= 1))
 
 
-def _one_in_sum(matrix: NDArray[np.float64]) -> bool:
-    known = matrix[~np.isnan(matrix)]
-    inside = bool(known.size and ((known >= 0) & (known <= 1 + 1e-6)).all())
-    return inside and bool((np.abs(np.nansum(matrix, axis=1) - 1) <= _SLACK).all())
+def _may_be_chances(values: NDArray[np.float64]) -> bool:
+    """Whether all that is known of a column are probabilities, or most of it and not 1."""
+    known = values[~np.isnan(values)]
+    return bool(((known > 0) & (known <= 1)).all()) or _mostly((known > 0) & (known < 1))
+
+
+def _one_in_sum(matrix: NDArray[np.float64], *, named: bool) -> bool:
+    """Whether rows are probabilities: each of them, or most where the name or fractions say so."""
+    if named:  # where nothing is known, nothing speaks against it
+        matrix = matrix[~np.isnan(matrix).all(axis=1)]
+    inside = (np.isnan(matrix) | ((matrix >= 0) & (matrix <= 1 + 1e-6))).all(axis=1)
+    sums = inside & (np.abs(np.nansum(matrix, axis=1) - 1) <= _SLACK)
+    parts = sums & ((matrix > 0) & (matrix < 1)).any(axis=1)
+    return bool(len(sums)) and bool(sums.all() or _mostly(sums if named else parts))
 
 
 def _patterns(header: Sequence[str], seen: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -230,7 +249,7 @@ def _nested(
         values = [list(r.values()) if isinstance(r, dict) else list(r or ()) for r in rows]
         width = max(map(len, values))
         filled = [[*map(_float, v), *[np.nan] * (width - len(v))] for v in values]
-        fits = width > 1 and _one_in_sum(np.array(filled))
+        fits = width > 1 and _one_in_sum(np.array(filled), named=named)
         labels = keys if keys is not None else tuple(arms or ())
         if fits and keys is not None and set(seen) <= set(keys):
             wanted = keys if arms is None else tuple(arms)
@@ -248,9 +267,9 @@ def _nested(
 
 
 def _in_brackets(column: Any) -> bool:
-    """Whether a column is text of lists and records."""
+    """Whether a column is text of lists and records, single rows apart."""
     texts = [v.strip() for v in column.to_pylist() if isinstance(v, str) and v.strip()]
-    return bool(texts) and all(text[0] in "{[(" for text in texts)
+    return _mostly(np.array([text[0] in "{[(" for text in texts], np.bool_))
 
 
 def nested_layout(name: str, labels: Sequence[str]) -> FoundProbabilities:
@@ -266,4 +285,5 @@ def nested_layout(name: str, labels: Sequence[str]) -> FoundProbabilities:
 
 
 def _float(value: Any) -> float:
-    return float("nan") if value is None else float(value)
+    found = number(value) if isinstance(value, str) else value
+    return float("nan") if found is None else float(found)

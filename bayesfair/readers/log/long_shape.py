@@ -19,7 +19,7 @@ __all__ = ["LEVEL", "LongForm", "long_form"]
 LEVEL = 0.01
 """Chance below which rows in no such order would look as they do; above it they are rounds."""
 
-_MOST = 0.95  # of the blocks show a sign: one glitch makes no plain log of thousands of blocks
+_MOST = 0.95  # of the rows and blocks show a sign: one glitch makes no plain log of thousands
 _MARKS = {
     "chosen", "choice", "selected", "selection", "picked", "taken", "played", "pulled", "shown",
     "displayed", "impressed", "decision",
@@ -117,14 +117,17 @@ def long_form(
     numbers : mapping
         Columns of numbers, the reward's apart.
     """
-    marks = {c: v for c, v in numbers.items() if np.isin(v, (0, 1)).all()}
+    marks = {c: v for c, v in numbers.items() if np.mean(np.isin(v, (0, 1))) >= _MOST}
     shares = {
-        c: v for c, v in numbers.items() if c not in marks and bool(((v >= 0) & (v <= 1)).all())
+        c: v for c, v in numbers.items() if c not in marks and np.mean((v >= 0) & (v <= 1)) >= _MOST
     }
     k = len(np.unique(arm[1]))
     if k < 2:
         return None  # every row holds the one arm
-    every = np.arange(len(arm[1]) // k + 1) * k  # of each k rows, where nothing numbers the rounds
+    times = np.bincount(arm[1][arm[1] >= 0])
+    often = max(int(np.count_nonzero(2 * times >= times.max())), 2)  # broken labels apart
+    # of as many rows as there are arms, where nothing numbers the rounds
+    every = np.arange(len(arm[1]) // often + 1) * often
     grouped = [(key, *_blocks(values, k)) for key, values in keys.items()]
     for key, index, starts in [*grouped, (None, np.arange(len(arm[1])), every)]:
         if len(starts) < 3 or not _once(arm[1][index], starts):
@@ -165,7 +168,7 @@ def long_form(
         for values, holds in signs:
             chance *= _by_chance(values, holds)
         if chance <= LEVEL:
-            return LongForm(arm[0], reward[0], key, share, mark, one, k)
+            return LongForm(arm[0], reward[0], key, share, mark, one, k if key else often)
     return None
 
 

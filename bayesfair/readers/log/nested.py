@@ -165,19 +165,28 @@ def parsed(column: Any) -> list[Entry]:
 
 
 def entries(column: Any) -> list[Entry] | None:
-    """Return the records or lists of numbers in a column, None if it holds anything else."""
+    """Return the records or lists of numbers in a column; None where there is none in a row.
+
+    None if no strict majority of its values is one: it then holds something else.
+    """
     column = plain(column)
     found: list[Entry] = []
+    broken = 0
     for value in column.to_pylist():
         entry = _or_none(value)
-        numeric = all(
-            v is None or (isinstance(v, (int, float)) and not isinstance(v, bool))
-            for v in _values(entry)
-        )
-        if (entry is None and value is not None) or not numeric:
-            return None
+        if entry is not None and not all(map(_is_number, _values(entry))):
+            entry = None
+        broken += entry is None and value is not None and value != ""
         found.append(entry)
-    return found
+    held = sum(entry is not None for entry in found)
+    return found if held > broken or not broken else None
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is a number, missing, or the text of a number (of a field with a broken row)."""
+    if isinstance(value, str):
+        return numerals.number(value) is not None
+    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
 
 
 def keys_of(found: Sequence[Entry]) -> tuple[str, ...] | None:

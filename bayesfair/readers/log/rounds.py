@@ -21,7 +21,14 @@ from bayesfair.readers.log.offers import Offers
 from bayesfair.readers.log.reading import Reading
 from bayesfair.readers.values.stamps import seconds
 from bayesfair.readers.values.times import NUMBER, mixed, order_values
-from bayesfair.readers.values.values import fingerprints, matrix, numbers, rewards, truths
+from bayesfair.readers.values.values import (
+    fingerprints,
+    matrix,
+    meant_numbers,
+    numbers,
+    rewards,
+    truths,
+)
 from bayesfair.typing import Where
 
 __all__ = ["Converter", "Rounds", "concatenated"]
@@ -174,9 +181,8 @@ class Converter:
             known_at = self._known_at(*column(layout.known_at))
         spare = None
         if layout.spare is not None:
-            try:
-                spare = optional(layout.spare)
-            except DataError:  # not used: whatever it holds must not stop the reading
+            spare = meant_numbers(table.column(layout.spare), decimal=decimal)
+            if spare is None:  # not used: whatever it holds must not stop the reading
                 spare = np.full(table.num_rows, np.nan)
         group = None
         if layout.by is not None:

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.base.arrow_arrays import is_missing, plain
+from bayesfair.base.arrow_arrays import is_missing, plain, taken
 from bayesfair.base.checks import counted, listed
 from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError
-from bayesfair.readers.values.times import NAIVE, NUMBER, order_values
+from bayesfair.readers.values.times import NAIVE, NUMBER, of_one_kind, order_values
 from bayesfair.readers.values.values import simple
 from bayesfair.readers.values.written_dates import UNREAD, date_seconds, writing_of
 
@@ -70,26 +70,32 @@ class Look:
 def seconds(column: Any, writing: str = "") -> tuple[NDArray[np.float64], str | None]:
     """Return a column as numbers that can be compared, NaN where it is missing, and its kind.
 
-    Times become seconds. The kind is None, and all values NaN, where some value is neither a number
-    nor a time. `writing`: how times are written otherwise than by ISO 8601.
+    Times become seconds. The kind is None, and all values NaN, where no strict majority of the
+    values are numbers, or times of one kind. `writing`: how times are written otherwise than by ISO
+    8601.
     """
-    import pyarrow.compute as pc
-
     column = plain(column)
     here = ~is_missing(column)
     found = np.full(len(column), np.nan)
     if not here.any() or writing == UNREAD:
         return found, None
     if writing:
-        dates = date_seconds(pc.drop_null(simple(column, str)), writing)
+        dates = date_seconds(taken(simple(column, str), np.flatnonzero(here)), writing)
         if dates is None:
             return found, None
         found[here] = dates
         return found, NAIVE
     try:
-        values, kind = order_values(pc.drop_null(column), lambda at: f"row {at}")
+        values, kind = order_values(taken(column, np.flatnonzero(here)), str)
     except DataError:
-        return found, None
+        good = of_one_kind(column)
+        if 2 * np.count_nonzero(good) <= np.count_nonzero(here):
+            return found, None
+        here = good
+        try:
+            values, kind = order_values(taken(column, np.flatnonzero(good)), str)
+        except DataError:
+            return found, None
     if values.dtype.kind == "M":
         values = values.astype("datetime64[us]").astype(np.int64) / 1e6
     found[here] = values
@@ -172,7 +178,7 @@ class Trend:
     @property
     def complete(self) -> bool:
         """Whether nearly every row has a value, as every round has its time."""
-        return self.up + self.down + self.ties + 1 >= 0.9 * self.n
+        return self.up + self.down + self.ties + 1 >= min(0.9 * self.n, self.n - 1)
 
     @property
     def falls(self) -> bool:

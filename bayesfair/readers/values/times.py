@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from bayesfair.errors import DataError
 from bayesfair.readers.values.values import simple
 from bayesfair.typing import Where
 
-__all__ = ["KINDS", "NUMBER", "duration", "mixed", "order_values"]
+__all__ = ["KINDS", "NUMBER", "duration", "mixed", "of_one_kind", "order_values"]
 
 NUMBER, NAIVE, AWARE = "number", "time without zone", "time with zone"
 KINDS = (NUMBER, NAIVE, AWARE)
@@ -92,6 +93,43 @@ def order_values(column: Any, where: Where, *, decimal: str = ".") -> tuple[NDAr
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise _missing(where, int(np.flatnonzero(~np.isfinite(values))[0]))
     return values, NUMBER
+
+
+def of_one_kind(column: Any) -> NDArray[np.bool_]:
+    """Return which rows of a column of text are of the kind that most are of: numbers, or times.
+
+    For looking only: `order_values` refuses the others by their row.
+    """
+    import pyarrow as pa
+
+    none = np.zeros(len(column), dtype=np.bool_)
+    try:
+        column = simple(column, str)
+    except DataError:
+        return none
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return none
+    texts = [_tidied(text or "") for text in column.to_pylist()]
+    kinds = [_kind_of(text, ".") if text else None for text in texts]
+    kinds = [k if k in (None, NUMBER) or _exists(t) else None
+             for k, t in zip(kinds, texts, strict=True)]  # fmt: skip
+    most = max(KINDS, key=kinds.count)
+    return np.array([kind == most for kind in kinds], dtype=np.bool_)
+
+
+def _tidied(text: str) -> str:
+    text = text.strip()
+    for pattern, replacement in _TIDY:
+        text = re.sub(pattern, replacement, text)
+    return text
+
+
+def _exists(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _missing(where: Where, at: int) -> DataError:

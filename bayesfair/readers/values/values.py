@@ -7,6 +7,7 @@ where the decimal sign is said to be a comma.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,11 +22,13 @@ from bayesfair.errors import DataError, OptionError
 from bayesfair.kernels.log.guards import text_prints
 from bayesfair.typing import Where
 
-__all__ = ["fingerprints", "matrix", "numbers", "rewards", "simple", "truths"]
+__all__ = ["fingerprints", "matrix", "meant_numbers", "numbers", "rewards", "simple", "truths"]
 
 # What programs write for "no number" (\\N: databases, when they export). Labels are never read so.
 _ABSENT = {"", "na", "n/a", "nan", "null", "none", "\\n"}
 _WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+# Meant as a number, and read as none: 1_0, 33 %, 1/3, digits of any script.
+_NEARLY = re.compile(r"[-+~<>=]*\s*[\d.,_]*\d[\d.,_eE+-]*\s*(%|/\s*\d+)?")
 _REAL = "reward values are 0/1, True/False, yes/no or numbers"
 
 
@@ -87,6 +90,52 @@ def numbers(column: Any, where: Where, *, decimal: str = ".") -> NDArray[np.floa
         Naming the first value that is no number.
     """
     return _joined(_numbers(column, where, decimal))
+
+
+def meant_numbers(column: Any, *, decimal: str = ".") -> NDArray[np.float64] | None:
+    """Return a column that is meant as numbers, or as yes and no, whatever is wrong with some rows.
+
+    For looking only: where the column is used, `numbers` refuses what is wrong by its row.
+
+    Returns
+    -------
+    (n,) array or None
+        NaN where a value is missing, or broken beyond reading. None where the column holds nothing,
+        or no strict majority of its values is written as a number.
+    """
+    import pyarrow as pa
+
+    try:
+        column = simple(column, str)
+    except DataError:  # bytes that are no text, in some rows
+        texts = [v if v is None else bytes(v).decode(errors="replace") for v in column.to_pylist()]
+        column = pa.chunked_array([pa.array(texts, pa.string())])
+    try:
+        found = rewards(column, str, decimal=decimal)
+        return None if np.isnan(found).all() else found
+    except DataError:
+        if not _is_text(column.type):
+            return None
+    encoded = column.dictionary_encode().unify_dictionaries()
+    index = np.concatenate([codes(chunk) for chunk in encoded.chunks])
+    read = [_meant(str(text_of(v)), decimal) for v in encoded.chunk(0).dictionary.to_pylist()]
+    times = np.bincount(index, minlength=len(read) + 1)[: len(read)]
+    words = sum(n for n, (_, kind) in zip(times, read, strict=True) if kind == "word")
+    held = sum(n for n, (_, kind) in zip(times, read, strict=True) if kind == "number")
+    return np.array([*(value for value, _ in read), math.nan])[index] if held > words else None
+
+
+def _meant(text: str, decimal: str) -> tuple[float, str]:
+    """Return what a text means as a number, and whether it is meant as one."""
+    text = text.strip()
+    if text.casefold() in _ABSENT:
+        return math.nan, "nothing"
+    for sign in (decimal, "," if decimal == "." else "."):
+        if (value := _number(text, sign)) is not None:
+            return value, "number"
+    if (value := _WORDS.get(text.casefold())) is not None:
+        return value, "number"
+    return math.nan, "number" if _NEARLY.fullmatch(text) else "word"
 
 
 def _joined(found: list[NDArray[Any]]) -> NDArray[np.float64]:

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.base.arrow_arrays import is_missing, taken
+
 __all__ = ["DAY_FIRST", "MONTH_FIRST", "UNREAD", "YEAR_FIRST", "date_seconds", "writing_of"]
 
 DAY_FIRST, MONTH_FIRST, YEAR_FIRST = "day first", "month first", "year first"
@@ -63,23 +65,26 @@ def writing_of(texts: list[str], *, named: bool) -> str:
         return ""
     forms = [*_PLAIN, _NAMED] if named else _PLAIN
     found = sum(any(form.fullmatch(text[:80]) for form in forms) for text in different)
-    if found < 0.9 * len(different):
+    if found < 0.9 * len(different) and (found < len(different) - 1 or found < 3):
         return ""
     import pyarrow as pa
 
     column = pa.chunked_array([pa.array(different, pa.string())])
-    ways = [
-        way
+    odd = {
+        way: int(np.isnan(read).sum())
         for way in (YEAR_FIRST, DAY_FIRST, MONTH_FIRST)
-        if (read := date_seconds(column, way)) is not None and not np.isnan(read).any()
-    ]
+        if (read := date_seconds(column, way)) is not None
+    }
+    few = max(len(different) // 10, min(len(different) - 2, 1))  # broken ones
+    ways = [way for way, n in odd.items() if not n] or [w for w, n in odd.items() if n <= few]
     return ways[0] if len(ways) == 1 else UNREAD
 
 
 def date_seconds(column: Any, way: str) -> NDArray[np.float64] | None:
-    """Return the seconds since 1970 of dates written one way; None if any is written otherwise.
+    """Return the seconds since 1970 of dates written one way, NaN where one is written otherwise.
 
-    Dates with dots are of one way only: the day stands first, or the year.
+    None where the column is no text, or none of it is written so. Dates with dots are of one way
+    only: the day stands first, or the year.
 
     Parameters
     ----------
@@ -94,7 +99,9 @@ def date_seconds(column: Any, way: str) -> NDArray[np.float64] | None:
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return None
     parts = pc.extract_regex(column, _PARTS)
-    if parts.null_count or not len(parts):
+    here = ~is_missing(parts)
+    parts = taken(parts, np.flatnonzero(here))
+    if not len(parts):
         return None
     field = {
         name: pc.struct_field(parts, name).to_numpy(zero_copy_only=False).astype(str)
@@ -108,10 +115,13 @@ def date_seconds(column: Any, way: str) -> NDArray[np.float64] | None:
     sure &= (year >= 1900) & (year < 2100) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
     if way == MONTH_FIRST:
         sure &= field["sep"] != "."
-    if not sure.all():
+    if not sure.any():
         return None
+    year, month, day = (np.where(sure, values, 1) for values in (year, month, day))
     months = (12 * (year - 1970) + month - 1).astype("datetime64[M]")
     days = months.astype("datetime64[D]").astype(np.int64) + day - 1
     h, m, s = (np.where(field[n] == "", "0", field[n]).astype(float) for n in "hms")
-    found: NDArray[np.float64] = days * 86_400.0 + 3600 * h + 60 * m + s
+    seconds = days * 86_400.0 + 3600 * h + 60 * m + s
+    found = np.full(len(here), np.nan)
+    found[here] = np.where(sure, seconds, np.nan)
     return found
