@@ -15,6 +15,7 @@ import pytest
 
 from bayesfair.errors import DataError
 from bayesfair.readers import preview, read_history, scan_history
+from bayesfair.readers.duels.log import read_duels
 from bayesfair.readers.values.stamps import looks_like_time
 from bayesfair.readers.values.values import meant_numbers
 
@@ -255,3 +256,32 @@ def test_one_row_per_round_and_arm_is_seen_with_a_broken_value(column, bad):
         with pytest.raises(DataError) as caught:
             read_history(pa.table(table))
         assert caught.value.kind == "long_shape"
+
+
+@pytest.mark.parametrize("bad", [None, "oops"])
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (
+            {"pi_x": ["0.5"] * N, "pi_y": ["0.5"] * N},
+            r"'pi_x', 'pi_y' .*probabilities='pi_\{item\}'",
+        ),
+        ({"pscore": ["0.5"] * N}, "'pscore' .*propensity='pscore'"),
+        ({"prob": ["0.5"] * N}, "'prob' .*propensity='prob'"),
+    ],
+)
+def test_probabilities_of_duels_under_another_name_are_refused_by_name(
+    tmp_path, columns, said, bad
+):
+    first = next(iter(columns))
+    log = {"left": ["x", "y"] * 6, "right": ["y", "x"] * 6, "winner": ["left"] * N} | columns
+    if bad:
+        log[first] = [*log[first][:AT], bad, *log[first][AT + 1 :]]
+    pd.DataFrame(log).to_csv(tmp_path / "log.csv", index=False)
+    for source in (pa.table(log), tmp_path / "log.csv"):
+        with pytest.raises(DataError, match=said) as caught:
+            read_duels(source)
+        assert caught.value.kind == "probabilities_unread"
+        assert read_duels(source, probabilities=False, propensity=False).propensity is None
+    words = log | {first: ["high"] * N}
+    assert read_duels(pa.table(words)).selection_probability is None

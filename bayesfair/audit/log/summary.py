@@ -190,15 +190,23 @@ def cells_of(
     return found
 
 
-def _context_unused(part: History, start: AuditState) -> list[Notice]:
-    """Say that a context was read and no belief is given it."""
+def _context_unused(part: History, start: AuditState, criterion: Criterion) -> list[Notice]:
+    """Say that a context was read and no belief is given it, and why."""
     if part.context is None or start.given_context:
         return []
     columns = listed(part.context.columns)
+    shares = criterion.propensity_draws is not None
+    why = (
+        "Monte Carlo error (propensity_draws=) is not allowed for by context yet. Without it"
+        if shares
+        else "beliefs are those of all rounds together. Where no model=, beliefs_model= or "
+        "arm_groups= is given,"
+    )
     return [Notice(
-        f"The context {columns} was read and is not used: beliefs are those of all rounds "
-        "together. context_model= gives them the context.",
-        kind="context_unused", column="context", value=list(part.context.columns),
+        f"The context {columns} was read and is not used: {why} context_model= gives beliefs the "
+        "context.",
+        kind="context_unused", column="propensity_draws" if shares else "context",
+        value=list(part.context.columns),
     )]  # fmt: skip
 
 
@@ -246,7 +254,7 @@ def summarise(
         terms=Terms.of(part, result.rounds, rows, threads),
         cells={} if start.given_context else cells_of(part, criterion, threads),
         guards=Guards.of(part, offset, rows, result.path),
-        facts=Facts.of(part).noted(*_context_unused(part, start)),
+        facts=Facts.of(part).noted(*_context_unused(part, start, criterion)),
         contexts=contexts,
         without=without,
     )

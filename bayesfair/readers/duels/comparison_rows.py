@@ -25,6 +25,7 @@ from bayesfair.readers.values.times import order_values
 from bayesfair.readers.values.values import numbers
 
 __all__ = [
+    "HEAD",
     "Opened",
     "Rows",
     "are_pairs",
@@ -145,7 +146,7 @@ class Rows:
         return self.row if self.order is None else self.row[self.order]
 
 
-_HEAD = 1000  # rows that tell what a column holds
+HEAD = 1000  # rows that tell what a column holds
 
 
 def kind_of(used: Mapping[str, str]) -> str:
@@ -303,7 +304,7 @@ def watched_order(source: Opened, used: Collection[str]) -> list[Notice]:
     import pyarrow as pa
 
     spare = [column for column in source.header if column not in used]
-    head = source.sample(spare, _HEAD) if spare else None
+    head = source.sample(spare, HEAD) if spare else None
     if head is None:
         return []
     looks = {c: looks_like_time(c, head.column(c)) for c in spare}

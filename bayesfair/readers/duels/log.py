@@ -10,11 +10,13 @@ import numpy as np
 
 from bayesfair.base.arguments import PLAIN, TEXT_OR_FALSE, each, takes
 from bayesfair.base.checks import check_choice, listed
+from bayesfair.base.label_encoder import LabelEncoder
 from bayesfair.base.options import COMPARISON_OPTIONS, KINDS, given, refuse_without_effect
 from bayesfair.comparisons import DuelLog, Origin
 from bayesfair.errors import DataError, OptionError
 from bayesfair.readers.duels.arena import JsonLines
 from bayesfair.readers.duels.comparison_rows import (
+    HEAD,
     Opened,
     Rows,
     checked_columns,
@@ -31,6 +33,8 @@ from bayesfair.readers.duels.comparison_rows import (
 from bayesfair.readers.duels.preflib import SUFFIXES, refuse_other_data
 from bayesfair.readers.files.headers import missing_column
 from bayesfair.readers.files.paths import single_file
+from bayesfair.readers.log.found_probabilities import refuse_unread
+from bayesfair.readers.values.values import meant_numbers
 from bayesfair.typing import Source
 
 __all__ = ["read_duels"]
@@ -135,6 +139,8 @@ def read_duels(
     refuse_without_effect(asked, {kind, "text"}, COMPARISON_OPTIONS, KINDS[kind])
     used, side = checked_columns(opened, used, first)
     law = _LawColumns.of(opened, propensity, probabilities)
+    if not law.columns and propensity is None and probabilities is None:
+        _refuse_unread(opened, used)
     rows = load(opened, used | law.columns, used.get("order"))
     watched = watched_order(opened, used.values()) if order is None and "order" not in used else []
     words = {"outcomes": outcomes, "winner_is": winner_is, "both_bad": both_bad,
@@ -146,6 +152,24 @@ def read_duels(
     notices = tuple(dict.fromkeys((*opened.notices, *watched, *made.notices)))
     made = replace(made, notices=notices)
     return DuelLog.from_comparisons(made, **law.values(rows, made.items), order=used.get("order"))
+
+
+def _refuse_unread(opened: Opened, used: Mapping[str, str]) -> None:
+    """Refuse a log whose first rows hold probabilities under another name."""
+    pair = [used[o] for o in ("left", "right", "winner", "loser") if o in used][:2]
+    spare = [column for column in opened.header if column not in used.values()]
+    head = opened.sample([*pair, *spare], HEAD) if spare else None
+    if head is None or not head.num_rows:
+        return
+    try:
+        book = LabelEncoder("item")
+        for column in pair:
+            book.encode(head.column(column), str)
+    except DataError:
+        return  # said when it is read, with the row
+    columns = {column: head.column(column) for column in spare}
+    numbers = {c: v for c, x in columns.items() if (v := meant_numbers(x)) is not None}
+    refuse_unread(opened.name, columns, numbers, book.labels)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from bayesfair.errors import DataError
 from bayesfair.readers.log.nested import entries, keys_of
 from bayesfair.readers.values.stamps import words_of
 
-__all__ = ["FoundProbabilities", "find_probabilities"]
+__all__ = ["FoundProbabilities", "find_probabilities", "refuse_unread"]
 
 _WORDS = {
     "p", "pi", "prob", "probs", "proba", "probas", "probability", "probabilities", "propensity",
@@ -136,15 +136,41 @@ def find_probabilities(
     if not maybe:
         maybe = [f"{c!r}{how}" for c, values in numbers.items() if (how := _other_scale(c, values))]
     if maybe:
-        raise DataError(
-            f"{source} has no column 'p_{{arm}}' or 'propensity', but columns that look like "
-            f"selection probabilities: {'; '.join(maybe[:4])}. Pass the option that is right, or "
-            "probabilities=False and propensity=False to "
-            "audit without them.",
-            kind="probabilities_unread",
-            source=source,
-        )
+        raise _unread(source, maybe)
     return None
+
+
+def refuse_unread(
+    source: str, columns: Mapping[str, Any], numbers: Mapping[str, Any], items: Sequence[str]
+) -> None:
+    """Refuse a log of duels whose unused columns look like probabilities; see the above.
+
+    Raises
+    ------
+    DataError
+        Naming them: which of the two of a duel they are of is not for the name to say.
+    """
+    try:
+        found = find_probabilities(source, columns, numbers, items, None)
+        if found is not None:
+            option = "propensity" if found.propensity else "probabilities"
+            named = found.propensity or found.nested
+            pattern = named or found.pattern
+            raise _unread(source, [_use(option, pattern, found.probabilities.values()
+                                        if named is None else [named])])  # fmt: skip
+    except DataError as error:
+        error.args = (str(error.args[0]).replace("{arm}", "{item}"),)
+        raise
+
+
+def _unread(source: str, maybe: Sequence[str]) -> DataError:
+    return DataError(
+        f"{source} has no column 'p_{{arm}}' or 'propensity', but columns that look like selection "
+        f"probabilities: {'; '.join(maybe[:4])}. Pass the option that is right, or "
+        "probabilities=False and propensity=False to audit without them.",
+        kind="probabilities_unread",
+        source=source,
+    )
 
 
 def _use(option: str, value: str, columns: Any) -> str:
