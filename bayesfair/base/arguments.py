@@ -289,7 +289,8 @@ def _does_not_fit(
     if strange and not any(p.kind is p.VAR_KEYWORD for p in parameters):
         hint = did_you_mean(strange[0], signature.parameters)
         if not hint and "model_options" in signature.parameters:
-            hint = f" One of the model goes into model_options={{{strange[0]!r}: ...}}."
+            hint = f" One of the model goes into model_options={{{strange[0]!r}: ...}}"
+            hint += ", one of its fit into sampler=." if "sampler" in signature.parameters else "."
         return OptionError(
             f"{function} has no option {strange[0]!r}.{hint} Its options are "
             f"{listed(signature.parameters, 30)}.",

@@ -396,5 +396,8 @@ def _remedy(found: Mapping[str, Any]) -> str:
     if found["n_chains"] * found["n_draws"] < 2 * ESS_LIMIT:
         return f"Raise draws: {ESS_LIMIT} effective draws need at least as many."
     if found["divergences"]:
-        return "Reparametrise the model (non-centred, tighter priors), or simplify it."
+        return (
+            "Reparametrise the model (non-centred, shares on the logit scale, priors that keep off "
+            "the edges), or simplify it; a higher target_accept alone seldom helps."
+        )
     return "Raise draws or reparametrise the model."

@@ -159,7 +159,7 @@ def regret_lower_bound(n_arms: int, n_rounds: int, *, sparse: bool = False) -> f
     Parameters
     ----------
     n_arms, n_rounds : int
-        Even k >= 2; T >= k.
+        Even k >= 2; T >= k, or 0.
     sparse : bool
         False: means of average 1/2. True (k >= 4): means of average 1/k, where calibration is
         harder.
@@ -182,6 +182,8 @@ def regret_lower_bound(n_arms: int, n_rounds: int, *, sparse: bool = False) -> f
     >>> regret_lower_bound(2, 1_000_000)
     170.0
     """
+    if n_rounds == 0:
+        return 0.0
     if n_arms < 2 or n_arms % 2 or n_rounds < n_arms or (sparse and n_arms < 4):
         raise OptionError(
             f"no lower bound is proved for n_arms={n_arms}, n_rounds={n_rounds}, sparse={sparse}; "

@@ -163,6 +163,7 @@ def test_bounds_keep_their_order():
                     k, t
                 )
     assert theory.regret_lower_bound(2, 10_000) == pytest.approx(17)
+    assert theory.regret_lower_bound(6, 0) == 0  # nobody has regret before the first round
     assert theory.regret_lower_bound(4, 10_000) == pytest.approx(0.086 * 200)
     assert theory.regret_lower_bound(40, 2000, sparse=True) == pytest.approx(62)
     for arguments in ((3, 100), (1, 100), (4, 3)):
