@@ -1,8 +1,10 @@
 """Sphinx settings. The pages of the API are written from the public names at each build."""
 
+import base64
 import html
 import importlib
 import inspect
+import json
 import os
 import re
 import sys
@@ -99,6 +101,38 @@ def _write_reference():
 _write_reference()
 
 
+def _output(found, picture):
+    """Return one output of a cell as MyST; a picture is written to its place."""
+    data = found.get("data", {})
+    if "image/png" in data:
+        picture.write_bytes(base64.b64decode("".join(data["image/png"])))
+        return f"![What the cell above draws]({picture.name})"
+    if "text/html" in data:
+        table = "".join(data["text/html"])
+        return f"````{{raw}} html\n<div class='output'>{table}</div>\n````"
+    text = "".join(found.get("text", data.get("text/plain", ""))).rstrip()
+    return f"````text\n{text}\n````" if text else ""
+
+
+def _write_notebooks():
+    """Write each notebook as a page, with the outputs that it was committed with."""
+    folder = HERE / "notebooks"
+    folder.mkdir(exist_ok=True)
+    for path in sorted((HERE.parent / "notebooks").glob("*.ipynb")):
+        parts = []
+        for i, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):
+            text = "".join(cell["source"])
+            language = "text" if re.search(r"^!", text, flags=re.M) else "python"  # a shell's line
+            prose = cell["cell_type"] == "markdown"
+            parts.append(text if prose else f"````{language}\n{text}\n````")
+            for j, found in enumerate(cell.get("outputs", ())):
+                parts.append(_output(found, folder / f"{path.stem}-{i}-{j}.png"))
+        (folder / f"{path.stem}.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+_write_notebooks()
+
+
 LINKS = {
     "SECURITY.md": "security.md",
     "docs/promises.md": "promises.md",
@@ -138,6 +172,7 @@ def _text_of(found):
 def _linked(found):
     """Return a link of the repository as one between pages; other files are named, not linked."""
     name, place = found.groups()
+    place = re.sub(r"^(notebooks/\w+)\.ipynb$", r"\1.md", place)
     page = LINKS.get(place.removeprefix("../"), place if (HERE / place).exists() else None)
     return f"[{name}]({page})" if page else name
 

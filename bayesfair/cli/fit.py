@@ -15,6 +15,7 @@ from bayesfair.base.options import Effect
 from bayesfair.base.writing import replacing, write_tree
 from bayesfair.cli.options import COMPARISON_COLUMNS, FIT_OUTPUT, FIT_QUESTION, Values, is_written
 from bayesfair.cli.tools import check_suffix, check_targets, report_to, show_progress, write
+from bayesfair.errors import BayesfairWarning
 
 __all__ = ["FIT_HELP", "fit_command"]
 
@@ -138,8 +139,20 @@ def _draw(tree: Any, path: Path, anchor: str | None, level: float) -> None:
     figure = Figure(figsize=size, layout="constrained")
     plot_ranks(table, ax=figure.subplots())
     kind = path.suffix[1:].lower()
-    with replacing(path) as draft:
+    with replacing(path) as draft, warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
         figure.savefig(draft, format=kind, dpi=min(100, _MOST_PIXELS / max(size)))
+    letters = [w for w in told if str(w.message).startswith("Glyph ")]
+    for other in told:
+        if other not in letters:
+            warnings.warn(other.message, stacklevel=1)
+    if letters:
+        warnings.warn(
+            f"no font at hand has {len(letters)} of the letters of these items, and {str(path)!r} "
+            "shows boxes for them: install a font of their script, such as Noto Sans CJK.",
+            BayesfairWarning,
+            stacklevel=1,
+        )
 
 
 def _terminal_width() -> int | None:

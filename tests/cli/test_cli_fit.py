@@ -262,6 +262,17 @@ def test_nascar_names_the_four_drivers_and_fits_with_a_prior(capsys, tmp_path):
     assert png_size(target)[1] > 87 * 20
 
 
+@pytest.mark.filterwarnings("always::bayesfair.BayesfairWarning")
+def test_letters_that_no_font_has_are_told_once(capsys, tmp_path):
+    duels, target = tmp_path / "duels.csv", tmp_path / "ranks.png"
+    # Old Persian: three letters that no common font draws
+    duels.write_text("winner,loser\n\U000103a0\U000103a1,b\nb,\U000103a2\n\U000103a2,b\n")
+    done = run(capsys, duels, "--plot", target)
+    assert done.status == 0 and png_size(target)[0] > 100
+    (told,) = [line for line in done.err.splitlines() if "font" in line or "Glyph" in line]
+    assert " 3 of the letters" in told and "ranks.png" in told
+
+
 @needs_shared
 def test_case_86_height_grows_with_the_items(capsys, tmp_path):
     sizes = []
