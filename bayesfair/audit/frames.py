@@ -27,7 +27,7 @@ def arm_frame(audit: Record) -> pd.DataFrame:
 
     table = pd.DataFrame(audit_numbers(audit)["arms"]).set_index("arm")
     means = np.full((1, len(table)), np.nan)
-    if audit.context_model is None:
+    if audit.context_model is None and audit.state.beliefs != ():
         laws: Any = posterior_rewards(audit.state, _DRAWS, np.random.default_rng(0))
         means = np.asarray(laws.mean, dtype=np.float64)
     table["reward_believed"] = means.mean(axis=0)

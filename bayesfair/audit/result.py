@@ -21,7 +21,7 @@ from bayesfair.audit.text import render
 from bayesfair.audit.together import Audits
 from bayesfair.audit.truth.sensitivity import PriorSensitivity, audit_prior_sensitivity
 from bayesfair.base.arguments import constructed, takes
-from bayesfair.base.html import html_of
+from bayesfair.base.html import Shown
 from bayesfair.typing import FilePath, Model, Progress, Seed
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ __all__ = ["Audit", "AuditGroup", "as_audit"]
 
 @constructed
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit(Record):
+class Audit(Record, Shown):
     """A finished audit of one log.
 
     ``print`` it for a report; `to_dict` for the numbers; `rounds` for every round; `tree` for
@@ -217,9 +217,6 @@ class Audit(Record):
     def __str__(self) -> str:
         return render(self.to_dict())
 
-    def _repr_html_(self) -> str:
-        return html_of(str(self))
-
     def __repr__(self) -> str:
         found = self.to_dict()
         return f"Audit({self.summary.facts.source}: {self.verdict}, {regret_words(found)}, " + (
@@ -229,7 +226,7 @@ class Audit(Record):
 
 @constructed
 @dataclass(frozen=True, eq=False, repr=False)
-class AuditGroup(GroupRecord):
+class AuditGroup(GroupRecord, Shown):
     """Audits of several logs (``by=``): one per group, and the share of runs that violate.
 
     Attributes
@@ -280,9 +277,6 @@ class AuditGroup(GroupRecord):
 
     def __str__(self) -> str:
         return render_group(self.brief())
-
-    def _repr_html_(self) -> str:
-        return html_of(str(self))
 
     def __repr__(self) -> str:
         return f"AuditGroup({len(self.audits)} logs: {self.verdict}, {regret_words(self.brief())})"

@@ -6,7 +6,7 @@ import html
 
 from bayesfair.base.shown import visible
 
-__all__ = ["html_of"]
+__all__ = ["Shown", "html_of"]
 
 
 def html_of(text: str) -> str:
@@ -20,3 +20,12 @@ def html_of(text: str) -> str:
     lines = [html.escape(line) for line in visible(text, "\n").split("\n")]
     lines = [f"<b>{line}</b>" if line.startswith("Verdict:") else line for line in lines]
     return '<pre style="white-space: pre; line-height: 1.4">' + "\n".join(lines) + "</pre>"
+
+
+class Shown:
+    """A result that a notebook shows as its report."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return html_of(str(self))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.base.arguments import COUNT, FLAG, takes
 from bayesfair.base.checks import check_choice, check_in_range, listed
+from bayesfair.base.html import Shown
 from bayesfair.comparisons.connectivity import Connectivity, connectivity_of
+from bayesfair.comparisons.outcomes import OUTCOMES
 from bayesfair.errors import DataError, OptionError
 from bayesfair.kernels.log.rows import fixed
 from bayesfair.kernels.orders.duels import DuelCounts
@@ -21,11 +24,14 @@ from bayesfair.kernels.orders.plackett_luce_stages import (
     chains_of_rankings,
 )
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 __all__ = ["ComparisonCells", "DuelCounts"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ComparisonCells:
+class ComparisonCells(Shown):
     """Fields and queries of `Comparisons`, which documents them."""
 
     items: tuple[str, ...]
@@ -287,6 +293,35 @@ class ComparisonCells:
                     places.setdefault(int(self.level[p]), []).append(self.items[self.item[p]])
             result.append(tuple(tuple(place) for place in places.values()))
         return result
+
+    def text(self, u: int) -> str:
+        """Return a unique comparison as ``a > b``, ``a = b``, or a ranking, best first.
+
+        The unordered rest of a choice or a top ranking stands in braces.
+        """
+        names = self.items
+        if self.kind == "duels":
+            a, b = names[self.left[u]], names[self.right[u]]
+            outcome = int(self.outcome[u])
+            if outcome == 1:
+                a, b = b, a
+            return f"{a} {'=' if outcome >= 2 else '>'} {b}"
+        places: dict[int, list[str]] = {}
+        for p in range(self.start[u], self.start[u + 1]):
+            places.setdefault(int(self.level[p]), []).append(names[self.item[p]])
+        rest = places.pop(-1, [])
+        parts = [" = ".join(place) for place in places.values()]
+        return " > ".join([*parts, f"{{{', '.join(rest)}}}"] if rest else parts)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return one row per unique comparison: its text (``a > b``), and how often it stands."""
+        import pandas as pd
+
+        texts = [self.text(u) for u in range(len(self.count))]
+        found = pd.DataFrame({"comparison": texts, "count": self.count})
+        if self.kind == "duels":
+            found["outcome"] = np.array(OUTCOMES)[self.outcome]
+        return found
 
     def connectivity(self) -> Connectivity:
         """Return which items are linked, who never lost or won, and who has no data."""

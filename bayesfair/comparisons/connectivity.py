@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bayesfair.base.arguments import constructed
 from bayesfair.base.checks import listed
+from bayesfair.base.html import Shown
 from bayesfair.base.notices import Notice
 from bayesfair.kernels.orders.graph import components
 
@@ -18,7 +19,7 @@ __all__ = ["Connectivity", "connectivity_of"]
 
 @constructed
 @dataclass(frozen=True)
-class Connectivity:
+class Connectivity(Shown):
     """Links between items.
 
     Attributes
@@ -47,6 +48,9 @@ class Connectivity:
     def mle_exists(self) -> bool:
         """Whether Bradley-Terry and Plackett-Luce worths can be estimated without a prior."""
         return len(self.strong_components) == 1 and not self.no_data
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
 
     def sentences(self) -> tuple[Notice, ...]:
         """Return the findings in plain words; one sentence if there is nothing to worry about."""

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.base.arguments import constructed, instance_of, takes
 from bayesfair.base.checks import as_numbers, check_choice, first_where
+from bayesfair.base.html import Shown
 from bayesfair.comparisons.data import Comparisons
+from bayesfair.comparisons.outcomes import OUTCOMES
 from bayesfair.comparisons.worths import known_worths
 from bayesfair.errors import DataError, OptionError, ProbabilityError
 from bayesfair.kernels.log.rows import fixed
 from bayesfair.typing import Flags, Floats, Ints
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["DuelLog", "one_law"]
 
@@ -24,7 +29,7 @@ _ROW_PER_DUEL = "a row per duel, a column per item"
 
 @constructed
 @dataclass(frozen=True, eq=False, repr=False)
-class DuelLog:
+class DuelLog(Shown):
     r"""Duels in the order in which they were decided, with what was logged of the rule.
 
     `read_duels` and `simulate_duels` return one; `from_comparisons` makes one of duels in memory.
@@ -285,6 +290,28 @@ class DuelLog:
                 value=float(values[bad.at]),
             )
         return np.minimum(values, 1.0)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return one row per duel: items, outcome, and what was logged of the rule.
+
+        Columns ``left``, ``right``, ``winner`` (left, right, tie; None = no outcome), and
+        ``p_{item}`` (the law of the slot) or ``propensity``; index ``round``.
+        """
+        import pandas as pd
+
+        names, cell = np.array(self.items, dtype=object), np.asarray(self.cell)
+        outcome = np.append(self.comparisons.outcome, -1)[cell]
+        swapped = np.append(self.comparisons.left, -1)[cell] != self.left
+        swapped &= (cell >= 0) & (outcome < 2)
+        words = np.array([*OUTCOMES, None], dtype=object)
+        found = {"left": names[self.left], "right": names[self.right],
+                 "winner": words[np.where(swapped, 1 - outcome, outcome)]}  # fmt: skip
+        if self.selection_probability is not None:
+            law = np.asarray(self.selection_probability).T
+            found |= {f"p_{item}": p for item, p in zip(self.items, law, strict=True)}
+        elif self.propensity is not None:
+            found["propensity"] = np.asarray(self.propensity)
+        return pd.DataFrame(found).rename_axis("round")
 
     def __repr__(self) -> str:
         logged = {

@@ -20,6 +20,7 @@ from bayesfair.base.labels import label_order
 from bayesfair.base.notices import unique
 from bayesfair.errors import DataError
 from bayesfair.history.context import Context, context_of, known_in_cell
+from bayesfair.history.frame import Tabled
 from bayesfair.history.given import (
     GivenFields,
     by_name,
@@ -57,7 +58,7 @@ _LONG = 100_000  # probabilities from which a compiled check pays
 
 @constructed
 @dataclass(frozen=True, eq=False, repr=False)
-class History:
+class History(Tabled):
     r"""A validated history of rounds: chosen arm, observed reward, selection probabilities.
 
     Parameters
@@ -363,8 +364,6 @@ class History:
             f"{listed(self.arms, 5)}, selection={self.selection!r}, "
             f"{self.n_unobserved} rewards not observed)"
         )
-
-    # -- validation ----------------------------------------------------------------------------
 
     def _put_arms(self) -> tuple[NDArray[np.float64] | None, NDArray[np.bool_] | None]:
         """Settle rows, times and arms; return probabilities and offers with columns in their order.

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.base.html import Shown
 from bayesfair.history.history import History
 from bayesfair.history.probabilities import units_of
 
@@ -71,7 +72,7 @@ class Together(NamedTuple):
         return different.reshape(-1, k, 2), which.ravel()
 
 
-class Logs(Mapping[str, History]):
+class Logs(Mapping[str, History], Shown):
     """Logs by the label of their group, as a dict has them; each is made when it is asked for.
 
     Parameters

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesfair.base.arguments import HISTORY, PLAIN, constructed, takes
 from bayesfair.base.checks import listed, no_seed
+from bayesfair.base.html import Shown
 from bayesfair.base.notices import Notice, unique
 from bayesfair.base.options import no_effect
 from bayesfair.base.progress import tells
@@ -44,7 +45,7 @@ _CHUNK_VALUES = 2_000_000
 
 @constructed
 @dataclass(frozen=True, eq=False, repr=False)
-class Beliefs:
+class Beliefs(Shown):
     """Beliefs before each round of a history.
 
     Attributes

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bayesfair.base.arguments import constructed, takes, within
 from bayesfair.base.checks import as_generator
+from bayesfair.base.html import Shown
 from bayesfair.base.notices import Notice
 from bayesfair.errors import BayesfairError, OptionError
 from bayesfair.families import FAMILIES, Family
@@ -37,7 +38,7 @@ _RANGES = {"theta": (0.0, 1.0), "probability": (0.0, 1.0), "rate": (0.0, np.inf)
 
 @constructed
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelCheck:
+class ModelCheck(Shown):
     """What `check` found.
 
     Attributes

@@ -18,6 +18,7 @@ from bayesfair.plots.several import (
     plot_rules,
     plot_shares,
     plot_tradeoff,
+    plot_value,
 )
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "plot_selection",
     "plot_shares",
     "plot_tradeoff",
+    "plot_value",
     "plot_violations",
     "plot_win_matrix",
     "rank_figure_size",

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from bayesfair.base.arguments import AXES, PLAIN, takes
 from bayesfair.base.checks import as_numbers
 from bayesfair.base.shown import shortened
-from bayesfair.errors import OptionError
+from bayesfair.errors import BayesfairError, OptionError
 from bayesfair.plots.base import (
     ACCENT,
     FAINT,
@@ -21,6 +21,7 @@ from bayesfair.plots.base import (
     bare,
     names_on,
     new_axes,
+    refuse,
 )
 from bayesfair.typing import Numbered
 
@@ -65,25 +66,24 @@ def plot_cumulative_regret(
     given: Any = regret
     if hasattr(given, "series") and hasattr(given, "to_dict"):
         given = given.series()
-    known = {"round", "regret"} if isinstance(given, dict) else {"fairness_regret"}
-    if isinstance(given, dict) or hasattr(given, "data_vars"):
-        lacks = sorted(known - set(given))
-    else:
-        lacks = ["numbers"] if hasattr(given, "children") or hasattr(given, "to_dict") else []
-    if lacks:
-        raise OptionError(
-            f"plot_cumulative_regret needs the regret of every round: an audit of one log of "
-            f"decisions, or what its rounds() or series() return; got {type(given).__name__} "
-            f"without {lacks[0]!r}.",
-            kind="wrong_kind",
-            column="regret",
-        )
-    if isinstance(given, dict):
+    if isinstance(given, dict) and {"round", "regret"} <= set(given):
         n, total = np.asarray(given["round"]), np.asarray(given["regret"], dtype=np.float64)
         return _draw_cumulative(np.append(0, n), np.append(0.0, total), ax, label)
-    values = given["fairness_regret"].values if hasattr(given, "data_vars") else given
-    values = as_numbers(values, "regret")
-    if values.ndim != 1 or not np.isfinite(values).all():
+    wrong = refuse(
+        "plot_cumulative_regret", "the regret of every round: an audit of one log of decisions, or "
+        "what its rounds() or series() return", regret, "regret",
+    )  # fmt: skip
+    if "fairness_regret" in getattr(given, "data_vars", ()) and "round" in given.dims:
+        given = given["fairness_regret"].values
+    if not hasattr(given, "__len__") or isinstance(given, Mapping) or hasattr(given, "columns"):
+        raise wrong
+    try:
+        values = as_numbers(given, "regret")
+    except BayesfairError:
+        raise wrong from None
+    if values.ndim != 1:
+        raise wrong
+    if not np.isfinite(values).all():
         raise OptionError(
             "a cumulative regret needs one finite number per round; with only the chosen arm's "
             "probability logged, regret per round is an estimate, not a path."
@@ -97,7 +97,8 @@ def _draw_cumulative(n: Any, total: Any, ax: Axes | None, label: str | None) -> 
     axes.set_xlabel("rounds")
     axes.set_ylabel("fairness regret, cumulative")
     axes.set_xlim(0, max(n[-1] if len(n) else 1, 1))
-    axes.set_ylim(bottom=0)
+    dust = len(n) and total[-1] <= 1e-9 * n[-1]  # rounding, nothing that was measured
+    axes.set_ylim(0, 1 if dust else None)
     axes.grid(color=FAINT, alpha=0.35, linewidth=0.6)
     if label:
         axes.legend(frameon=False)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bayesfair.base.arguments import takes
+from bayesfair.base.shown import shortened
 from bayesfair.errors import OptionError
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ INK, FAINT, ACCENT = "#22313f", "#9aa5b1", "#b5482a"
 ROW = 0.24  # inches per item
 _TALLEST = 600  # inches; at 100 dots per inch near the largest image that can be written
 _NUMBERED_CELLS = 144
+_NAME = 20  # cells of a name beside a table of colours
 _SCRIPTS = ("Noto Sans CJK JP", "Noto Sans CJK SC", "Source Han Sans", "Hiragino Sans", "Yu Gothic",
             "Microsoft YaHei", "PingFang SC", "WenQuanYi Micro Hei", "Droid Sans Fallback",
             "Noto Sans Arabic", "Noto Sans Hebrew", "Arial Unicode MS")  # fmt: skip
@@ -104,8 +106,8 @@ def heat(
     image = axes.pcolormesh(shown, cmap=colormaps["Blues"].resampled(32), **limits)
     # of up to 50 colours the bar is made of shapes, and a page needs no pictures
     axes.set_ylim(len(rows), 0)
-    names_on(axes, rows, at=0.5)
-    names_on(axes, columns, side="x", at=0.5)
+    names_on(axes, shortened(rows, _NAME), at=0.5)
+    names_on(axes, shortened(columns, _NAME), side="x", at=0.5)
     axes.tick_params(length=0)
     for spine in axes.spines.values():
         spine.set_visible(False)

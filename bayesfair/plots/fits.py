@@ -131,7 +131,7 @@ def plot_rank_probability(fit: xr.DataTree | xr.DataArray, *, ax: Axes | None = 
     known = given[np.isfinite(given.values).all(axis=1)]
     mean = (known.values * known["rank"].values).sum(axis=1)
     order = np.argsort(mean, kind="stable")
-    names = shortened(str(item) for item in known["item"].values[order])
+    names = [str(item) for item in known["item"].values[order]]
     size = 1.8 + ROW * len(names)
     axes = new_axes(ax, (2.6 + size, size))
     heat(axes, known.values[order], names, [str(r) for r in known["rank"].values],
@@ -171,7 +171,7 @@ def plot_win_matrix(
     beats = table["p_beats"].values
     seen = np.isfinite(beats).sum(axis=1)
     order = _order(np.nansum(beats, axis=1) / np.maximum(seen, 1))
-    names = shortened(str(item) for item in table["item"].values[order])
+    names = [str(item) for item in table["item"].values[order]]
     size = 1.8 + ROW * len(names)
     axes = new_axes(ax, (2.6 + size, size))
     label = {"p_beats": "P(row beats column)", "p_better": "P(row is better than column)"}
@@ -202,7 +202,7 @@ def plot_gaps(fit: xr.DataTree | xr.Dataset, *, ax: Axes | None = None) -> Axes:
     worth, island = table["log_worth"].values, table["island"].values
     gap = worth[:, None] - worth[None, :]
     gap[(island[:, None] != island[None, :]) | (gap < 0) | np.eye(len(gap), dtype=bool)] = np.nan
-    names = shortened(str(item) for item in table["item"].values)
+    names = [str(item) for item in table["item"].values]
     size = 1.8 + ROW * len(names)
     axes = new_axes(ax, (2.6 + size, size))
     return heat(axes, gap, names, names, "log-worth of row less that of column", vmin=0)

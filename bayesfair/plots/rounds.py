@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesfair.base.arguments import AXES, takes
-from bayesfair.base.shown import shortened
+from bayesfair.base.shown import number
 from bayesfair.errors import OptionError
 from bayesfair.plots.base import ACCENT, FAINT, INK, ROW, grid, heat, new_axes, refuse
 
@@ -138,7 +138,7 @@ def plot_pairs(audit: Numbered | xr.Dataset, *, ax: Axes | None = None) -> Axes:
         if one in rows and other in columns:
             table[rows.index(one), columns.index(other)] = n
     axes = new_axes(ax, (3.6 + ROW * len(columns), 2.0 + ROW * len(rows)))
-    heat(axes, table, shortened(rows), shortened(columns), "violating rounds", vmin=0)
+    heat(axes, table, rows, columns, "violating rounds", vmin=0)
     axes.set(xlabel="over", ylabel="favoured")
     return axes
 
@@ -179,6 +179,6 @@ def plot_reliability(audit: Numbered | xr.Dataset, *, ax: Axes | None = None) ->
     axes.set(xlabel="chance of being chosen, mean", ylabel="P*, mean of the beliefs")
     axes.set(xlim=(0, top), ylim=(0, top))
     gap = found.attrs["reliability_gap"]
-    axes.set_title(f"regret per round at least {gap:.3g}", fontsize=9, loc="left")
+    axes.set_title(f"regret per round at least {number(gap)}", fontsize=9, loc="left")
     grid(axes).legend(frameon=False, fontsize=8)
     return axes

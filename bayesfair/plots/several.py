@@ -13,6 +13,7 @@ from bayesfair.errors import OptionError
 from bayesfair.plots.base import ACCENT, FAINT, INK, ROW, bare, grid, names_on, new_axes, refuse
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
     from matplotlib.axes import Axes
 
@@ -27,22 +28,24 @@ __all__ = [
     "plot_rules",
     "plot_shares",
     "plot_tradeoff",
+    "plot_value",
 ]
 
 LABELLED_GROUPS = 60
 DRAWN_GROUPS = 1000
 _MOST_ARMS = 100
 _MOST_ITEMS = 8
+_ESTIMATES = {"ips": INK, "self_normalised": FAINT, "doubly_robust": ACCENT}
 
 
 @takes(ax=AXES)
-def plot_rewards(audit: Numbered, *, ax: Axes | None = None) -> Axes:
+def plot_rewards(audit: Numbered | pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """Draw what is believed of each arm's mean reward after the last round, with 95 %.
 
     Parameters
     ----------
-    audit : Audit
-        Of one log; beliefs given a context have no such table.
+    audit : Audit or pandas.DataFrame
+        Of one log, or its ``to_dataframe()``; beliefs given a context have no such table.
     ax : matplotlib Axes, optional
 
     Returns
@@ -55,9 +58,10 @@ def plot_rewards(audit: Numbered, *, ax: Axes | None = None) -> Axes:
     drawn.
     """
     given: Any = audit
-    if not hasattr(given, "over_time"):
-        raise refuse("plot_rewards", "an audit of one log of decisions", given, "audit")
-    table = given.to_dataframe()
+    table = given.to_dataframe() if hasattr(given, "over_time") else given
+    if "reward_believed" not in getattr(table, "columns", ()):
+        raise refuse("plot_rewards", "an audit of one log of decisions or its to_dataframe()",
+                     given, "audit")  # fmt: skip
     if table["reward_lower"].isna().all():
         raise OptionError("beliefs given a context are no single law of each arm: nothing to draw.")
     if len(table) > _MOST_ARMS:
@@ -69,7 +73,7 @@ def plot_rewards(audit: Numbered, *, ax: Axes | None = None) -> Axes:
     axes.plot(table["reward_believed"], y, "o", color=INK, markersize=4, label="believed, 95 %")
     axes.plot(table["reward_mean"].astype(float), y, "o", color=ACCENT, markerfacecolor="none",
               markersize=6, label="logged")  # fmt: skip
-    names_on(axes, shortened(str(arm) for arm in table.index))
+    names_on(axes, shortened((str(arm) for arm in table.index), 24))
     axes.set_xlabel("mean reward")
     bare(axes).legend(frameon=False, fontsize=8, ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
     return axes
@@ -227,7 +231,7 @@ def plot_rules(audits: Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
     A line is the mean over runs, its band holds the middle 95 % of them.
     """
     given: Any = audits
-    if not isinstance(given, Mapping) or not given:
+    if not isinstance(given, Mapping) or hasattr(given, "attrs") or not given:
         raise refuse("plot_rules", "a mapping of names to audits", given, "audits")
     axes = new_axes(ax, (6.4, 3.6))
     for place, (name, one) in enumerate(given.items()):
@@ -277,3 +281,45 @@ def plot_tradeoff(curve: xr.Dataset, *, ax: Axes | None = None) -> Axes:
     axes.set(xlabel="fairness regret per round", ylabel="standard regret per round")
     axes.margins(0.2, 0.1)
     return grid(axes)
+
+
+@takes(ax=AXES)
+def plot_value(value: Numbered | Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
+    """Draw what each rule would have earned per round, by three estimates with 95 % intervals.
+
+    Parameters
+    ----------
+    value : PolicyValue or its ``to_dict()``
+        What `bayesfair.value.policy_value` returned of one log.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Notes
+    -----
+    The line across is what the logged rule earned. Estimates that are not known have no mark.
+    """
+    given: Any = value
+    numbers = given.to_dict() if hasattr(given, "rules") else given
+    if not isinstance(numbers, Mapping) or "rules" not in numbers:
+        raise refuse("plot_value", "what policy_value returns of one log", given, "value")
+    rules = numbers["rules"]
+    axes = new_axes(ax, (6.0, 1.4 + 0.6 * len(rules)))
+    for place, (kind, colour) in enumerate(_ESTIMATES.items()):
+        parts = [rule[kind] for rule in rules]
+        middle, low, high = (
+            np.array([part[end] for part in parts], dtype=float)
+            for end in ("value", "lower", "upper")
+        )
+        y = np.arange(len(rules)) + 0.22 * (place - 1)
+        axes.hlines(y, low, high, color=colour, linewidth=1.6)
+        axes.plot(middle, y, "os^"[place], color=colour, markersize=4,
+                  label=kind.replace("_", " "))  # fmt: skip
+    if rules[0]["ips"]["value"] is not None:
+        axes.axvline(rules[0]["ips"]["value"], color=FAINT, linewidth=1, zorder=0)
+    names_on(axes, shortened((rule["rule"] for rule in rules), 24))
+    axes.set_xlabel("reward per round, 95 %")
+    bare(axes).legend(frameon=False, fontsize=8, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
+    return axes

@@ -9,6 +9,7 @@ from typing import Any
 
 from bayesfair.base.arguments import constructed, takes, within
 from bayesfair.base.checks import check_choice
+from bayesfair.base.html import Shown
 from bayesfair.errors import OptionError
 from bayesfair.families import Family, family_named
 from bayesfair.policies.calibrated import SDTS, CalibratedOracle, FairSDTS, SDTSMixture
@@ -21,7 +22,7 @@ __all__ = ["Guarantee", "guarantee"]
 
 @constructed
 @dataclass(frozen=True)
-class Guarantee:
+class Guarantee(Shown):
     """Smooth fairness of a rule under total variation; unpacks as ``(eps1, eps2, delta)``.
 
     Parameters

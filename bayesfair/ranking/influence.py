@@ -152,7 +152,7 @@ def influence(
             "flip_share": flip_n / comparisons.n_comparisons,
         },
         coords={
-            "comparison": np.array([_text(comparisons, int(u)) for u in cells[by]]),
+            "comparison": np.array([comparisons.text(int(u)) for u in cells[by]]),
             "row": ("comparison", comparisons.row[cells][by]),
             "item": names,
         },
@@ -170,23 +170,6 @@ def _members(comparisons: Comparisons, u: int) -> list[int]:
         return [int(comparisons.left[u]), int(comparisons.right[u])]
     part = slice(comparisons.start[u], comparisons.start[u + 1])
     return [int(i) for i in comparisons.item[part]]
-
-
-def _text(comparisons: Comparisons, u: int) -> str:
-    """Return ``a > b``, ``a = b``, or a ranking best first; the unordered rest in braces."""
-    names = comparisons.items
-    if comparisons.kind == "duels":
-        a, b = names[comparisons.left[u]], names[comparisons.right[u]]
-        outcome = int(comparisons.outcome[u])
-        if outcome == 1:
-            a, b = b, a
-        return f"{a} {'=' if outcome == 2 else '>'} {b}"
-    places: dict[int, list[str]] = {}
-    for p in range(comparisons.start[u], comparisons.start[u + 1]):
-        places.setdefault(int(comparisons.level[p]), []).append(names[comparisons.item[p]])
-    rest = places.pop(-1, [])
-    parts = [" = ".join(place) for place in places.values()]
-    return " > ".join([*parts, f"{{{', '.join(rest)}}}"] if rest else parts)
 
 
 class _Refit:

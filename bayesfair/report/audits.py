@@ -15,13 +15,23 @@ from bayesfair.base.checks import counted
 from bayesfair.base.shown import MOST_ROWS, number
 from bayesfair.errors import OptionError
 from bayesfair.report import words
-from bayesfair.report.figures import audit_figures, group_figures, round_figures
+from bayesfair.report.figures import (
+    arms_of_group,
+    audit_figures,
+    by_gap,
+    group_figures,
+    rewards_figures,
+    round_figures,
+    selection_gaps,
+    value_figure,
+)
 from bayesfair.report.labels import Labels
 
 __all__ = ["MOST_QUANTITIES", "group_context", "groups_in_full", "log_context", "most_sensitive"]
 
 _MOST_ARMS = 100
 _MOST_ARMS_OF_A_GROUP = 10
+_MOST_BELIEVED = 1000  # arms; of more the page has no intervals of rewards
 _MOST_GROUPS_IN_FULL = 12
 _MOST_GROUPS = 1000
 MOST_QUANTITIES = 40
@@ -29,9 +39,13 @@ MOST_QUANTITIES = 40
 
 def log_context(audit: Any, numbers: dict[str, Any]) -> dict[str, Any]:
     """Return what the page of one log shows."""
-    context = _audit_context(numbers, _MOST_ARMS) | _top(numbers)
+    context = _audit_context(audit, numbers, _MOST_ARMS) | _top(numbers)
     series = audit.series() if hasattr(audit, "series") else None
     figures = audit_figures(numbers, series)
+    if context["believed"] is not None:
+        figures += rewards_figures(context["believed"])
+    if "value" in numbers:
+        figures.append(value_figure(numbers["value"]))
     found, why = None, ""
     try:
         found = audit.over_time() if hasattr(audit, "over_time") else None
@@ -67,14 +81,19 @@ def _top(numbers: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _audit_context(numbers: dict[str, Any], most_arms: int) -> dict[str, Any]:
+def _audit_context(audit: Any, numbers: dict[str, Any], most_arms: int) -> dict[str, Any]:
     columns = arm_columns(numbers)
     arms, chosen_how = _shown_arms(numbers, most_arms)
     if numbers["log"]["selection"] == "chosen":
         n = max(numbers["log"]["n_judged"], 1)
         columns.append(("share of choices", lambda arm: number(arm["n"] / n)))
+    few, believed = len(numbers["arms"]) <= _MOST_BELIEVED, None
+    if few and not (table := audit.to_dataframe())["reward_lower"].isna().any():
+        believed = table
+        columns.insert(3, ("believed, 95 %", lambda arm: _with_ends(table.loc[arm["arm"]])))
     return {
         "audit": numbers,
+        "believed": believed,
         "sentences": words.verdict_sentences(numbers),
         "headline": words.HEADLINE[numbers["verdict"]],
         "worst_shown": show_worst(numbers),
@@ -85,6 +104,11 @@ def _audit_context(numbers: dict[str, Any], most_arms: int) -> dict[str, Any]:
         "arm_statement": chosen_how,
         "contexts": _contexts(numbers),
     }
+
+
+def _with_ends(arm: Any) -> str:
+    mean, low, high = (number(arm[f"reward_{end}"], 3) for end in ("believed", "lower", "upper"))
+    return f"{mean} [{low}, {high}]"
 
 
 def _contexts(numbers: dict[str, Any]) -> dict[str, Any] | None:
@@ -101,19 +125,14 @@ def _contexts(numbers: dict[str, Any]) -> dict[str, Any] | None:
 
 def _shown_arms(numbers: dict[str, Any], most: int) -> tuple[list[dict[str, Any]], str]:
     """Return the arms of the table and, where it is not all of them, how they were chosen."""
-    arms, n = numbers["arms"], max(numbers["log"]["n_judged"], 1)
-    if len(arms) <= most:
-        return arms, ""
-
-    def gap(arm: dict[str, Any]) -> float:
-        share = arm["n"] / n if arm["selection_mean"] is None else arm["selection_mean"]
-        return -abs(float(share) - float(arm["p_best_subjective"] or 0.0))
-
-    shown = sorted(arms, key=gap)[:most]
-    known = numbers["log"]["selection"] == "full"
+    arms, known = numbers["arms"], numbers["log"]["selection"] == "full"
+    shown = [arms[i] for i in by_gap(selection_gaps(numbers))[:most]]
     what = "mean selection probability" if known else "share of the choices"
+    order = f"whose {what} lies furthest from P* believed"
+    if len(arms) <= most:
+        return shown, f"Every arm of the log, first those {order}."
     return shown, (
-        f"{most} of {len(arms)} arms are shown, those whose {what} lies furthest from P* believed, "
+        f"{most} of {len(arms)} arms are shown, those {order}, "
         f"furthest first; {counted(len(arms) - most, 'arm')} not shown. The JSON in this file "
         "lists all of them."
     )
@@ -130,7 +149,7 @@ def groups_in_full(audit: Any, numbers: dict[str, Any]) -> dict[str, dict[str, A
 
 
 def group_context(
-    numbers: dict[str, Any], in_full: dict[str, dict[str, Any]], labels: Labels
+    audits: Any, numbers: dict[str, Any], in_full: dict[str, dict[str, Any]], labels: Labels
 ) -> dict[str, Any]:
     """Return what the page of several logs shows, those of `in_full` with everything."""
     groups: dict[str, dict[str, Any]] = numbers["groups"]
@@ -146,8 +165,11 @@ def group_context(
             for label in listed
         ],
         "n_unlisted": len(groups) - len(listed),
-        "in_full": [(label, _audit_context(one, _MOST_ARMS_OF_A_GROUP))
-                    for label, one in in_full.items()],
+        "in_full": [
+            (label, _audit_context(audits[label], one, _MOST_ARMS_OF_A_GROUP)
+             | {"figures": arms_of_group(one, i)})
+            for i, (label, one) in enumerate(in_full.items())
+        ],
         "n_in_brief": len(groups) - len(in_full),
         "notices": collected_notices(numbers, {label: labels.text(label) for label in groups}),
         "first": next(iter(in_full.values())),

@@ -1,13 +1,9 @@
-"""The figures of the report as inline SVG: the same bytes for the same numbers."""
+"""The figures of the pages: what each shows, in a sentence, and how to read it."""
 
 from __future__ import annotations
 
-import io
-import re
-import warnings
-from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,43 +21,39 @@ from bayesfair.plots import (
     plot_ranks,
     plot_regret,
     plot_reliability,
+    plot_rewards,
     plot_selection,
     plot_shares,
+    plot_value,
     plot_violations,
     plot_win_matrix,
 )
 from bayesfair.plots.audits import LABELLED_ARMS
-from bayesfair.plots.base import ACCENT, FAINT, INK, ROW
+from bayesfair.plots.base import ROW
 from bayesfair.plots.several import DRAWN_GROUPS, LABELLED_GROUPS
 from bayesfair.ranking import predicted_wins, rank_table, win_probability
 from bayesfair.report.labels import clean
+from bayesfair.report.svg import Figure, figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
-    "Figure",
+    "arms_of_group",
     "audit_figures",
+    "by_gap",
     "duel_figures",
     "fit_figures",
     "group_figures",
+    "rewards_figures",
     "round_figures",
+    "selection_gaps",
+    "value_figure",
 ]
 
-_WIDTH = 4.7  # inches; narrow, so that the writing stays legible on a phone
 _LABEL = 24
+_FEW = 10
 _A_PAGE = 40  # items of one figure, so that it fits on a printed page
-_COLOURS = {INK: "var(--ink)", FAINT: "var(--faint)", ACCENT: "var(--accent)",
-            "#000000": "var(--ink)"}  # fmt: skip
-
-
-class Figure(NamedTuple):
-    """One figure: its SVG, what it shows in a sentence, and how to read it."""
-
-    name: str
-    svg: str
-    alt: str
-    caption: str
 
 
 def audit_figures(numbers: dict[str, Any], series: dict[str, Any] | None) -> list[Figure]:
@@ -141,7 +133,7 @@ def round_figures(found: Any, selection: str) -> list[Figure]:
             f"Most often {clean(one)!r} was favoured over {clean(other)!r}: in "
             f"{counted(int(n), 'violating round')}.",
             "In how many violating rounds each pair was the worst: the arm of the row was favoured "
-            "over that of the column.", 2.0 + ROW * rows,
+            "over that of the column.", 2.6 + ROW * rows,
         ))  # fmt: skip
     if "chance" in found:
         gap = number(found.attrs["reliability_gap"])
@@ -170,7 +162,7 @@ def fit_figures(tree: Any, comparisons: Any, seed: int) -> list[Figure]:
     ) for first in range(0, min(table.sizes["item"], 200), _A_PAGE)]  # fmt: skip
     if k <= _A_PAGE:
         pairs = win_probability(tree)
-        size = 2.0 + ROW * k
+        size = 2.4 + ROW * k
         posterior = "posterior" in tree.children
         if posterior:
             figures.append(figure(
@@ -221,14 +213,15 @@ def duel_figures(audit: Any, numbers: dict[str, Any]) -> list[Figure]:
             "How often each item filled the slot, over time; the eight items with the most. Bands: "
             "limits of shares that stand for probabilities.",
         ))  # fmt: skip
-        items = numbers["items"]
+        items = [numbers["items"][i] for i in by_gap([_gap(item) for item in numbers["items"]])]
         some = items if len(items) <= LABELLED_ARMS else items[:0]
         for first in range(0, len(some), _A_PAGE):
             shown = numbers | {"items": some[first : first + _A_PAGE]}
             figures.append(figure(
                 f"selection-{first}" if first else "selection", partial(_draw_selection, shown),
                 "Of each item its share of the slot beside P*, believed.",
-                "Each item's share of the slot beside P*, the worth on offer."
+                "Each item's share of the slot beside P*, the worth on offer; items furthest from "
+                "it come first."
                 + (f" Items {first + 1} to {first + len(shown['items'])}." if first else ""),
                 1.3 + ROW * len(shown["items"]),
             ))  # fmt: skip
@@ -239,6 +232,10 @@ def duel_figures(audit: Any, numbers: dict[str, Any]) -> list[Figure]:
                 "Each item's share of the slot against P*, the worth on offer.", 4.4,
             ))  # fmt: skip
     return figures
+
+
+def _gap(item: dict[str, Any]) -> float:
+    return float(item["selection_mean"] or 0.0) - float(item["p_best_subjective"] or 0.0)
 
 
 def _frontier(numbers: dict[str, Any]) -> Figure:
@@ -274,17 +271,35 @@ def _regret(numbers: dict[str, Any], series: dict[str, Any]) -> Figure:
     return figure("regret", lambda axes: plot_cumulative_regret(series, ax=axes), alt, caption)
 
 
-def _selections(numbers: dict[str, Any]) -> list[Figure]:
-    """Return the figures of the arms: in order if they fit on one page, else by what matters."""
-    arms, n = numbers["arms"], numbers["log"]["n_judged"]
+def selection_gaps(numbers: dict[str, Any]) -> list[float]:
+    """Return by how much the chance (or share) of each arm exceeds its P* believed."""
+    n, full = max(numbers["log"]["n_judged"], 1), numbers["log"]["selection"] == "full"
+    return [
+        float(arm["selection_mean"] if full and arm["selection_mean"] is not None else arm["n"] / n)
+        - float(arm["p_best_subjective"] or 0.0)
+        for arm in numbers["arms"]
+    ]
+
+
+def by_gap(gaps: list[float]) -> list[int]:
+    """Return the arms by how far their chance is from P*; in order where rounding alone differs."""
+    return [int(i) for i in np.argsort(-np.round(np.abs(gaps), 9), kind="stable")]
+
+
+def arms_of_group(numbers: dict[str, Any], place: int) -> list[Figure]:
+    """Return the figure of the arms of one of several logs, those furthest from P*."""
+    if not numbers["log"]["n_judged"]:
+        return []
+    arms = [numbers["arms"][i] for i in by_gap(selection_gaps(numbers))[:_FEW]]
+    return _selections(numbers | {"arms": arms}, f"arms-of-{place}")
+
+
+def _selections(numbers: dict[str, Any], kind: str = "selection") -> list[Figure]:
+    """Return the figures of the arms, those furthest from P* first."""
+    arms = numbers["arms"]
     full = numbers["log"]["selection"] == "full"
     what = "mean selection probability" if full else "share of the choices"
-
-    def gap(arm: dict[str, Any]) -> float:
-        chosen = arm["selection_mean"] if full else arm["n"] / n
-        return float(chosen - arm["p_best_subjective"])
-
-    gaps = [gap(arm) for arm in arms]
+    gaps = selection_gaps(numbers)
     low, high = (int(f(gaps)) for f in (np.argmin, np.argmax))
     alt = (
         f"Of each arm, P* and its {what}. Furthest below P*: {clean(arms[low]['arm'])!r} by "
@@ -293,27 +308,23 @@ def _selections(numbers: dict[str, Any]) -> list[Figure]:
     )
     caption = (
         f"Each arm's {what} (filled) beside P*, the probability that its reward is the highest. "
-        "Calibrated fairness asks that both agree."
+        "Calibrated fairness asks that both agree. Arms furthest from it come first."
     )
-    names = shortened((arm["arm"] for arm in arms), _LABEL)
-    named = [arm | {"arm": name} for arm, name in zip(arms, names, strict=True)]
     found = []
     if len(arms) > LABELLED_ARMS:
-        points = numbers | {"arms": named}
         found.append(figure(
-            "selection-all", lambda axes: plot_selection(points, ax=axes), alt,
+            f"{kind}-all", lambda axes: plot_selection(numbers, ax=axes), alt,
             f"Each arm's {what} against P*, the probability that its reward is the highest, all "
             f"{len(arms)} arms. Calibrated fairness asks for the diagonal; an arm below it was "
             "chosen less often than it is likely to be the best.", 4.4,
         ))  # fmt: skip
-    if len(arms) > _A_PAGE:
-        named = [named[i] for i in np.argsort(-np.abs(gaps), kind="stable")]
-        caption += " Arms furthest from P* come first."
+    names = shortened((arm["arm"] for arm in arms), _LABEL)
+    named = [arms[i] | {"arm": names[i]} for i in by_gap(gaps)]
     last = len(arms) if len(arms) <= LABELLED_ARMS else _A_PAGE
     for first in range(0, last, _A_PAGE):
         some = numbers | {"arms": named[first : first + _A_PAGE]}
         found.append(figure(
-            f"selection-{first}" if first else "selection",
+            f"{kind}-{first}" if first else kind,
             partial(_draw_selection, some), alt,
             caption if not first else f"Arms {first + 1} to {first + len(some['arms'])} of them.",
             1.3 + ROW * len(some["arms"]),
@@ -321,64 +332,36 @@ def _selections(numbers: dict[str, Any]) -> list[Figure]:
     return found
 
 
+def rewards_figures(table: Any) -> list[Figure]:
+    """Return the figures of what is believed of each arm's mean reward, the best first."""
+    if len(table) > LABELLED_ARMS:
+        table = table.sort_values("n", ascending=False, kind="stable")[:LABELLED_ARMS]
+    table = table.sort_values("reward_believed", ascending=False, kind="stable")
+    played = f" The {len(table)} arms that were played most." * (len(table) == LABELLED_ARMS)
+    return [figure(
+        f"rewards-{first}" if first else "rewards",
+        partial(_draw_rewards, table[first : first + _A_PAGE]),
+        "What is believed of the mean reward of each arm after the last round.",
+        f"Arms {first + 1} to {min(first + _A_PAGE, len(table))} of them." if first else
+        "Mean reward of each arm after the last round, as believed, with 95 %; a ring is the mean "
+        f"of what was logged. The best first.{played}",
+        1.3 + ROW * min(_A_PAGE, len(table) - first),
+    ) for first in range(0, len(table), _A_PAGE)]  # fmt: skip
+
+
+def _draw_rewards(table: Any, axes: Axes) -> None:
+    plot_rewards(table, ax=axes)
+
+
+def value_figure(numbers: dict[str, Any]) -> Figure:
+    """Return the figure of what rules would have earned."""
+    return figure(
+        "value", lambda axes: plot_value(numbers, ax=axes),
+        "Reward per round that each rule would have earned, with its 95 % intervals.",
+        "Reward per round that each rule would have earned, three estimates of each, with 95 %.",
+        1.4 + 0.6 * len(numbers["rules"]),
+    )  # fmt: skip
+
+
 def _draw_selection(numbers: dict[str, Any], axes: Axes) -> None:
     plot_selection(numbers, ax=axes)
-
-
-def figure(
-    name: str, draw: Callable[[Axes], Any], alt: str, caption: str, height: float = 3.3
-) -> Figure:
-    """Return a figure of this height in inches."""
-    return Figure(name, _svg(name, draw, height), alt, caption)
-
-
-def _svg(name: str, draw: Callable[[Axes], Any], height: float) -> str:
-    """Return the drawing as SVG to stand inside HTML, with ids of its own and the page's colours.
-
-    Writing stays writing, in the reader's fonts: it can be searched and read aloud, and labels
-    in any script are shown.
-    """
-    import matplotlib as mpl
-    from matplotlib import style
-    from matplotlib.figure import Figure as Canvas
-
-    out = io.StringIO()
-    with warnings.catch_warnings(), style.context("default", after_reset=True):
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        options = {"svg.fonttype": "none", "svg.hashsalt": name, "font.size": 9,
-                   "text.parse_math": False, "legend.fontsize": 8.5}  # fmt: skip
-        with mpl.rc_context(options):
-            canvas = Canvas(figsize=(_WIDTH, height), layout="constrained")
-            canvas.patch.set_visible(False)
-            axes = canvas.subplots()
-            axes.patch.set_visible(False)
-            draw(axes)
-            axes.yaxis.label.set_rotation_mode("anchor")
-            for side in ("top", "right"):
-                axes.spines[side].set_visible(False)
-            canvas.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    return _inline(out.getvalue(), name)
-
-
-def _inline(svg: str, name: str) -> str:
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
-    svg = re.sub(r"<!--.*?-->\n?", "", svg, flags=re.S)
-    head, body = svg.split(">", 1)
-    box = re.search(r'viewBox="[^"]*"', head)
-    assert box is not None
-    body = re.sub(r'<style type="text/css">.*?</style>', "", body, flags=re.S)
-    body = re.sub(r"<[^>]+>", lambda tag: _own(tag.group(), name), body)  # writing is left alone
-    return f'<svg {box.group()} role="img" aria-labelledby="{name}-alt">{body}'
-
-
-def _own(tag: str, name: str) -> str:
-    """Return a tag whose ids, colours and fonts are those of the page."""
-    tag = re.sub(r'\bid="([^"]*)"', rf'id="{name}-\1"', tag)
-    tag = re.sub(r'xlink:href="#([^"]*)"', rf'href="#{name}-\1"', tag)
-    tag = re.sub(r"url\(#([^)]*)\)", rf"url(#{name}-\1)", tag)
-    # matplotlib names its own font family; without it the page's is inherited
-    tag = re.sub(r"font: (\d+(?:\.\d+)?px) [^;\"]*", r"font-size: \1", tag)
-    for colour, variable in _COLOURS.items():
-        tag = tag.replace(colour, variable)
-    return tag

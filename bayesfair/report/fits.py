@@ -10,7 +10,8 @@ from bayesfair.errors import BayesfairError
 from bayesfair.plots import plot_influence
 from bayesfair.ranking import influence
 from bayesfair.ranking.text import check_sentences
-from bayesfair.report.figures import figure, fit_figures
+from bayesfair.report.figures import fit_figures
+from bayesfair.report.svg import figure
 
 __all__ = ["fit_context", "fit_labels"]
 

@@ -136,7 +136,7 @@ def report_page(
     if "groups" in numbers:
         in_full = groups_in_full(result, numbers)
         labels = labels_of_page(numbers | {"groups": numbers["groups"] | in_full})
-        context = group_context(numbers, in_full, labels)
+        context = group_context(result, numbers, in_full, labels)
         call = calls.call(context["first"], several=True)
         return render_page("groups.html", context, numbers, labels, **repeat, call=call)
     context = log_context(result, numbers)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from bayesfair.base.arguments import NAMES, NUMBERS, takes
 from bayesfair.base.checks import check_choice, listed
+from bayesfair.base.html import Shown
 from bayesfair.base.labels import by_label
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
@@ -26,7 +27,7 @@ __all__ = ["Utility", "fairness_regret_per_round", "tradeoff", "utility"]
 
 
 @dataclass(frozen=True)
-class Utility:
+class Utility(Shown):
     r"""What a run paid and how far it was from the best and from the calibrated rule.
 
     Parameters

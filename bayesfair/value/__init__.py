@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from bayesfair.value.api import PolicyValue, RuleValue, policy_value, value_numbers
+from bayesfair.value.api import policy_value, value_numbers
 from bayesfair.value.estimates import Estimate
+from bayesfair.value.result import PolicyValue, RuleValue
 from bayesfair.value.text import MEANINGS, render_value, value_table
 
 __all__ = [

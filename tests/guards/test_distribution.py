@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -21,24 +22,35 @@ def tracked(*folders):
     return done.stdout.splitlines()
 
 
-def test_wheel_holds_each_tracked_file_once(tmp_path):
-    files = tracked("bayesfair", "models")
-    expected = {f.replace("models/", "bayesfair/models/", 1) if f.startswith("models/") else f
-                for f in files if f != "bayesfair/models"}  # fmt: skip
+def test_sdist_and_wheel_hold_each_tracked_file_once(tmp_path):
+    files = tracked()
     source = tmp_path / "source"  # a copy: setuptools reuses what an older build has left behind
-    for name in tracked():
+    for name in files:
         if (ROOT / name).is_symlink() or (ROOT / name).is_file():
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, source / name, follow_symlinks=False)
-    done = subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path, source],
+    done = subprocess.run(  # the wheel is made of the sdist, as a packager does
+        [sys.executable, "-m", "build", "--no-isolation", "--outdir", tmp_path, source],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    (sdist,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        held = {m.name.split("/", 1)[1] for m in archive if m.isfile()}
+    made = {n for n in held if n.startswith("bayesfair.egg-info/") or n in {"PKG-INFO", "setup.cfg"}}
+    assert held - made == set(files) - {"bayesfair/models"}  # a link to what is there
     (wheel,) = tmp_path.glob("*.whl")
-    names = [n for n in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in n]
+    names = zipfile.ZipFile(wheel).namelist()
     assert len(names) == len(set(names))
-    assert set(names) == expected
+    code = {n for n in names if ".dist-info/" not in n and ".data/" not in n}
+    assert code == {
+        f.replace("models/", "bayesfair/models/", 1) if f.startswith("models/") else f
+        for f in files if f.startswith(("bayesfair/", "models/")) and f != "bayesfair/models"
+    }  # fmt: skip
+    docs = {n.split(".data/data/share/doc/bayesfair/")[1] for n in names if ".data/" in n}
+    assert docs == {"CHANGELOG.md", "CITATION.cff", "SECURITY.md"} | {
+        f for f in files if f.startswith("notebooks/") and f.endswith(".ipynb")
+    }
 
 
 def test_no_machine_paths_or_lock_files():

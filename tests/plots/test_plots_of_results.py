@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 import bayesfair as bf
 from bayesfair import examples
 from bayesfair.errors import OptionError
+from bayesfair.value import policy_value
 
 
 def axes():
@@ -131,22 +132,99 @@ def test_sensitivity_shows_each_power(ecmo):
     np.testing.assert_allclose(line.get_ydata(), found.probability_fair)
 
 
-def test_other_kinds_are_refused_by_name(ecmo, fit):
-    wrong = {
-        "plot_regret": fit, "plot_violations": fit, "plot_pairs": fit, "plot_reliability": fit,
-        "plot_rewards": fit, "plot_groups": ecmo, "plot_prior_sensitivity": ecmo,
-        "plot_shares": fit, "plot_rules": fit, "plot_tradeoff": ecmo, "plot_win_matrix": ecmo,
-        "plot_rank_probability": ecmo, "plot_gaps": ecmo, "plot_predicted_wins": fit,
-        "plot_influence": fit,
+@pytest.fixture(scope="module")
+def results(ecmo, fit, games):
+    """Of every kind of public result one, whose label would be a tag if it were not escaped."""
+    odd = bf.History(["<b>", "b"] * 8, [1, 0] * 8, selection_probability=[[0.5, 0.5]] * 8 * 2,
+                     arms=["<b>", "b"], context=["<i>", "y"] * 8)  # fmt: skip
+    duels = bf.simulate_duels(bf.policies.FairSDDTS(), {"<b>": 3.0, "b": 1.0}, 60, seed=1)
+    group = bf.audit({"<b>": odd, "b": odd}, objective=False, context_model="none")
+    return {
+        "audit": ecmo, "group": group, "duels": bf.audit_comparisons(duels, seed=1, draws=200),
+        "fit": fit, "ranks": bf.rank_table(fit), "wins": bf.win_probability(fit),
+        "order": bf.rank_probability(fit), "frame": ecmo.to_dataframe(),
+        "predicted": bf.predicted_wins(fit, games, seed=1, replicates=20),
+        "influence": bf.influence(fit, games), "windows": ecmo.over_time(),
+        "sensitivity": ecmo.prior_sensitivity(), "value": policy_value(odd, {"<b>": "uniform"}),
+        "curve": bf.tradeoff([0.8, 0.4], weights=[0, 1]), "rules": {"a rule": group},
+        "log": odd, "duel log": duels, "comparisons": duels.comparisons,
+        "beliefs": bf.beliefs(odd), "state": ecmo.state, "links": duels.comparisons.connectivity(),
+        "utility": bf.utility(odd, {"<b>": 0.5, "b": 0.4}),
     }  # fmt: skip
-    for name, value in wrong.items():
+
+
+TAKEN = {
+    "plot_cumulative_regret": {"audit"}, "plot_frontier": {"audit", "duels"},
+    "plot_selection": {"audit", "duels"}, "plot_regret": {"audit", "windows"},
+    "plot_violations": {"audit", "windows"}, "plot_pairs": {"audit", "windows"},
+    "plot_reliability": {"audit", "windows"}, "plot_rewards": {"audit", "frame"},
+    "plot_groups": {"group"}, "plot_rules": {"rules"}, "plot_tradeoff": {"curve"},
+    "plot_value": {"value"}, "plot_prior_sensitivity": {"sensitivity"}, "plot_shares": {"duels"},
+    "plot_ranks": {"fit", "ranks"}, "plot_rank_probability": {"fit", "order"},
+    "plot_win_matrix": {"fit", "wins"}, "plot_gaps": {"fit", "ranks"},
+    "plot_predicted_wins": {"predicted"}, "plot_influence": {"influence"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(TAKEN))
+def test_a_plot_draws_its_results_and_refuses_all_others_by_name(name, results):
+    assert set(TAKEN) == {n for n in bf.plots.__all__ if n.startswith("plot_")}
+    plot = getattr(bf.plots, name)
+    for kind, result in results.items():
+        if kind in TAKEN[name]:
+            on = axes()
+            assert plot(result, ax=on) is on
+            assert (
+                on.has_data()
+                and on.get_xlabel() + on.get_ylabel() + on.figure.axes[-1].get_ylabel()
+            )
+            continue
         with pytest.raises(OptionError) as refused:
-            getattr(bf.plots, name)(value)
-        assert refused.value.kind == "wrong_kind", name
+            plot(result)
+        assert refused.value.kind == "wrong_kind", kind
         assert name in str(refused.value)
+        assert type(result).__name__ in str(refused.value)
 
 
-def test_notebooks_show_the_report_and_no_label_as_html(ecmo):
-    odd = bf.audit(bf.History(["<b>", "b"] * 4, [1, 0] * 4), seed=1, draws=50)
-    assert "&lt;b&gt;" in odd._repr_html_()
-    assert "<b>Verdict" in ecmo._repr_html_()
+def test_notebooks_show_every_result_and_no_label_as_html(results):
+    for kind, result in results.items():
+        if kind == "rules":
+            continue  # a dict
+        shown = result._repr_html_()
+        assert "<b>" not in shown.replace("<b>Verdict", "").replace("<b>UN", ""), kind
+        assert "<i>" not in shown, kind
+    for kind in ("group", "log", "value", "comparisons", "duels"):
+        assert "&lt;b&gt;" in results[kind]._repr_html_(), kind
+    assert "<b>Verdict" in results["audit"]._repr_html_()
+    assert "&lt;i&gt;" in results["log"]._repr_html_()
+
+
+def test_tables_hold_what_the_results_do(results):
+    value, odd = results["value"], results["log"]
+    table = value.to_dataframe()
+    assert table.index.tolist() == ["logged", "<b>"]
+    assert table.self_normalised_upper["logged"] == value["logged"].self_normalised.upper
+    assert table.fairness_regret["<b>"] == value["<b>"].fairness_regret
+    powers = results["sensitivity"].to_dataframe()
+    np.testing.assert_allclose(powers.probability_fair, results["sensitivity"].probability_fair)
+    again = bf.read_history(odd.to_dataframe(), context="context")
+    assert (again.arms, again.context.labels) == (odd.arms, odd.context.labels)
+    np.testing.assert_array_equal(again.arm, odd.arm)
+    np.testing.assert_array_equal(again.selection_probability, odd.selection_probability)
+    log = results["duel log"]
+    rows = log.to_dataframe()
+    won = rows.apply(lambda r: {"left": r.left, "right": r.right}.get(r.winner), axis=1)
+    names = [None if w < 0 else log.items[w] for w in log.winner]
+    assert won.astype(object).where(won.notna(), None).tolist() == names
+    np.testing.assert_allclose(rows[["p_<b>", "p_b"]].sum(axis=1), 1)
+    counts = results["comparisons"].to_dataframe()
+    assert counts["count"].sum() == results["comparisons"].n_comparisons
+
+
+def test_values_of_rules_are_drawn_with_their_ends(results):
+    found = results["value"]
+    drawn = bf.plots.plot_value(found, ax=axes())
+    x = {line.get_label(): line.get_xdata() for line in drawn.lines}
+    assert x["ips"].tolist() == [rule.ips.value for rule in found.rules]
+    low = drawn.collections[1].get_segments()[1][0][0]
+    assert low == found["<b>"].self_normalised.lower

@@ -60,11 +60,16 @@ def test_every_number_of_the_tables_is_that_of_the_json(ecmo, tmp_path):
     page = page_of(ecmo, tmp_path)
     numbers = ecmo.to_dict()
     assert page.numbers == numbers
+    believed = ecmo.to_dataframe()
     for row, arm in zip(page.table("arm", "n"), numbers["arms"], strict=True):
+        mean, low, high = (
+            f"{believed.loc[arm['arm'], f'reward_{end}']:.3f}"
+            for end in ("believed", "lower", "upper")
+        )
         assert row == [
-            arm["arm"], str(arm["n"]), *(
+            arm["arm"], str(arm["n"]), f"{arm['reward_mean']:.4f}", f"{mean} [{low}, {high}]", *(
                 f"{arm[key]:.4f}" for key in
-                ("reward_mean", "p_best_subjective", "p_best_objective", "selection_mean")
+                ("p_best_subjective", "p_best_objective", "selection_mean")
             ),
         ]  # fmt: skip
     for row, point in zip(page.table("eps1", "beliefs"), numbers["frontier"], strict=True):
@@ -152,6 +157,7 @@ def test_page_is_valid_accessible_and_has_its_figures(ecmo, tmp_path):
         "windows-alt",
         "reliability-alt",
         "selection-alt",
+        "rewards-alt",
     ]
     assert {a["aria-labelledby"] for a in figures} <= set(ids)
     assert all(a["role"] == "img" for a in figures)

@@ -10,7 +10,7 @@ from bayesfair.audit.duels.numbers import duel_numbers
 from bayesfair.audit.duels.record import DuelRecord
 from bayesfair.audit.duels.text import render
 from bayesfair.base.arguments import constructed
-from bayesfair.base.html import html_of
+from bayesfair.base.html import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +20,7 @@ __all__ = ["DuelAudit"]
 
 @constructed
 @dataclass(frozen=True, eq=False, repr=False)
-class DuelAudit:
+class DuelAudit(Shown):
     """A finished audit of who gets compared.
 
     Attributes
@@ -57,9 +57,6 @@ class DuelAudit:
 
     def __str__(self) -> str:
         return render(self.to_dict())
-
-    def _repr_html_(self) -> str:
-        return html_of(str(self))
 
     def __repr__(self) -> str:
         log = self.record.log

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bayesfair.audit.log.context_tables import ContextTables, iter_cells, numbered, shared_beliefs
 from bayesfair.base.arguments import constructed, instance_of, takes
 from bayesfair.base.checks import counted, listed
+from bayesfair.base.html import Shown
 from bayesfair.errors import DataError, OptionError
 from bayesfair.families import FAMILIES
 from bayesfair.families.learned import LearnedPrior
@@ -49,7 +50,7 @@ def parts_of(data: Any) -> Iterator[History]:
 
 @constructed
 @dataclass(frozen=True, eq=False)
-class AuditState:
+class AuditState(Shown):
     """Beliefs after a part of a log; give it as ``prior=`` to audit the part that follows.
 
     Given to ``read_history(prior=...)`` its outcomes count as seen before the log.

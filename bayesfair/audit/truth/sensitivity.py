@@ -13,7 +13,7 @@ from bayesfair.audit.text import sensitivity_lines
 from bayesfair.audit.truth.model import parts_of_tree
 from bayesfair.audit.truth.objective import evaluate
 from bayesfair.base.arguments import constructed
-from bayesfair.base.html import html_of
+from bayesfair.base.html import Shown
 from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.inference import fit
@@ -39,7 +39,7 @@ _THRESHOLD = 0.05  # the authors' suggestion
 
 @constructed
 @dataclass(frozen=True, eq=False)
-class PriorSensitivity:
+class PriorSensitivity(Shown):
     """How an audit reacts to its prior.
 
     Attributes
@@ -102,11 +102,14 @@ class PriorSensitivity:
             ],
         }
 
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return one row per power of the prior; the sensitivities are `table`."""
+        import pandas as pd
+
+        return pd.DataFrame(self.to_dict()["powers"]).set_index("power")
+
     def __str__(self) -> str:
         return "\n".join(sensitivity_lines(self.to_dict()))
-
-    def _repr_html_(self) -> str:
-        return html_of(str(self))
 
 
 def with_prior_sensitivity(result: Record | GroupRecord) -> Record | GroupRecord:

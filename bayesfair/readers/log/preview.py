@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Unpack
 
 from bayesfair.base.arguments import takes
+from bayesfair.base.html import Shown
 from bayesfair.base.labels import text_of
 from bayesfair.base.shown import shortened, table, wrapped
 from bayesfair.errors import BayesfairError
@@ -36,7 +37,7 @@ class ColumnUse(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Preview:
+class Preview(Shown):
     """What the readers of logs make of a source.
 
     Attributes

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bayesfair.base import notices as noticed
 from bayesfair.base.arguments import COUNT, constructed, instance_of, takes
 from bayesfair.base.checks import check_count, first_where
+from bayesfair.base.html import Shown
 from bayesfair.base.labels import in_order
 from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError, OptionError
@@ -56,7 +57,7 @@ class Place(NamedTuple):
 
 @constructed
 @dataclass(frozen=True, eq=False, repr=False)
-class HistoryScan:
+class HistoryScan(Shown):
     """A log that is read part by part, as often as it is asked for.
 
     Attributes
