@@ -87,7 +87,7 @@ def _audit_context(audit: Any, numbers: dict[str, Any], most_arms: int) -> dict[
     if numbers["log"]["selection"] == "chosen":
         n = max(numbers["log"]["n_judged"], 1)
         columns.append(("share of choices", lambda arm: number(arm["n"] / n)))
-    few, believed = len(numbers["arms"]) <= _MOST_BELIEVED, None
+    believed, few = None, len(numbers["arms"]) <= _MOST_BELIEVED and hasattr(audit, "to_dataframe")
     if few and not (table := audit.to_dataframe())["reward_lower"].isna().any():
         believed = table
         columns.insert(3, ("believed, 95 %", lambda arm: _with_ends(table.loc[arm["arm"]])))

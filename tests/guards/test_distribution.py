@@ -37,7 +37,9 @@ def test_sdist_and_wheel_hold_each_tracked_file_once(tmp_path):
     (sdist,) = tmp_path.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         held = {m.name.split("/", 1)[1] for m in archive if m.isfile()}
-    made = {n for n in held if n.startswith("bayesfair.egg-info/") or n in {"PKG-INFO", "setup.cfg"}}
+    made = {
+        n for n in held if n.startswith("bayesfair.egg-info/") or n in {"PKG-INFO", "setup.cfg"}
+    }
     assert held - made == set(files) - {"bayesfair/models"}  # a link to what is there
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()

@@ -63,8 +63,10 @@ def test_every_number_of_the_tables_is_that_of_the_json(ecmo, tmp_path):
     believed = ecmo.to_dataframe()
     for row, arm in zip(page.table("arm", "n"), numbers["arms"], strict=True):
         mean, low, high = (
-            f"{believed.loc[arm['arm'], f'reward_{end}']:.3f}"
-            for end in ("believed", "lower", "upper")
+            f"{value:.3f}" if value >= 0.001 else f"{value:.2g}"
+            for value in believed.loc[
+                arm["arm"], ["reward_believed", "reward_lower", "reward_upper"]
+            ]
         )
         assert row == [
             arm["arm"], str(arm["n"]), f"{arm['reward_mean']:.4f}", f"{mean} [{low}, {high}]", *(
@@ -319,14 +321,16 @@ def test_lower_bound_and_estimate_are_named_as_such(tmp_path):
     assert "With 95 % confidence at least" in page.text
     assert page.table("judged")[0][-1] == "lower bound only"
     assert "NOT AUDITABLE" in page.text
-    assert len(page.all("svg")) == 1  # P* against the shares of the choices
+    # P* against the shares of the choices, and what is believed of the rewards
+    assert len(page.all("svg")) == 2
     result = bf.audit(log(3, 60, "chosen"), seed=1)
     page = page_of(result, tmp_path)
     assert page.table("judged")[0][-1] == "estimated"
     size = result.to_dict()["calibration"]["effective_sample_size"]
     assert f"effective sample size {size:.1f} of 60 rounds" in page.text
     plays = [arm["n"] for arm in result.to_dict()["arms"]]
-    assert [row[-1] for row in page.table("arm", "n")] == [f"{n / 60:.4f}" for n in plays]
+    shares = {row[0]: row[-1] for row in page.table("arm", "n")}  # first who is furthest from P*
+    assert [shares[arm] for arm in result.data.arms] == [f"{n / 60:.4f}" for n in plays]
 
 
 def test_infinite_values_are_shown_and_not_drawn(tmp_path):
@@ -336,7 +340,7 @@ def test_infinite_values_are_shown_and_not_drawn(tmp_path):
     assert {row[1] for row in page.table("eps1", "beliefs")} == {"inf"}
     assert [a["aria-labelledby"] for a in page.all("svg")] == [
         "violations-alt", "pairs-alt", "regret-alt", "windows-alt", "reliability-alt",
-        "selection-alt",
+        "selection-alt", "rewards-alt",
     ]  # fmt: skip
     assert "Kullback-Leibler" in page.text
 
