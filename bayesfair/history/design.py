@@ -20,6 +20,9 @@ __all__ = ["Design", "design_of"]
 _FIRST = 100
 """So many rounds tell the location and the scale of a column, and its bins."""
 
+_MOST_LABELS = 10
+"""Numbers among the labels of a column that is none of numbers."""
+
 _MOST_CUT = 6
 """Columns of numbers that are cut into bins; one alone into quarters, more into halves."""
 
@@ -60,6 +63,8 @@ class Design(NamedTuple):
         many = sum(found is not None for found in values)
         cuts, cut_of = [np.empty(0)], [np.empty(0, np.int64)]
         for j, found in enumerate(values):
+            if found is None:
+                _refuse_mixed(context, j, n)
             if found is None or not n:
                 continue
             location[j], scale[j] = found.mean(), found.std() or 1.0
@@ -159,6 +164,19 @@ def design_of(history: History) -> tuple[tuple[str, ...], Floats]:
         )  # fmt: skip
     design = Design.start(history.context).widened(history.context)
     return design.names, design.rows(history.context)
+
+
+def _refuse_mixed(context: Context, j: int, n: int) -> None:
+    """Raise where a column has many numbers and something else: that is no column of labels."""
+    values = [context.labels[j][c] for c in context.codes[:n, j]]
+    other = [t for t, value in enumerate(values) if not _is_number(value)]
+    if len(set(values)) - len({values[t] for t in other}) > _MOST_LABELS:
+        raise DataError(
+            f"the context {context.columns[j]!r} is numbers, but for {values[other[0]]!r} in round "
+            f"{other[0]}: as a feature it must be a number in every round. Mend the value, or leave "
+            "the round out.",
+            kind="not_a_number", column=context.columns[j], value=values[other[0]],
+        )  # fmt: skip
 
 
 def _is_number(text: str) -> bool:

@@ -262,6 +262,11 @@ def test_what_cannot_be_is_refused():
     with pytest.raises(DataError) as wrong:
         bf.audit(other, prior=audit, objective=False)
     assert (wrong.value.kind, wrong.value.column, wrong.value.value) == ("not_a_number", "x", "old")
+    column = [*map(str, range(40)), "x_y"]
+    broken = bf.History([0] * 41, [1] * 41, arms=list("abc"), context={"x": column})
+    with pytest.raises(DataError) as wrong:
+        bf.audit(broken, context_model="probit", objective=False)
+    assert (wrong.value.kind, wrong.value.column, wrong.value.value) == ("not_a_number", "x", "x_y")
     more = audit.resume(log_of(late=False, seed=3))
     assert more.objective is None
     assert [n.kind for n in more.findings if n.column == "objective"] == ["objective_left_out"]
