@@ -172,9 +172,9 @@ def _refuse_mixed(context: Context, j: int, n: int) -> None:
     other = [t for t, value in enumerate(values) if not _is_number(value)]
     if len(set(values)) - len({values[t] for t in other}) > _MOST_LABELS:
         raise DataError(
-            f"the context {context.columns[j]!r} is numbers, but for {values[other[0]]!r} in round "
-            f"{other[0]}: as a feature it must be a number in every round. Mend the value, or leave "
-            "the round out.",
+            f"the context {context.columns[j]!r} is numbers, but for {values[other[0]]!r} in "
+            f"round {other[0]}: as a feature it must be a number in every round. Mend the value, "
+            "or leave the round out.",
             kind="not_a_number", column=context.columns[j], value=values[other[0]],
         )  # fmt: skip
 
