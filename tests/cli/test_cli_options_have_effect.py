@@ -59,7 +59,11 @@ KINDS = {
     "audit-comparisons": {
         "law": (DUELS, ["propensity"], FEW),
         "propensity": (DUELS, ["p_a", "p_b", "p_c"], FEW),
-        "windows": (DUELS, ["p_a", "p_b", "p_c", "propensity"], ["--window", "9", *FEW]),
+        "windows": (
+            DUELS,
+            ["p_a", "p_b", "p_c", "propensity", "r_a", "r_b", "r_c"],  # any of them would be refused
+            ["--window", "9", *FEW],
+        ),
     },
     "simulate": {
         "arms": ("sd_ts", [], ["--arms", "a=.6,b=.5", "--rounds", "30"]),
