@@ -61,7 +61,7 @@ KINDS = {
         "propensity": (DUELS, ["p_a", "p_b", "p_c"], FEW),
         "windows": (
             DUELS,
-            ["p_a", "p_b", "p_c", "propensity", "r_a", "r_b", "r_c"],  # any of them would be refused
+            ["p_a", "p_b", "p_c", "propensity", "r_a", "r_b", "r_c"],  # none is logged
             ["--window", "9", *FEW],
         ),
     },
