@@ -9,8 +9,8 @@ one round per context and arm.
 Contract. Observed: ``successes`` per context and arm, sufficient together with the data ``pulls``.
 Read downstream: ``theta``, P(reward = 1) given the context. The posterior is Beta(alpha_i + s_ci,
 beta_i + n_ci - s_ci), independent over contexts and arms: this file is the definition of the
-beliefs of ``audit(context_model="cells")``, which needs no sampler. It is no ``model=`` of an audit
-or a fit: those have one theta per arm. Prefer ``bernoulli_pooled_cells`` where contexts are many.
+beliefs of ``audit(context_model="cells")``, which needs no sampler. Prefer
+``bernoulli_pooled_cells`` where contexts are many.
 
 References: Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., section 2.4.
 """

@@ -14,7 +14,6 @@ Contract. Observed: ``successes`` per context and arm, sufficient together with 
 Read downstream: ``theta``, P(reward = 1) given the context. Arms are independent under the
 posterior, contexts of an arm are not. This file is the definition of the beliefs of
 ``audit(context_model="pooled")``, which has them without a sampler on 40 x 20 nodes of (mu, kappa).
-It is no ``model=`` of an audit or a fit: those have one theta per arm.
 
 References: Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., section 5.3.
 """

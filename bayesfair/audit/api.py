@@ -156,7 +156,10 @@ def audit(
         Instead of `model`: what `bayesfair.fit` returned for this log, used as it is. Its arms,
         rounds and rewards must be those of the log, its family that of the audit.
     beliefs_model : str or callable, optional
-        Model of the beliefs before each round; default conjugate.
+        Model of the beliefs before each round; default conjugate. Of a log with a context it may
+        have its `READS` by ``("context", "arm")``, such as ``"bernoulli_pooled_cells"``, or by
+        ``("round", "arm")``: then the true rewards are drawn from it too, unless `model` or `truth`
+        says otherwise, and there is a table of contexts.
     context_model : str, optional
         How beliefs are given the context of each round (``History.context``). ``"cells"``:
         conjugate beliefs for each context and arm, independent of all others; the log needs the

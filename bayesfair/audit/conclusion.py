@@ -67,6 +67,10 @@ def conclude(summary: Summary, question: Question, notes: list[str], data: Any) 
         ))  # fmt: skip
     asked, question = question, replace(question, criterion=criterion)
     regret = objective = fitted = None
+    beliefs_model, given = question.beliefs_model, summary.start.given_context
+    if question.objective and question.truth is None and beliefs_model is not None and given:
+        question = replace(question, model=question.model or beliefs_model)
+        asked = replace(asked, model=question.model)
     if question.objective and question.by_model:
         (parts, judged), more, fitted = parts_under_model(data, summary, question)
         notices += more
@@ -129,7 +133,8 @@ def _prior_findings(summary: Summary, question: Question, data: Any) -> list[Not
 def _prior_words(summary: Summary, question: Question, data: Any) -> str:
     """Return the conjugate prior in words, unless models take its place everywhere."""
     drawn = question.objective and question.truth is None
-    if question.beliefs_model is not None and (question.by_model or not drawn):
+    given = summary.start.given_context
+    if question.beliefs_model is not None and (question.by_model or given or not drawn):
         return "that of the models, see the notices"
     start, learned = summary.start, None
     if question.beliefs_model is None:

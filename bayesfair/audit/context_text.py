@@ -58,7 +58,7 @@ def context_table(audit: dict[str, Any]) -> tuple[str, list[str], list[list[str]
     what = "value" if context["model"] in ("cells", "pooled") else "bin"
     title = (
         f"Given the context {listed(context['columns'])} ({counted(context['n_cells'], what)}, "
-        f"{context['model']}): {_SHARED[context['model']]}"
+        f"{context['model']}): {_SHARED.get(context['model'], 'beliefs are those of this model')}"
     )
     return title, header + ["probability fair"] * known, rows, rest
 

@@ -401,6 +401,14 @@ SIMULATION_OPTIONS = Group(
     runs=option("Independent runs; column `run` in the log.", int, 1),
     batch=option("Rounds between updates of the beliefs.", int, 1),
     delay=option("Rounds by which every reward comes late.", int, 0),
+    contexts=option(
+        "What the rule sees before each round, drawn evenly (phone,desk) or so often: "
+        "phone=.7,desk=.3; --arms has the means in each, in this order, separated by semicolons."
+    ),
+    context_model=option(
+        "How the rule learns given --contexts: cells (default), linear, probit, logit, or none: it "
+        "does not look."
+    ),
     seed=SEED,
 )
 """Options of a simulation."""

@@ -27,6 +27,9 @@ def simulate_command(
     Example: `bayesfair simulate sd_ts --arms a=.6,b=.5,c=.4 --rounds 10000 --out run.parquet &&
     bayesfair audit run.parquet`
 
+    A rule that sees a context: `bayesfair simulate sd_ts --contexts phone,desk --arms
+    "a=.6,b=.3;a=.2,b=.5" --out run.csv && bayesfair audit run.csv --context context`
+
     The rule fair_sd_dts runs duels; its arms are worths: `--arms a=3,b=2,c=1`.
     """
     from bayesfair.report.simulation import formulas, next_step, report, write_runs
@@ -37,5 +40,5 @@ def simulate_command(
         numbers, text, logs = report(policy, arms, **vars(options))
     if out is not None:
         write_runs(logs, out)
-        text += f"\n\n{next_step(logs, out)}{formulas(logs, out)}"
+        text += f"\n\n{next_step(logs, out, options.context_model)}{formulas(logs, out)}"
     write(numbers, text, output.json_file, shell)

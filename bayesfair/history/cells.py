@@ -10,7 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history.history import History
 
-__all__ = ["bin_of_rounds", "binned_counts", "counts_by_context", "reward_cells", "time_bins"]
+__all__ = [
+    "bin_of_rounds", "binned_counts", "bins_along", "counts_by_context", "reward_cells",
+    "time_bins",
+]  # fmt: skip
 
 
 def time_bins(
@@ -42,6 +45,28 @@ def time_bins(
 def bin_of_rounds(rounds: ArrayLike, bin_start: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the time bin of each round."""
     return np.searchsorted(bin_start, np.asarray(rounds), side="right").astype(np.int64) - 1
+
+
+def bins_along(
+    dim: str | None, history: History, bin_start: NDArray[np.int64] | None
+) -> NDArray[np.int64] | None:
+    """Return which place along a dimension of a model each round has, (T,); None without one.
+
+    Parameters
+    ----------
+    dim : str or None
+        ``"bin"`` (of time), ``"context"`` or ``"round"``.
+    history : History
+        The log.
+    bin_start : (B,) array of int or None
+        First rounds of the time bins.
+    """
+    rounds = np.arange(history.n_rounds)
+    if dim == "bin" and bin_start is not None:
+        return bin_of_rounds(rounds, bin_start)
+    if dim == "context" and history.context is not None:
+        return history.context.cells[0].astype(np.int64)
+    return rounds if dim == "round" else None
 
 
 def binned_counts(
@@ -85,23 +110,24 @@ def _counted(
 
 def reward_cells(
     history: History,
-    bin_start: NDArray[np.int64] | None = None,
+    bins: NDArray[np.int64] | None = None,
     rounds: NDArray[np.int64] | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Return the distinct (arm, reward, bin) of a history and how often each occurred.
 
-    Of the observed `rounds`, in their order, if they are given, else of all of them.
+    Of the observed `rounds`, in their order, if they are given, else of all of them. `bins` number
+    the bin of every round, (T,): of time, or its context.
 
     Rounds of one cell have the same likelihood, whatever the parameters.
 
     Returns
     -------
     dict
-        ``arm``, ``reward``, ``bin`` (0 without `bin_start`), ``count``: ``(C,)`` each;
+        ``arm``, ``reward``, ``bin`` (0 without `bins`), ``count``: ``(C,)`` each;
         ``cell``: ``(n_observed,)``, the cell of every observed round, in order.
     """
     seen = np.flatnonzero(~np.isnan(history.reward)) if rounds is None else rounds
-    bins = np.zeros(seen.size, np.int64) if bin_start is None else bin_of_rounds(seen, bin_start)
+    bins = np.zeros(seen.size, np.int64) if bins is None else bins[seen].astype(np.int64)
     levels, level = np.unique(history.reward[seen], return_inverse=True)
     key = (bins * history.n_arms + history.arm[seen]) * max(1, levels.size) + level
     distinct, cell, count = np.unique(key, return_inverse=True, return_counts=True)

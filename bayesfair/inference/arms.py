@@ -25,7 +25,7 @@ from bayesfair.inference.contract import (
     family_of_models,
 )
 from bayesfair.inference.nuts import CompiledModel, divergence_notices, refusal, unconverged
-from bayesfair.inference.posterior import bin_starts
+from bayesfair.inference.posterior import bins_of
 from bayesfair.inference.sampler import Sampler
 from bayesfair.inference.tree import N_CHAINS, in_order_of, make_tree, seed_label, storable_groups
 
@@ -176,7 +176,7 @@ def _fit_nuts(
     sampler: Sampler,
 ) -> tuple[xr.DataTree, dict[str, Any]]:
     model = contract.build(history, **options)
-    check_reads(contract, model, history.arms)
+    check_reads(contract, model, history)
     tree, found = CompiledModel(model, sampler).fit(draws=draws, seed=seed, cores=cores)
     groups = storable_groups(tree) | _data_groups(model)
     prior = contract.describe(options)
@@ -218,7 +218,7 @@ def _attach_cells(tree: xr.DataTree, history: History) -> None:
     """Keep the distinct rewards with their multiplicities, if they are few."""
     import xarray as xr
 
-    cells = reward_cells(history, bin_starts(tree))
+    cells = reward_cells(history, bins_of(tree, history))
     if len(cells["arm"]) <= _MAX_CELLS:
         names = ("arm", "reward", "bin", "count")
         # not `arm`: that is a dimension with labels in the other groups

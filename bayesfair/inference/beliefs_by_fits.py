@@ -16,7 +16,7 @@ from bayesfair.errors import ConvergenceError, OptionError
 from bayesfair.families import FAMILIES
 from bayesfair.families.logs import coded_of
 from bayesfair.history import History
-from bayesfair.history.cells import bin_of_rounds, reward_cells
+from bayesfair.history.cells import reward_cells
 from bayesfair.inference.arms import options_in_label_order, total_draws
 from bayesfair.inference.contract import contract_of
 from bayesfair.inference.predictive import PredictiveLaw
@@ -59,6 +59,8 @@ class SequentialBeliefs:
     model, family, prior : str
         What was fitted.
     seed : int or str
+    dim : str or None
+        What the model's rewards differ by: time (``"bin"``), ``"context"``, ``"round"``, nothing.
     """
 
     rewards: Rewards
@@ -75,6 +77,7 @@ class SequentialBeliefs:
     prior: str
     seed: int | str
     notices: tuple[str, ...] = ()
+    dim: str | None = None
 
     @property
     def n_fits(self) -> int:
@@ -196,7 +199,7 @@ def sequential_beliefs(
         fit_rounds=tuple(sorted(run.first_round[m] for m in run.fits)),
         n_compiled=refitter.n_compiled,
         model=contract.name, family=contract.family, prior=contract.describe(options),
-        seed=seed_label(seed), notices=notices,
+        seed=seed_label(seed), notices=notices, dim=refitter.dim,
     )  # fmt: skip
 
 
@@ -215,9 +218,8 @@ class _Run:
         states, first = np.unique(self.state, return_index=True)
         self.states = states
         self.first_round = dict(zip(states.tolist(), first.tolist(), strict=True))
-        starts = refitter.bin_start
         zeros = np.zeros(n_rounds, dtype=np.int64)
-        self.bins = zeros if starts is None else bin_of_rounds(np.arange(n_rounds), starts)
+        self.bins = zeros if refitter.bins is None else refitter.bins
         self.fits: dict[int, Draws] = {}
         self.khat = np.full(n_rounds, -np.inf)
         self.ess = np.empty(n_rounds)
@@ -288,16 +290,20 @@ class _Run:
             return None
         pair = (self._fit(first), self._fit(last))
         index = self.order[first:last]
-        cells = reward_cells(self.history, self.refitter.bin_start, index)
+        cells = reward_cells(self.history, self.refitter.bins, index)
         table = np.concatenate([_log_likelihood(draws, cells) for draws in pair])
         total = table @ cells["count"].astype(float)
         n_1 = pair[0].size
         pool = Pool.of(total[:n_1], total[n_1:], (pair[0].efficiency, pair[1].efficiency))
         if pool.overlap < self.min_ess / 10:
             return self._middle(inside, first)
+        apart = table.shape[1] > 0.25 * len(index)  # rounds have hardly a cell in common
+        sums = np.cumsum(table[:, cells["cell"]], axis=1) if apart else None
         for m in _worst_first(inside):
-            seen = np.bincount(cells["cell"][: m - first], minlength=table.shape[1]).astype(float)
-            weight, khat, ess = pool.weights(table @ seen)
+            known = cells["cell"][: m - first]
+            seen = np.bincount(known, minlength=table.shape[1]).astype(float)
+            log_ratio = table @ seen if sums is None else sums[:, m - first - 1]
+            weight, khat, ess = pool.weights(log_ratio)
             if khat > KHAT_LIMIT or ess < self.min_ess:
                 return self._middle(inside, first)
             self._put(int(m), pool, pair, weight=weight, khat=khat, ess=ess)

@@ -13,6 +13,7 @@ from bayesfair.base.checks import check_choice, did_you_mean, listed, shown
 from bayesfair.base.labels import text_of
 from bayesfair.errors import OptionError
 from bayesfair.families import FAMILIES, Family, family_named
+from bayesfair.history import History
 
 __all__ = [
     "ARM_MODELS",
@@ -32,6 +33,8 @@ ARM_MODELS: dict[str, str] = {
     "bernoulli_independent": "bernoulli",
     "bernoulli_hierarchical": "bernoulli",
     "bernoulli_drifting": "bernoulli",
+    "bernoulli_cells": "bernoulli",
+    "bernoulli_pooled_cells": "bernoulli",
     "finite_independent": "finite",
     "poisson_independent": "poisson",
     "normal_independent": "normal",
@@ -303,8 +306,13 @@ def _found(source: Any, build: Any) -> str:
     )
 
 
-def check_reads(contract: Contract, model: Any, arms: tuple[str, ...]) -> None:
+def check_reads(contract: Contract, model: Any, history: History) -> str | None:
     """Raise unless the built model has the declared variables with the dim `arm` in order.
+
+    Returns
+    -------
+    str or None
+        Their dim before the arms, if they have one: ``"bin"`` of time, ``"context"``, ``"round"``.
 
     Raises
     ------
@@ -324,9 +332,11 @@ def check_reads(contract: Contract, model: Any, arms: tuple[str, ...]) -> None:
                 f"variable {read!r}. Found: {listed(variables)}.{did_you_mean(read, variables)}"
             )
     family = FAMILIES[contract.family]
+    along: set[str | None] = set()
     for read in family.reads:
         dims = tuple(model.named_vars_to_dims.get(read) or ())
-        allowed = [("arm",), ("bin", "arm")]
+        allowed = [("arm",), ("bin", "arm"), ("context", "arm"), ("round", "arm")]
+        along.add(dims[0] if dims[:1] != ("arm",) else None)
         if family.has_levels:
             allowed = [(*shape, "level") for shape in allowed]
         if dims not in allowed:
@@ -334,9 +344,46 @@ def check_reads(contract: Contract, model: Any, arms: tuple[str, ...]) -> None:
                 f"model {contract.name!r}: {read!r} has dims {dims}, expected one of "
                 f"{', '.join(map(str, allowed))}. Give it dims=... and coords with these names."
             )
-    labels = tuple(text_of(arm) for arm in model.coords["arm"])
-    if labels != arms:
+    if len(along) > 1:
         raise OptionError(
-            f"model {contract.name!r}: coordinate 'arm' is {listed(labels)}, expected the arms of "
-            f"the history in order: {listed(arms)}."
+            f"model {contract.name!r}: {listed(family.reads)} must have the same dims.",
+            kind="dims", column="READS",
+        )  # fmt: skip
+    dim = along.pop()
+    _check_labels(contract, model, "arm", history.arms, "arms")
+    if dim in ("context", "round"):
+        if history.context is None:
+            raise OptionError(
+                f"model {contract.name!r} has rewards by {dim}, and {history.source} has no "
+                "context. Read it with context=, the columns of what the rule saw.",
+                kind="no_context", column="context",
+            )  # fmt: skip
+        if dim == "context":
+            _check_labels(contract, model, "context", history.context.cells[1], "contexts")
+        elif len(model.coords["round"]) != history.n_rounds:
+            raise OptionError(
+                f"model {contract.name!r}: coordinate 'round' has {len(model.coords['round'])} "
+                f"values, the log {history.n_rounds} rounds.",
+                kind="dims", column="round",
+            )  # fmt: skip
+        latent = [v.name for v in model.free_RVs
+                  if "round" in (model.named_vars_to_dims.get(v.name) or ())]  # fmt: skip
+        if latent:
+            raise OptionError(
+                f"model {contract.name!r}: {latent[0]!r} is an effect of each round, which arms "
+                "would have in common and beliefs would take for known. Leave it out of what READS "
+                "names, and give rewards that spread accordingly.",
+                kind="latent_round", column=latent[0],
+            )  # fmt: skip
+    return dim
+
+
+def _check_labels(
+    contract: Contract, model: Any, dim: str, expected: tuple[str, ...], what: str
+) -> None:
+    labels = tuple(text_of(label) for label in model.coords[dim])
+    if labels != expected:
+        raise OptionError(
+            f"model {contract.name!r}: coordinate {dim!r} is {listed(labels)}, expected the {what} "
+            f"of the history in order: {listed(expected)}."
         )

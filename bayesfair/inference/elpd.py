@@ -18,7 +18,7 @@ from bayesfair.families import FAMILIES
 from bayesfair.history import History
 from bayesfair.history.cells import reward_cells
 from bayesfair.inference.comparison_cells import cell_columns, whole_counts
-from bayesfair.inference.posterior import bin_starts
+from bayesfair.inference.posterior import bins_of, dim_of
 from bayesfair.inference.read_fits import reads_fits
 from bayesfair.inference.reweight import psis_weights
 from bayesfair.inference.tree import flat_reads
@@ -46,7 +46,7 @@ def cells_of_fit(tree: xr.DataTree, history: History | None) -> dict[str, NDArra
                 f"the fit saw {tree.attrs['n_rounds']} rounds, this history has "
                 f"{history.n_rounds}; give the history that was fitted."
             )
-        return reward_cells(history, bin_starts(tree))
+        return reward_cells(history, bins_of(tree, history))
     if "reward_cells" not in tree.children:
         raise OptionError(
             "this fit does not hold its rewards (they are too many); give the history too."
@@ -64,7 +64,7 @@ def log_likelihood_of_cells(tree: xr.DataTree, cells: Mapping[str, NDArray[Any]]
     """Return the log likelihood of one round of each cell, ``(draw, C)``."""
     reads = flat_reads(tree)
     posterior = tree["posterior"].to_dataset()
-    if "bin" not in posterior.sizes:
+    if dim_of(tree) is None:
         reads = {name: value[:, None] for name, value in reads.items()}
     level = np.asarray(posterior["level"].values, float) if "level" in posterior.coords else None
     family = FAMILIES[str(tree.attrs["family"])]

@@ -17,7 +17,7 @@ from bayesfair.base.notices import Notice
 from bayesfair.errors import BayesfairError, OptionError
 from bayesfair.families import FAMILIES, Family
 from bayesfair.history import History
-from bayesfair.history.cells import bin_of_rounds, reward_cells
+from bayesfair.history.cells import bins_along, reward_cells
 from bayesfair.inference.compiled import data_of, same_graph
 from bayesfair.inference.contract import Contract, check_reads, contract_of
 from bayesfair.inference.nuts import CompiledModel
@@ -189,7 +189,7 @@ def check(
             kind="not_built",
             column="build",
         ) from error
-    check_reads(contract, model, history.arms)
+    dim = check_reads(contract, model, history)
     if model.potentials:
         raise OptionError(
             f"model {contract.name!r} has a pm.Potential, so its prior cannot be drawn: write it "
@@ -212,13 +212,15 @@ def check(
             prior_best=blank, p_values={}, n_simulations=0, n_compiled=0, n_divergent=0,
             findings=(outside,),
         )  # fmt: skip
-    binned = model.named_vars_to_dims[names[0]][0] == "bin"
+    n_bins = len(prior[names[0]][0]) if dim == "bin" else 1
+    starts = np.arange(n_bins) * history.n_rounds // n_bins
+    bins = bins_along(dim, history, starts)
     rewards: Any = family.truth(prior, history.arms, level)
     means, best = np.asarray(rewards.mean), np.asarray(rewards.best_arm_probability())
-    if binned:  # a table has room for one
+    if bins is not None:  # a table has room for one
         means, best = means[:, 0], best[:, 0]
     p_values, n_compiled, n_divergent = _calibration(
-        history, contract, options, prior, level, binned, simulations, rng
+        history, contract, options, prior, level, bins, simulations, rng
     )
     findings = []
     worst = min(p_values, key=p_values.__getitem__)
@@ -269,7 +271,8 @@ def _outside(prior: Mapping[str, Floats]) -> Notice | None:
 
 def _calibration(
     history: History, contract: Contract, options: dict[str, Any], prior: Mapping[str, Floats],
-    level: Floats | None, binned: bool, simulations: int, rng: np.random.Generator,
+    level: Floats | None, bins: NDArray[np.int64] | None, simulations: int,
+    rng: np.random.Generator,
 ) -> tuple[dict[str, float], int, int]:  # fmt: skip
     """Return p-values of the ranks by parameter, how often it was compiled, and divergences."""
     from scipy import stats
@@ -280,9 +283,7 @@ def _calibration(
     compiled, n_compiled, n_divergent = None, 0, 0
     for s in range(simulations):
         truth = {name: values[s] for name, values in prior.items()}
-        n_bins = len(truth[family.reads[0]]) if binned else 1
-        starts = np.arange(n_bins) * history.n_rounds // n_bins if binned else None
-        reward = _rewards(history, family, truth, level, starts, rng)
+        reward = _rewards(history, family, truth, level, bins, rng)
         log = _with_rewards(history, np.where(seen, reward, np.nan))
         model = contract.build(log, **options)
         if compiled is None or not same_graph(compiled.model, model):
@@ -295,7 +296,7 @@ def _calibration(
             n_divergent += int(tree["sample_stats"]["diverging"].sum())
         posterior = tree["posterior"].to_dataset()
         draws = {n: posterior[n].values[0, ::_THIN] for n in family.reads}
-        for label, rank in _ranks(draws, truth, log, family, level, starts).items():
+        for label, rank in _ranks(draws, truth, log, family, level, bins).items():
             ranks.setdefault(label, []).append(rank)
     found = {}
     for label, values in ranks.items():
@@ -308,20 +309,20 @@ def _calibration(
 
 def _rewards(
     history: History, family: Family, truth: Mapping[str, Floats], level: Floats | None,
-    starts: NDArray[np.int64] | None, rng: np.random.Generator,
+    bins: NDArray[np.int64] | None, rng: np.random.Generator,
 ) -> Floats:  # fmt: skip
-    """Return a reward for each round, drawn from the law of its arm (and time bin)."""
+    """Return a reward for each round, drawn from the law of its arm (and bin)."""
     law = family.truth(truth, history.arms, level)
     rounds = np.arange(history.n_rounds)
     drawn = law.sample(history.n_rounds, seed=rng)
-    if starts is None:
+    if bins is None:
         return np.asarray(drawn[rounds, history.arm], dtype=np.float64)
-    return np.asarray(drawn[rounds, bin_of_rounds(rounds, starts), history.arm], dtype=np.float64)
+    return np.asarray(drawn[rounds, bins, history.arm], dtype=np.float64)
 
 
 def _ranks(
     draws: Mapping[str, Floats], truth: Mapping[str, Floats], log: History, family: Family,
-    level: Floats | None, starts: NDArray[np.int64] | None,
+    level: Floats | None, bins: NDArray[np.int64] | None,
 ) -> dict[str, float]:  # fmt: skip
     """Return the rank of the truth among the draws, in (0, 1): each parameter, the likelihood."""
     found = {}
@@ -332,10 +333,10 @@ def _ranks(
             if family.has_levels:
                 label = f"{name}[{', '.join(map(str, index))}]"
             found[label] = float((below[index] + 0.5) / (_KEPT + 1))
-    cells = reward_cells(log, starts)
+    cells = reward_cells(log, bins)
 
     def likelihood(reads: Mapping[str, Floats]) -> Floats:
-        if starts is None:
+        if bins is None:
             axis = -3 if family.has_levels else -2
             reads = {name: np.expand_dims(value, axis) for name, value in reads.items()}
         each = family.log_likelihood(reads, cells["arm"], cells["reward"], cells["bin"], level)

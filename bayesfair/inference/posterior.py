@@ -8,15 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.base.arguments import FIT, takes
+from bayesfair.base.checks import listed
 from bayesfair.errors import OptionError
 from bayesfair.families import FAMILIES
+from bayesfair.history import History
+from bayesfair.history.cells import bins_along
 from bayesfair.inference.read_fits import reads_fits
 from bayesfair.inference.tree import flat_reads
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["bin_starts", "rewards_from_posterior"]
+__all__ = ["bin_starts", "bins_of", "dim_of", "rewards_from_posterior"]
 
 
 @takes(tree=FIT)
@@ -33,7 +36,8 @@ def rewards_from_posterior(tree: xr.DataTree) -> Any:
     -------
     Rewards
         Family of the model, batch ``(draw,)`` with chains joined in order; ``(draw, bin)`` for a
-        model with time bins (`bin_starts` says which rounds they hold). Arms keep their labels.
+        model with time bins (`bin_starts` says which rounds they hold), ``(draw, context)`` or
+        ``(draw, round)`` for one given the context. Arms keep their labels.
 
     Raises
     ------
@@ -61,9 +65,41 @@ def rewards_from_posterior(tree: xr.DataTree) -> Any:
     return FAMILIES[str(tree.attrs["family"])].truth(reads, arms, level)
 
 
+def dim_of(tree: xr.DataTree) -> str | None:
+    """Return the dim that parameters have beside the arms: bin, context, round, or None."""
+    sizes = tree["posterior"].to_dataset().sizes
+    return next((dim for dim in ("bin", "context", "round") if dim in sizes), None)
+
+
+def bins_of(tree: xr.DataTree, history: History) -> NDArray[np.int64] | None:
+    """Return the time bin of every round, or its context, as the fit numbers them, (T,), or None.
+
+    Raises
+    ------
+    OptionError
+        If the log has other contexts than the one that was fitted.
+    """
+    dim = dim_of(tree)
+    if dim == "context":
+        fitted = tuple(str(c) for c in tree["posterior"].to_dataset()["context"].values)
+        here = () if history.context is None else history.context.cells[1]
+        if here != fitted:
+            raise OptionError(
+                f"the fit has the contexts {listed(fitted)}, the log {listed(here)}: give the log "
+                "that was fitted.",
+                kind="other_fit", column="context",
+            )  # fmt: skip
+    return bins_along(dim, history, bin_starts(tree))
+
+
 def bin_starts(tree: xr.DataTree) -> NDArray[np.int64] | None:
-    """Return the first round of each time bin, ``(B,)``, or None for a model without bins."""
+    """Return the first round of each time bin, ``(B,)``, or None for a model without bins.
+
+    Of a model with rewards by round each round is a bin.
+    """
     posterior = tree["posterior"].to_dataset()
+    if "round" in posterior.sizes:
+        return np.arange(int(tree.attrs["n_rounds"]))
     if "bin" not in posterior.sizes:
         return None
     if "constant_data" in tree.children and "bin_start" in tree["constant_data"]:

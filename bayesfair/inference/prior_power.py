@@ -14,7 +14,7 @@ from bayesfair.families import FAMILIES
 from bayesfair.history import History
 from bayesfair.inference.contract import ARM_MODELS, closed_form, contract_of
 from bayesfair.inference.elpd import cells_of_fit, log_likelihood_of_cells
-from bayesfair.inference.posterior import rewards_from_posterior
+from bayesfair.inference.posterior import dim_of, rewards_from_posterior
 from bayesfair.inference.read_fits import reads_fits
 from bayesfair.inference.reweight import psis_weights
 from bayesfair.typing import Floats, Model
@@ -201,7 +201,7 @@ def prior_power_weights(
 
 
 def _default_quantities(tree: xr.DataTree) -> dict[str, Floats]:
-    if "bin" in tree["posterior"].to_dataset().sizes:
+    if dim_of(tree) is not None:
         return {}
     return {"best_arm_probability": rewards_from_posterior(tree).best_arm_probability()}
 

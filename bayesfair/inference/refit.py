@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +17,7 @@ from bayesfair.families.finite import seen_levels
 from bayesfair.families.learned import LearnedPrior
 from bayesfair.families.logs import prior_of
 from bayesfair.history import History
-from bayesfair.history.cells import time_bins
+from bayesfair.history.cells import bins_along, time_bins
 from bayesfair.inference.compiled import data_of, same_graph
 from bayesfair.inference.contract import Contract, check_reads
 from bayesfair.inference.nuts import CompiledModel, divergence_notices, refusal
@@ -25,9 +27,16 @@ from bayesfair.typing import Floats
 __all__ = ["Draws", "Refitter", "known_before"]
 
 
+_MOST_DRAWN = 200_000_000
+"""Values of the variables to read in the draws of one fit."""
+
+_KEPT = 64
+"""With up to so many bins what is computed of each is kept."""
+
+
 def known_before(history: History, order: NDArray[np.int64], m: int, t: int) -> History:
     """Return the rounds before t with only the first m observations of `order` known."""
-    part = history.before(t)
+    part = history.before(t) if t < history.n_rounds else copy(history)
     known = np.zeros(history.n_rounds, dtype=bool)
     known[order[:m]] = True
     reward = np.where(known[:t], part.reward, np.nan)
@@ -43,7 +52,8 @@ class Draws:
     Attributes
     ----------
     reads : dict of name to array
-        ``(N, bin, k)``, or ``(N, bin, k, L)`` for ``probability``; one bin without time bins.
+        ``(N, bin, k)``, or ``(N, bin, k, L)`` for ``probability``; bins of time, contexts or
+        rounds, one without these.
     efficiency : float
         Smallest bulk effective sample size of these variables over N.
     """
@@ -66,20 +76,22 @@ class Draws:
 
     def means(self, time_bin: int) -> Floats:
         """Return the mean reward of each arm per draw, ``(N, k)``."""
-        key = ("mean", time_bin)
-        if key not in self.cache:
-            rewards = self.family.truth(self.at_bin(time_bin), self.arms, self.level)
-            # every family of a fit has a mean; other rewards need none
-            self.cache[key] = np.asarray(rewards.mean)  # type: ignore[attr-defined]
-        return self.cache[key]
+        # every family of a fit has a mean; other rewards need none
+        return self._kept(("mean", time_bin), lambda law: np.asarray(law.mean))
 
     def best(self, time_bin: int, offered: NDArray[np.bool_] | None) -> Floats:
         """Return P* of each draw, ``(N, k)``; NaN for arms that are not on offer."""
         key = (time_bin, None if offered is None else offered.tobytes())
-        if key not in self.cache:
-            rewards = self.family.truth(self.at_bin(time_bin), self.arms, self.level)
-            self.cache[key] = rewards.best_arm_probability(offered=offered)
-        return self.cache[key]
+        return self._kept(key, lambda law: law.best_arm_probability(offered=offered))
+
+    def _kept(self, key: Any, of: Callable[[Any], Floats]) -> Floats:
+        if key in self.cache:
+            return self.cache[key]
+        time_bin = key[0] if key[0] != "mean" else key[1]
+        found = of(self.family.truth(self.at_bin(time_bin), self.arms, self.level))
+        if next(iter(self.reads.values())).shape[1] <= _KEPT:
+            self.cache[key] = found
+        return found
 
 
 class Refitter:
@@ -101,6 +113,9 @@ class Refitter:
         self.options = dict(options)
         self.draws, self.seed, self.cores, self.sampler = draws, seed, cores, sampler
         self.bin_start: NDArray[np.int64] | None = None
+        #: dim of the variables to read beside the arms, and the place of every round along it
+        self.dim: str | None = None
+        self.bins: NDArray[np.int64] | None = None
         self.n_compiled = 0
         self.learned: LearnedPrior | None = None
         self.notices: list[Notice] = []
@@ -120,6 +135,21 @@ class Refitter:
             self.options["prior"], self.learned = prior_of(self.history, family, None)
         if "support" in known and self.options.get("support") is None:
             self.options["support"] = seen_levels(self.history.reward)
+        if self.history.context is not None:  # what is asked of a context may be of a later round
+            self.dim = check_reads(
+                self.contract, self.contract.build(self.history, **self.options), self.history
+            )
+        elif self.bin_start is not None:
+            self.dim = "bin"
+        self.bins = bins_along(self.dim, self.history, self.bin_start)
+        values = self.draws * self.history.n_rounds * self.history.n_arms
+        if self.dim == "round" and values > _MOST_DRAWN:
+            raise OptionError(
+                f"model {self.contract.name!r} has rewards by round: {self.draws} draws of "
+                f"{self.history.n_rounds} rounds and {self.history.n_arms} arms are more than fit. "
+                "Give READS the dims (context, arm), fewer draws=, or fewer rounds.",
+                kind="too_large", column="draws", value=self.draws,
+            )  # fmt: skip
 
     def fit(self, m: int, t: int, order: NDArray[np.int64]) -> Draws:
         """Return draws of the posterior after the first m observations, before round t.
@@ -129,9 +159,11 @@ class Refitter:
         ConvergenceError
             Naming the round.
         """
+        if self.dim in ("context", "round"):
+            t = self.history.n_rounds
         history = known_before(self.history, order, m, t)
         model = self.contract.build(history, **self.options)
-        check_reads(self.contract, model, self.history.arms)
+        check_reads(self.contract, model, history)
         if self._compiled is None or not same_graph(self._compiled.model, model):
             self._compiled = CompiledModel(model, self.sampler)
             self.n_compiled += 1
@@ -159,13 +191,13 @@ class Refitter:
         reads, level = {}, None
         for name in family.reads:
             value = posterior[name]
-            binned = "bin" in value.dims
-            dims = ["bin"] * binned + ["arm"] + ["level"] * family.has_levels
+            along = [dim for dim in ("bin", "context", "round") if dim in value.dims]
+            dims = [*along, "arm"] + ["level"] * family.has_levels
             array = np.asarray(value.transpose("chain", "draw", *dims).values, dtype=np.float64)
             flat = array.reshape(-1, *array.shape[2:])
-            reads[name] = flat if binned else flat[:, None]
+            reads[name] = flat if along else flat[:, None]
         n_bins = reads[family.reads[0]].shape[1]
-        if n_bins > 1 and self.bin_start is None:
+        if n_bins > 1 and self.bins is None:
             raise OptionError(
                 f"model {self.contract.name!r} has a dim 'bin' but no option bin_start; beliefs "
                 "before each round need bins that do not depend on how many rounds are known."

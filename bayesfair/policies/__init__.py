@@ -17,6 +17,7 @@ from bayesfair.policies.classic import (
 )
 from bayesfair.policies.duels import DuelState, FairSDDTS
 from bayesfair.policies.fair_rivals import ChainedConfidence, FairnessOfExposure
+from bayesfair.policies.features import LinUCB
 from bayesfair.policies.registry import POLICIES, policy_from_name
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "FairSDTS",
     "FairnessOfExposure",
     "Greedy",
+    "LinUCB",
     "Policy",
     "RandomisedPlayTheWinner",
     "SDTSMixture",

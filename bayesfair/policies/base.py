@@ -29,7 +29,7 @@ from bayesfair.families import FAMILIES, Known, family_named
 from bayesfair.families.learned import LearnedPrior
 from bayesfair.families.priors import prior_table
 
-__all__ = ["Policy", "State"]
+__all__ = ["Policy", "State", "evenly_among_best"]
 
 STATE = instance_of("State", called="a State, as start and update return it")
 
@@ -118,6 +118,12 @@ class State:
             prior=self.prior[offered],
             memory=None if self.memory is None else self.memory[:, offered],
         )
+
+
+def evenly_among_best(value: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the law that is even among the arms of the highest value."""
+    best = value == value.max()
+    return np.asarray(best / best.sum())
 
 
 @dataclass(frozen=True)
@@ -234,6 +240,43 @@ class Policy(Abstract, ABC):
     @abstractmethod
     def _rule(self, state: State) -> NDArray[np.float64]:
         """Return the probabilities of all arms of ``state``."""
+
+    @takes(offered=Kind(_are_flags, "True or False for each arm"))
+    def given_features(self, seen: Any, offered: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Return the exact probability of each arm in a round whose features the rule sees.
+
+        Parameters
+        ----------
+        seen : bayesfair.policies.features.Seen
+            Beliefs on every arm at these features.
+        offered : (k,) array of bool, optional
+            Arms on offer; the rule is applied to them alone.
+
+        Returns
+        -------
+        (k,) array
+            Sums to 1; NaN = not on offer.
+
+        Raises
+        ------
+        OptionError
+            If the rule is not defined given features.
+        """
+        if offered is None:
+            return self._given(seen)
+        mask = np.asarray(offered, dtype=bool)
+        pi = np.full(len(mask), np.nan)
+        pi[mask] = self._given(seen.among(mask))
+        return pi
+
+    def _given(self, seen: Any) -> NDArray[np.float64]:
+        """Return the probabilities of all arms where their rewards depend on features."""
+        raise OptionError(
+            f"{self.name} is not defined given features: give context_model='cells', or a rule "
+            "that is: sd_ts, sd_ts_mixture, fair_sd_ts, thompson, lin_ucb, greedy, epsilon_greedy, "
+            "softmax, uniform.",
+            kind="unused_option", column="context_model", value=self.name,
+        )  # fmt: skip
 
     @takes(state=STATE, arm=within(0, whole=True), reward=REWARD)
     def update(self, state: State, arm: int, reward: float) -> State:

@@ -16,6 +16,7 @@ from bayesfair.errors import BayesfairWarning, OptionError
 from bayesfair.families import FAMILIES
 from bayesfair.policies import exploration
 from bayesfair.policies.base import Policy, State
+from bayesfair.policies.features import Seen
 from bayesfair.policies.marginals import best_arm_probability
 from bayesfair.rewards import Bernoulli, Rewards
 
@@ -53,6 +54,9 @@ class SDTS(Policy):
 
     def _rule(self, state: State) -> NDArray[np.float64]:
         return best_arm_probability(state)
+
+    def _given(self, seen: Seen) -> NDArray[np.float64]:
+        return seen.rewards.best_arm_probability()
 
 
 @constructed
@@ -114,6 +118,10 @@ class SDTSMixture(Policy):
     def _rule(self, state: State) -> NDArray[np.float64]:
         w = self.weight_for(state.family)
         return w * best_arm_probability(state) + (1 - w) / state.n_arms
+
+    def _given(self, seen: Seen) -> NDArray[np.float64]:
+        w = self.weight_for(seen.family)
+        return w * seen.rewards.best_arm_probability() + (1 - w) / seen.n_arms
 
 
 _C_OPTIONS = ("union", "union-with-prior", "paper", "paper-worst-case", "sqrt")
@@ -234,6 +242,11 @@ class FairSDTS(Policy):
         if np.any(state.pulls <= state.exploration):
             return np.full(state.n_arms, 1 / state.n_arms)
         return best_arm_probability(state)
+
+    def _given(self, seen: Seen) -> NDArray[np.float64]:
+        if np.any(seen.plays <= seen.exploration):
+            return np.full(seen.n_arms, 1 / seen.n_arms)
+        return seen.rewards.best_arm_probability()
 
     @takes(**each(COUNT, "n_arms", "n_rounds"), family=PLAIN)
     def for_run(

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from bayesfair.base.arguments import constructed
 from bayesfair.base.checks import check_in_range
-from bayesfair.policies.base import Policy, State
+from bayesfair.policies.base import Policy, State, evenly_among_best
+from bayesfair.policies.features import Seen
 from bayesfair.policies.marginals import best_mean_probability, posterior_mean
 
 __all__ = [
@@ -23,11 +24,6 @@ __all__ = [
     "Thompson",
     "Uniform",
 ]
-
-
-def _evenly_among_best(value: NDArray[np.float64]) -> NDArray[np.float64]:
-    best = value == value.max()
-    return np.asarray(best / best.sum())
 
 
 @constructed
@@ -49,6 +45,9 @@ class Uniform(Policy):
     def _rule(self, state: State) -> NDArray[np.float64]:
         return np.full(state.n_arms, 1 / state.n_arms)
 
+    def _given(self, seen: Seen) -> NDArray[np.float64]:
+        return np.full(seen.n_arms, 1 / seen.n_arms)
+
 
 @constructed
 @dataclass(frozen=True)
@@ -65,7 +64,10 @@ class Greedy(Policy):
     name: ClassVar[str] = "greedy"
 
     def _rule(self, state: State) -> NDArray[np.float64]:
-        return _evenly_among_best(posterior_mean(state))
+        return evenly_among_best(posterior_mean(state))
+
+    def _given(self, seen: Seen) -> NDArray[np.float64]:
+        return evenly_among_best(seen.mean)
 
 
 @constructed
@@ -93,8 +95,13 @@ class EpsilonGreedy(Policy):
         check_in_range(self.epsilon, "epsilon", 0, 1)
 
     def _rule(self, state: State) -> NDArray[np.float64]:
-        greedy = _evenly_among_best(posterior_mean(state))
-        return (1 - self.epsilon) * greedy + self.epsilon / state.n_arms
+        return self._spread(evenly_among_best(posterior_mean(state)))
+
+    def _given(self, seen: Seen) -> NDArray[np.float64]:
+        return self._spread(evenly_among_best(seen.mean))
+
+    def _spread(self, greedy: NDArray[np.float64]) -> NDArray[np.float64]:
+        return (1 - self.epsilon) * greedy + self.epsilon / greedy.size
 
 
 @constructed
@@ -130,7 +137,7 @@ class UCB1(Policy):
         if new.any():
             return np.asarray(new / new.sum())
         bonus = np.sqrt(self.c * math.log(state.pulls.sum()) / state.pulls)
-        return _evenly_among_best(state.mean + bonus)
+        return evenly_among_best(state.mean + bonus)
 
 
 @constructed
@@ -144,8 +151,9 @@ class Thompson(Policy):
     -----
     By quadrature (absolute error below 1e-10, whatever the prior), not from draws; with several
     reward levels it takes some 50 to 200 milliseconds a round. Probabilities that miss 1 by more
-    than 1e-9 are a `ConvergenceError`. Not SD_TS: it compares means, not realised rewards. Its
-    standard regret is logarithmic, its fairness regret linear.
+    than 1e-9 are a `ConvergenceError`. Given features (`bayesfair.simulate` with
+    ``context_model="linear"``) it is linear Thompson sampling. Not SD_TS: it compares means, not
+    realised rewards. Its standard regret is logarithmic, its fairness regret linear.
 
     Examples
     --------
@@ -158,6 +166,9 @@ class Thompson(Policy):
 
     def _rule(self, state: State) -> NDArray[np.float64]:
         return best_mean_probability(state)
+
+    def _given(self, seen: Seen) -> NDArray[np.float64]:
+        return seen.best_mean
 
 
 @constructed
@@ -229,6 +240,12 @@ class Softmax(Policy):
         check_in_range(self.temperature, "temperature", 0, math.inf, low_open=True, high_open=True)
 
     def _rule(self, state: State) -> NDArray[np.float64]:
-        logits = posterior_mean(state) / self.temperature
+        return self._of(posterior_mean(state))
+
+    def _given(self, seen: Seen) -> NDArray[np.float64]:
+        return self._of(seen.mean)
+
+    def _of(self, mean: NDArray[np.float64]) -> NDArray[np.float64]:
+        logits = mean / self.temperature
         weight = np.exp(logits - logits.max())
         return np.asarray(weight / weight.sum())

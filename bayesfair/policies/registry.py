@@ -23,6 +23,7 @@ from bayesfair.policies.classic import (
 )
 from bayesfair.policies.duels import FairSDDTS
 from bayesfair.policies.fair_rivals import ChainedConfidence, FairnessOfExposure
+from bayesfair.policies.features import LinUCB
 
 __all__ = ["POLICIES", "policy_from_name"]
 
@@ -39,6 +40,7 @@ POLICIES: dict[str, type[Any]] = {
         EpsilonGreedy,
         UCB1,
         Thompson,
+        LinUCB,
         RandomisedPlayTheWinner,
         Softmax,
         ChainedConfidence,

@@ -71,7 +71,8 @@ def call(first: dict[str, Any], *, several: bool) -> str:
     options += pairs
     given = ""
     if columns is not None:
-        options.append(f"context_model={first['context']['model']!r}")
+        own = asked["beliefs_model"] == "conjugate"
+        options += [f"context_model={first['context']['model']!r}"] * own
         given = f", context={columns!r}"
     arguments = textwrap.fill(
         ", ".join(["history", *options]), 76, initial_indent="    ", subsequent_indent="    ",

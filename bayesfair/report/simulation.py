@@ -17,7 +17,7 @@ from bayesfair.comparisons import DuelLog
 from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.policies import FairSDDTS, policy_from_name
-from bayesfair.simulation.arms import simulate
+from bayesfair.simulation.arms import simulate, truth_of
 from bayesfair.simulation.duels import simulate_duels
 from bayesfair.simulation.performance import utility
 
@@ -25,7 +25,7 @@ __all__ = ["formulas", "next_step", "parse_arms", "report", "write_runs"]
 
 _OF_ARMS = {
     name: Effect(frozenset(), "it is for rules that choose one arm a round")
-    for name in ("batch", "delay")
+    for name in ("batch", "delay", "contexts", "context_model")
 }
 _FORMULA = frozenset("=+-@\t\r")
 """What a cell begins with that spreadsheets take for a formula."""
@@ -75,6 +75,46 @@ def parse_arms(text: str, *, worths: bool = False) -> dict[str, float]:
     return means
 
 
+def _contexts(
+    text: str | None, arms: str, n_rounds: int, seed: int
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Return the truth, by context where there are some, and the context of each round.
+
+    Raises
+    ------
+    OptionError
+        Naming what cannot be read.
+    """
+    if text is None:
+        return parse_arms(arms), None
+    shares: dict[str, float] = {}
+    for part in text.split(","):
+        pair = part if "=" in text else f"{part}=1"
+        label, _, value = (p.strip() for p in pair.rpartition("="))
+        try:
+            share = float(value)
+        except ValueError:
+            share = -1.0
+        if not (label and 0 < share < float("inf")) or label in shares:
+            raise OptionError(
+                f"--contexts: {part.strip()!r} is no label of its own, or label=share with a share "
+                "above 0; expected for example phone,desk or phone=.7,desk=.3.",
+                kind="option_value", column="contexts", value=part.strip(),
+            )  # fmt: skip
+        shares[label] = share
+    every = [parse_arms(one) for one in arms.split(";")]
+    if len(every) != len(shares):
+        raise OptionError(
+            f"--contexts names {counted(len(shares), 'context')}, and --arms has the means in "
+            f"{len(every)}: write them in this order, separated by semicolons, such as "
+            '--arms "a=.6,b=.3;a=.2,b=.5".',
+            kind="wrong_shape", column="arms", value=len(every),
+        )  # fmt: skip
+    p = np.array(list(shares.values()))
+    drawn = np.random.default_rng([11, seed]).choice(list(shares), n_rounds, p=p / p.sum())
+    return dict(zip(shares, every, strict=True)), {"context": drawn}
+
+
 def _parameters(items: Sequence[str]) -> dict[str, str]:
     found = {}
     for item in items:
@@ -95,6 +135,8 @@ def report(
     runs: int = 1,
     batch: int = 1,
     delay: int = 0,
+    contexts: str | None = None,
+    context_model: str | None = None,
 ) -> tuple[dict[str, Any], str, Mapping[str, History | DuelLog]]:
     """Simulate and return JSON-ready numbers, a text report, and the logs by run.
 
@@ -102,16 +144,19 @@ def report(
     """
     rule = policy_from_name(policy, _parameters(param or []))
     if isinstance(rule, FairSDDTS):
-        asked = given(report, {"batch": batch, "delay": delay})
+        asked = given(report, {"batch": batch, "delay": delay, "contexts": contexts,
+                               "context_model": context_model})  # fmt: skip
         refuse_without_effect(asked, (), _OF_ARMS, "a rule that chooses pairs")
         return _duel_report(rule, parse_arms(arms, worths=True), rounds, runs=runs, seed=seed)
-    truth = parse_arms(arms)
+    truth, seen = _contexts(contexts, arms, rounds, seed)
     logs: Mapping[str, History] = simulate(
-        rule, truth, rounds, seed=seed, n_runs=runs, batch=batch, delay=delay or None
-    )
+        rule, truth, rounds, seed=seed, n_runs=runs, batch=batch, delay=delay or None,
+        contexts=seen, context_model=context_model,
+    )  # fmt: skip
+    true = truth_of(truth, next(iter(logs.values())).context)
     rows: list[dict[str, Any]] = []
     for label, log in logs.items():
-        found = utility(log, truth)
+        found = utility(log, true)
         assert found.fairness_regret is not None  # a run logs the whole rule
         rows.append(
             {
@@ -123,10 +168,15 @@ def report(
                     log.arm, minlength=log.n_arms), strict=True)},
             }
         )  # fmt: skip
+    names = next(iter(logs.values())).arms
+    given_words = ""
+    if seen is not None:
+        given_words = f", {counted(len(truth), 'context')} ({context_model or 'cells'})"
     numbers = {
         "bayesfair": __version__,
         "policy": rule.describe(),
         "arms": truth,
+        **({} if seen is None else {"context_model": context_model or "cells"}),
         "n_rounds": rounds,
         "batch": batch,
         "delay": delay,
@@ -134,10 +184,10 @@ def report(
         "runs": rows,
     }
     lines = [
-        f"{rule.describe()}: {rounds} rounds, {len(truth)} arms, seed {seed}",
+        f"{rule.describe()}: {rounds} rounds, {len(names)} arms{given_words}, seed {seed}",
         "",
         *table(
-            ["run", "reward/round", "standard regret", "fairness regret", *shortened(truth)],
+            ["run", "reward/round", "standard regret", "fairness regret", *shortened(names)],
             [
                 [
                     row["run"],
@@ -203,7 +253,9 @@ def _duel_report(
     return numbers, "\n".join(lines), logs
 
 
-def next_step(logs: Mapping[str, History | DuelLog], path: Path) -> str:
+def next_step(
+    logs: Mapping[str, History | DuelLog], path: Path, context_model: str | None = None
+) -> str:
     """Return the sentence that says how to go on with a written log."""
     first = next(iter(logs.values()))
     if isinstance(first, DuelLog):
@@ -215,8 +267,11 @@ def next_step(logs: Mapping[str, History | DuelLog], path: Path) -> str:
             f"Written to {path}. Fit the worths with: bayesfair fit {path}{missing}\n"
             f"Audit who is compared with whom: bayesfair audit-comparisons {path}{slot}{missing}"
         )
-    by = " --by run" if len(logs) > 1 else ""
-    return f"Written to {path}. Audit it with: bayesfair audit {path}{by}"
+    options = " --by run" if len(logs) > 1 else ""
+    if first.context is not None:
+        options += f" --context {','.join(first.context.columns)}"
+        options += f" --context-model {context_model or 'cells'}"
+    return f"Written to {path}. Audit it with: bayesfair audit {path}{options}"
 
 
 def formulas(logs: Mapping[str, History | DuelLog], path: Path) -> str:
@@ -263,6 +318,10 @@ def _columns(log: History | DuelLog) -> dict[str, Any]:
     for i, name in enumerate(names):
         column = np.ascontiguousarray(log.selection_probability[:, i])
         columns[f"p_{name}"] = pa.array(column, from_pandas=True)
+    if isinstance(log, History) and log.context is not None:
+        for j, name in enumerate(log.context.columns):
+            labels = np.array(log.context.labels[j], dtype=object)
+            columns[name] = pa.array(labels[log.context.codes[:, j]], pa.string())
     if isinstance(log, History) and log.known_at is not None:
         columns["known_at"] = pa.array(log.known_at)
     return columns
@@ -271,9 +330,10 @@ def _columns(log: History | DuelLog) -> dict[str, Any]:
 def write_runs(logs: Mapping[str, History | DuelLog], path: Path) -> None:
     """Write logs so that `bayesfair audit` (duels: `bayesfair fit`) reads them without options.
 
-    Columns: ``run`` (several runs), ``arm``, ``reward``, ``p_{arm}``, and ``known_at`` where
-    rewards are not known in the next round. Duels: ``left``, ``right``, ``winner``,
-    ``pair_propensity`` (of the ordered pair), and ``p_{item}``, the law of the rule's slot.
+    Columns: ``run`` (several runs), ``arm``, ``reward``, ``p_{arm}``, the context, and
+    ``known_at`` where rewards are not known in the next round. Duels: ``left``, ``right``,
+    ``winner``, ``pair_propensity`` (of the ordered pair), and ``p_{item}``, the law of the rule's
+    slot.
 
     Raises
     ------

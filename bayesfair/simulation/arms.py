@@ -23,15 +23,17 @@ from bayesfair.base.progress import Steps, steps, tells
 from bayesfair.base.workers import check_workers, spread
 from bayesfair.errors import DataError, OptionError
 from bayesfair.families import FAMILIES, family_named
+from bayesfair.families.featured import FAMILY_OF, PRIOR_SD, Featured
 from bayesfair.history import History
 from bayesfair.history.context import Context, context_of, known_in_cell
 from bayesfair.kernels.simulation.world import Run
 from bayesfair.policies import FairSDDTS, Policy, policy_from_name
 from bayesfair.rewards import Bernoulli, Rewards
+from bayesfair.simulation.featured import featured_start, run_featured
 from bayesfair.simulation.running import World, run_rule
 from bayesfair.typing import Progress, Seed
 
-__all__ = ["drifting_rewards", "simulate"]
+__all__ = ["drifting_rewards", "simulate", "truth_of"]
 
 Delay = int | ArrayLike | Callable[[np.random.Generator, int], ArrayLike] | None
 
@@ -127,7 +129,11 @@ def simulate(
     context_model : str, optional
         With `contexts`. ``"cells"``, the default: the rule learns and decides within each context
         by itself, as if there were no other; of `SDTS` its audit with ``context_model="cells"`` has
-        regret 0. ``"none"``: it does not look at them.
+        regret 0. ``"linear"``, ``"probit"`` and ``"logit"``: contexts are features, and the rule
+        decides by the beliefs on the coefficients of every arm that audits with this
+        ``context_model`` have: `SDTS` plays P* of them, `Thompson` is linear Thompson sampling,
+        `LinUCB` needs ``"linear"``. `FairSDTS` explores each arm by itself, without a guarantee
+        given features. ``"none"``: it does not look at contexts.
     client : distributed.Client, optional
         Of a Dask cluster whose workers share the runs of `n_runs`; they stay the same.
     progress : bool or callable, optional
@@ -173,26 +179,18 @@ def simulate(
     >>> run = simulate("sd_ts", means, 400, seed=1, contexts=["phone", "desk"] * 200)
     >>> run.context.columns, run.selection_probability[:2].tolist()
     (('context',), [[0.5, 0.5], [0.5, 0.5]])
+
+    One that learns how rewards depend on a number:
+
+    >>> age = np.random.default_rng(1).normal(50, 10, 200)
+    >>> means = np.column_stack([age / 100, 1 - age / 100])
+    >>> run = simulate("sd_ts", means, 200, seed=1, contexts={"age": age}, context_model="probit")
+    >>> run.context.columns
+    ('age',)
     """
     n_rounds = check_count(n_rounds, "n_rounds", 0)
-    context: Context | None = None
-    given: list[Bernoulli] = []
-    if context_model is not None:
-        check_choice(context_model, "context_model", ("cells", "none"))
-        if contexts is None:
-            raise OptionError(
-                f"context_model={context_model!r} has no effect without contexts=.",
-                kind="unused_option", column="context_model", value=context_model,
-            )  # fmt: skip
-    if contexts is None and _is_by_context(rewards):
-        raise OptionError(
-            "rewards= holds arms for each of several contexts: say with contexts= which of them "
-            "each round has.",
-            kind="lacks", column="contexts",
-        )  # fmt: skip
-    if contexts is not None:
-        context = context_of(contexts, n_rounds, lambda t: f"contexts: round {t}")
-        rewards, given = _by_context(rewards, context)
+    context = _context(contexts, context_model, rewards, n_rounds)
+    rewards, given = (rewards, []) if context is None else _by_context(rewards, context)
     truth = as_rewards(rewards)
     if drift is not None:
         truth = drifting_rewards(truth, n_rounds, drift=drift, seed=seed)
@@ -206,14 +204,18 @@ def simulate(
         raise OptionError(f"{rule.name} chooses pairs; run it with simulate_duels.")
     if not isinstance(rule, Policy):
         raise OptionError(f"policy={policy!r} is neither a rule of bayesfair.policies nor a name.")
+    featured = None
+    if context is not None and context_model in FAMILY_OF:
+        featured = featured_start(context_model, context, truth, rule, family=family, prior=prior)
+        family = FAMILY_OF[context_model]
     family = _family(truth, family)
     cells = [np.arange(n_rounds)]
-    if context is not None and context_model != "none":
+    if context is not None and context_model in (None, "cells"):
         codes, names = context.cells
         cells = [np.flatnonzero(codes == c) for c in range(len(names))]
     truths = [truth[rounds] if context is not None and truth.batch_shape else truth
               for rounds in cells]  # fmt: skip
-    if given and drift is None and context_model != "none":
+    if given and drift is None and context_model in (None, "cells"):
         truths = list(given)
     rules = [
         rule.for_run(of.n_arms, len(rounds), of, family=family)
@@ -221,13 +223,14 @@ def simulate(
     ]
     support = (0.0, 1.0) if isinstance(truth, Bernoulli) else getattr(truth, "support", None)
     levels = support if FAMILIES[family].has_levels else None
-    states = [own.start(truth.arms, family, prior=prior, support=levels) for own in rules]
+    of_arms = None if context_model in PRIOR_SD else prior
+    states = [own.start(truth.arms, family, prior=of_arms, support=levels) for own in rules]
     mask = _offered(offered, truth, n_rounds)
     batch = check_count(batch, "batch", 1)
     streams = as_generator(seed).spawn(1 if n_runs is None else check_count(n_runs, "n_runs", 1))
     told = steps("rounds", n_rounds * len(streams))
     plan = _Plan(rule.name, n_rounds, batch, delay, truth, mask, context,
-                 tuple(zip(rules, states, truths, cells, strict=True)))  # fmt: skip
+                 tuple(zip(rules, states, truths, cells, strict=True)), featured)  # fmt: skip
     labels = [str(r) for r in range(len(streams))]
     if client is None:
         runs = {
@@ -248,7 +251,10 @@ def simulate(
 
 
 class _Plan(NamedTuple):
-    """What all runs have in common; ``cells``: rule, start, truth and rounds of each context."""
+    """What all runs have in common; ``cells``: rule, start, truth and rounds of each context.
+
+    ``featured``: beliefs on coefficients before the first round, and features of all rounds.
+    """
 
     name: str
     n_rounds: int
@@ -258,6 +264,7 @@ class _Plan(NamedTuple):
     mask: NDArray[np.bool_] | None
     context: Context | None
     cells: tuple[tuple[Policy, Any, Rewards, NDArray[np.intp]], ...]
+    featured: tuple[Featured, NDArray[np.float64]] | None = None
 
 
 def _one_run(
@@ -275,7 +282,11 @@ def _one_run(
         order = np.argsort(known, kind="stable")
         here = None if plan.mask is None else plan.mask[rounds]
         world = World(of, decide[rounds], paying, here, known, order)
-        part = run_rule(own, state, world, told or Steps("rounds"))
+        steps_of = told or Steps("rounds")
+        if plan.featured is not None:
+            part = run_featured(own, *plan.featured, world, state.exploration, steps_of)
+        else:
+            part = run_rule(own, state, world, steps_of)
         ran.arm[rounds], ran.reward[rounds], ran.pi[rounds] = part
     return History(
         ran.arm, ran.reward, selection_probability=ran.pi, arms=truth.arms, known_at=known_at,
@@ -292,6 +303,26 @@ def as_rewards(rewards: Any) -> Rewards:
         means: Any = list(named.values())
         return Bernoulli(means, arms=tuple(named))
     return Bernoulli(rewards)
+
+
+def _context(contexts: Any, model: str | None, rewards: Any, n_rounds: int) -> Context | None:
+    """Return the context of each round, having refused what does not go with it."""
+    if model is not None:
+        check_choice(model, "context_model", ("cells", *FAMILY_OF, "none"))
+        if contexts is None:
+            raise OptionError(
+                f"context_model={model!r} has no effect without contexts=.",
+                kind="unused_option", column="context_model", value=model,
+            )  # fmt: skip
+    if contexts is not None:
+        return context_of(contexts, n_rounds, lambda t: f"contexts: round {t}")
+    if _is_by_context(rewards):
+        raise OptionError(
+            "rewards= holds arms for each of several contexts: say with contexts= which of them "
+            "each round has.",
+            kind="lacks", column="contexts",
+        )  # fmt: skip
+    return None
 
 
 def _is_by_context(rewards: Any) -> bool:
@@ -325,6 +356,11 @@ def _by_context(rewards: Any, context: Context) -> tuple[Any, list[Bernoulli]]:
     if not each:  # no rounds
         return next(iter(given.values())), []
     return Bernoulli(np.array([of.mean for of in each])[codes], arms=each[0].arms), each
+
+
+def truth_of(rewards: Any, context: Context | None) -> Rewards:
+    """Return the true rewards as `simulate` takes them, of each round where contexts name them."""
+    return as_rewards(rewards if context is None else _by_context(rewards, context)[0])
 
 
 @takes(n_rounds=COUNT, drift=NUMBER)

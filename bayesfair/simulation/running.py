@@ -28,7 +28,7 @@ from bayesfair.policies.classic import (
 from bayesfair.rewards import Bernoulli, Rewards
 from bayesfair.typing import Floats
 
-__all__ = ["World", "replay", "run_rule"]
+__all__ = ["World", "paid_by", "replay", "run_rule"]
 
 _CHUNK = 65_536  # rounds whose rewards are drawn at once
 
@@ -57,6 +57,14 @@ def run_rule(rule: Policy, state: State, world: World, told: Steps) -> Run:
         told.add(world.n_rounds)
         return found
     return replay(rule, state, world, found, told)
+
+
+def paid_by(world: World) -> Callable[[int, int], float]:
+    """Return what an arm pays in a round: where rewards are 0 and 1, as in compiled runs."""
+    if not isinstance(world.truth, Bernoulli):
+        return _drawn(world)
+    pay = world.paying.random(world.n_rounds)
+    return _bernoulli(np.ascontiguousarray(np.atleast_2d(world.truth.mean)), pay)
 
 
 def _run_compiled(rule: Policy, state: State, world: World) -> Run | Callable[[int, int], float]:

@@ -68,6 +68,8 @@ KINDS = {
     "simulate": {
         "arms": ("sd_ts", [], ["--arms", "a=.6,b=.5", "--rounds", "30"]),
         "worths": ("fair_sd_dts", [], ["--arms", "a=2,b=1,c=1", "--rounds", "200"]),
+        "contexts": ("sd_ts", [], ["--arms", "a=.6,b=.5;a=.1,b=.9", "--rounds", "30",
+                                   "--contexts", "u,v"]),
     },
 }  # fmt: skip
 #: option -> values on the command line, for all commands or by command.
@@ -111,7 +113,7 @@ TRY = {
     "max_regret_per_round": ["0"], "round": ["timestamp"], "tier_probability": ["0.6"],
     "value": ["uniform"], "value_rule": ["q_{arm}"], "scheduler": ["nowhere"],
     "sampler": ["chains=2"], "context": ["site"], "missing_context": ["unknown"],
-    "context_model": ["cells"],
+    "context_model": {"simulate": ["none"], "": ["cells"]}, "contexts": ["u=.9,v=.1"],
     "allow_code": {"": ["--allow-code"]},
 }  # fmt: skip
 #: What the data need so that an option has something to do in them: texts of the table, old -> new.

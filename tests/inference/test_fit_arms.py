@@ -261,15 +261,15 @@ def test_built_models_are_checked():
             pm.Beta(name, 1, 1, dims=dims)
         return built
 
-    check_reads(contract, model(), ECMO.arms)
+    check_reads(contract, model(), ECMO)
     with pytest.raises(OptionError, match=r"no variable 'theta'. Found: 'p'"):
-        check_reads(contract, model(name="p"), ECMO.arms)
+        check_reads(contract, model(name="p"), ECMO)
     with pytest.raises(OptionError, match=r"dims \('group',\)"):
-        check_reads(contract, model(dims="group"), ECMO.arms)
+        check_reads(contract, model(dims="group"), ECMO)
     with pytest.raises(OptionError, match="in order"):
-        check_reads(contract, model(arms=("ecmo", "conventional")), ECMO.arms)
+        check_reads(contract, model(arms=("ecmo", "conventional")), ECMO)
     with pytest.raises(OptionError, match="returned NoneType"):
-        check_reads(contract, None, ECMO.arms)
+        check_reads(contract, None, ECMO)
     with pytest.raises(OptionError, match="not the model itself"):
         contract_of(model())
     with pytest.raises(OptionError, match="not the model itself") as refused:

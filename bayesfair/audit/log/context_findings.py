@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesfair.audit.log.context_tables import KAPPA
+from bayesfair.audit.log.context_tables import CONTEXT_MODELS, KAPPA
 from bayesfair.audit.log.summary import Summary
 from bayesfair.base.checks import counted, listed
 from bayesfair.base.notices import Notice
@@ -67,7 +67,8 @@ def context_prior_findings(summary: Summary) -> list[Notice]:
 
     None where contexts share what is learned: their prior is that of none of them alone.
     """
-    if summary.end.beliefs.shared is not None:
+    tables = summary.end.beliefs
+    if tables.shared is not None or tables.model not in CONTEXT_MODELS:
         return []
     end, far, worst = summary.end, [], None
     family, support = FAMILIES[end.family], getattr(end.beliefs, "support", np.empty(0))

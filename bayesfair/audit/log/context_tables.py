@@ -13,6 +13,7 @@ from bayesfair.errors import DataError
 from bayesfair.families.featured import FAMILY_OF, Featured
 from bayesfair.history import History
 from bayesfair.history.context import Context
+from bayesfair.history.design import Design
 from bayesfair.kernels.laws.beta_atoms import beta_atoms
 from bayesfair.kernels.log.conjugate import BeliefTable, Rule, run_parameters
 from bayesfair.kernels.log.pooled import Pooling, Told, pooled_means
@@ -20,8 +21,8 @@ from bayesfair.rewards import Bernoulli, Rewards
 from bayesfair.typing import Floats, Ints
 
 __all__ = [
-    "CONTEXT_MODELS", "FEW", "KAPPA", "Believed", "ContextTables", "iter_cells", "numbered",
-    "pooling_of", "shared_beliefs",
+    "CONTEXT_MODELS", "FEW", "KAPPA", "Believed", "ContextTables", "Drawn", "iter_cells",
+    "numbered", "pooling_of", "shared_beliefs",
 ]  # fmt: skip
 
 CONTEXT_MODELS = ("cells", "pooled", *FAMILY_OF)
@@ -39,6 +40,24 @@ _MOST = 10_000
 """Contexts with a table of their own each; more of them are not labels but measurements."""
 
 
+class Drawn(NamedTuple):
+    """Beliefs before each round of a log, by a PyMC model that was fitted again and again.
+
+    Attributes
+    ----------
+    rewards : Rewards
+        Predictive laws, batch (T,).
+    best : (T, k) array
+        P*, averaged over joint draws: arms may be dependent.
+    design : Design or None
+        How numbers of the context are cut, of a model that has rewards by round.
+    """
+
+    rewards: Rewards
+    best: Floats
+    design: Design | None
+
+
 class ContextTables(NamedTuple):
     """Beliefs before the next round, one table for each context.
 
@@ -47,7 +66,7 @@ class ContextTables(NamedTuple):
     Attributes
     ----------
     model : str
-        One of `CONTEXT_MODELS`.
+        One of `CONTEXT_MODELS`, or the name of a PyMC model.
     columns : tuple of str
         What the context is made of.
     labels : tuple of str
@@ -58,7 +77,7 @@ class ContextTables(NamedTuple):
         Beliefs in a context that was not seen yet.
     without : BeliefTable
         Beliefs from all rounds, which know no context.
-    shared : Pooling, Featured or None
+    shared : Pooling, Featured, Drawn or None
         What contexts have in common, where they share what is learned.
     """
 
@@ -68,12 +87,12 @@ class ContextTables(NamedTuple):
     tables: tuple[BeliefTable, ...]
     fresh: BeliefTable
     without: BeliefTable
-    shared: Pooling | Featured | None = None
+    shared: Pooling | Featured | Drawn | None = None
 
     @classmethod
     def start(cls, model: str, context: Context, beliefs: BeliefTable) -> ContextTables:
         """Return the beliefs before the first round, by the context of a log's first part."""
-        shared: Pooling | Featured | None = None
+        shared: Pooling | Featured | Drawn | None = None
         if model == "pooled":
             shared = pooling_of(beliefs.parameters)
         elif model in FAMILY_OF:
@@ -150,14 +169,18 @@ class Believed(NamedTuple):
         Predictive laws, batch (T,).
     changed : (T,) array of bool
         Whether beliefs differ from those before the last round with the same context.
+    best : (T, k) array or None
+        P*; None for that of the laws of independent arms.
     """
 
     rewards: Rewards
     changed: NDArray[np.bool_]
+    best: Floats | None = None
 
     def at(self, rounds: Ints) -> Believed:
         """Return those of some rounds."""
-        return Believed(self.rewards[rounds], self.changed[rounds])
+        best = None if self.best is None else self.best[rounds]
+        return Believed(self.rewards[rounds], self.changed[rounds], best)
 
 
 def pooling_of(prior: Floats) -> Pooling:
@@ -176,17 +199,22 @@ def pooling_of(prior: Floats) -> Pooling:
 def shared_beliefs(
     part: History, codes: NDArray[np.int32], tables: ContextTables, n_cells: int,
     *, laws: bool = True,
-) -> tuple[Believed | None, Pooling | Featured, NDArray[np.bool_]]:  # fmt: skip
+) -> tuple[Believed | None, Pooling | Featured | None, NDArray[np.bool_]]:  # fmt: skip
     """Return what is believed before each round of a part, and at its end.
 
     Returns
     -------
     believed : Believed or None
         None unless ``laws``.
-    shared : Pooling or Featured
+    shared : Pooling, Featured or None
+        None where a PyMC model leaves no state.
     changed : (n_cells,) array of bool
         Whether beliefs after the part differ from those before the last round of each context.
     """
+    if isinstance(tables.shared, Drawn):
+        every = np.ones(max(part.n_rounds, n_cells), bool)
+        known = Believed(tables.shared.rewards, every[: part.n_rounds], tables.shared.best)
+        return known, None, every[:n_cells]
     if (of := tables.featured) is not None:
         rewards, after = of.over(part, laws=laws)
         every = np.ones(max(part.n_rounds, n_cells), bool)  # no two rounds need be alike
@@ -230,8 +258,8 @@ def numbered(part: History, tables: ContextTables) -> tuple[NDArray[np.int32], t
             f"{part.source} {has}. Read every part with the same context=.",
             kind="other_context", column="context",
         )  # fmt: skip
-    of = tables.featured
-    codes, names = (part.context if of is None else of.design.bins(part.context)).cells
+    design = getattr(tables.shared, "design", None)
+    codes, names = (part.context if design is None else design.bins(part.context)).cells
     place = {label: i for i, label in enumerate(tables.labels)}
     for name in names:
         place.setdefault(name, len(place))

@@ -55,6 +55,12 @@ def iter_rounds(audit: Record, *, want_chances: bool = False) -> Iterator[dict[s
     if isinstance(audit.data, KeptRounds):
         yield audit.data.columns
         return
+    if audit.question.beliefs_model is not None:
+        raise OptionError(
+            "an audit with beliefs_model= does not keep its rounds, which would have to be fitted "
+            "again: bayesfair.beliefs(history, model=...) has P* before each of them.",
+            kind="no_rounds", column="beliefs_model",
+        )  # fmt: skip
     start = audit.summary.start
     offset = start.n_rounds
     for part, found, _ in iter_results(audit.data, start, audit.criterion, want_rounds=True):

@@ -136,7 +136,10 @@ def _by_chunks(
         )
         for a, b, rewards, _, moved in every:
             offered = None if part.offered is None else part.offered[a:b]
-            best.add(a, b, family.best_of_laws(rewards, laws.counts(offered)), laws)
+            if believed is not None and believed.best is not None:
+                best.add(a, b, believed.best[a:b])
+            else:
+                best.add(a, b, family.best_of_laws(rewards, laws.counts(offered)), laws)
             changed[a:b] = moved
             yield (
                 a,

@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.audit.log.context_tables import ContextTables, iter_cells, numbered, shared_beliefs
+from bayesfair.audit.log.context_tables import (
+    CONTEXT_MODELS,
+    ContextTables,
+    iter_cells,
+    numbered,
+    shared_beliefs,
+)
 from bayesfair.base.arguments import constructed, instance_of, takes
 from bayesfair.base.checks import counted, listed
 from bayesfair.base.html import Shown
@@ -265,7 +271,8 @@ class AuditState(Shown):
         OptionError
             If the beliefs came from a model, of which no state is kept.
         """
-        if isinstance(self.beliefs, tuple) and not self.beliefs:
+        of_model = self.given_context and self.beliefs.model not in CONTEXT_MODELS
+        if of_model or (isinstance(self.beliefs, tuple) and not self.beliefs):
             raise OptionError(
                 "an audit with beliefs_model= ends in draws of a model, not in a state that the "
                 "next part could start from; audit the whole log, or leave beliefs_model out."

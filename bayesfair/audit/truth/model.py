@@ -20,6 +20,7 @@ from bayesfair.history.cells import reward_cells
 from bayesfair.inference import bin_starts, fit, rewards_from_posterior
 from bayesfair.inference.contract import checked_options, closed_form, share_options
 from bayesfair.inference.elpd import cells_of_fit
+from bayesfair.inference.posterior import bins_of, dim_of
 from bayesfair.inference.read_fits import reads_fits
 from bayesfair.inference.sampler import SAMPLER_OPTIONS, Sampler, sampler_mapping
 from bayesfair.rewards import Rewards
@@ -180,7 +181,7 @@ def check_fit(tree: Any, data: Any, beside: Mapping[str, Any]) -> tuple[str, int
     if n_rounds != data.n_rounds:
         raise refused(f"saw {n_rounds} rounds, the log has {data.n_rounds}.")
     if "reward_cells" in groups:
-        ours, theirs = reward_cells(data, bin_starts(tree)), cells_of_fit(tree, None)
+        ours, theirs = reward_cells(data, bins_of(tree, data)), cells_of_fit(tree, None)
         if not all(np.array_equal(ours[name], theirs[name]) for name in theirs):
             raise refused("saw other rewards than those of this log: fit it again.")
     return str(attrs["family"]), posterior.sizes["chain"] * posterior.sizes["draw"]
@@ -202,14 +203,16 @@ def parts_of_tree(
     starts = bin_starts(tree)
     if summary.selection == "none":
         shares = summary.sums.plays / max(summary.sums.n_rounds, 1)
-        if starts is not None:
+        if starts is not None or dim_of(tree) is not None:
             raise OptionError(
-                "a model with time bins needs logged probabilities; without them only the shares "
-                "of the whole log can be compared. Choose a model without bins."
+                "a model of rewards that change needs logged probabilities; without them only the "
+                "shares of the whole log can be compared. Choose a model without bins or contexts."
             )
         if not summary.sums.n_rounds:
             return [Part(None, 0, rewards)], []
         return [Part(None, summary.sums.n_rounds, rewards, None, shares)], []
+    if dim_of(tree) == "context":
+        return _by_context(tree, data, rewards, criterion)
     if starts is None:
         judged = [] if summary.pairs.judged is None else [(summary.pairs.judged, rewards)]
         return parts_from_cells(summary.cells, rewards, data.n_arms), judged
@@ -226,4 +229,23 @@ def parts_of_tree(
         if part.selection_probability is not None:
             here = JudgedRounds.of(part.selection_probability, start, criterion)
             judged.append((here, rewards[:, b]))
+    return parts or [Part(None, 0, rewards[:, 0])], judged
+
+
+def _by_context(
+    tree: Any, data: History, rewards: Rewards, criterion: Criterion
+) -> tuple[list[Part], Judged]:
+    """Return the parts of each context, and its rounds, with the draws of its true rewards."""
+    codes = bins_of(tree, data)
+    assert codes is not None and data.context is not None
+    first = min(criterion.from_round, data.n_rounds)
+    part, own_codes = data.rounds(first, data.n_rounds), codes[first:].astype(np.int32)
+    parts: list[Part] = []
+    for c, (rounds, own) in enumerate(part.cells(own_codes, len(data.context.cells[1]))):
+        if len(rounds):
+            parts += parts_from_cells(cells_of(own, criterion), rewards[:, c], data.n_arms)
+    judged: Judged = []
+    if part.selection_probability is not None:
+        whole = JudgedRounds.of(part.selection_probability, first, criterion, context=own_codes)
+        judged = [(whole.of_context(c), rewards[:, c]) for c in np.unique(own_codes).tolist()]
     return parts or [Part(None, 0, rewards[:, 0])], judged
