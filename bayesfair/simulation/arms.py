@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypedDict, Unpack, overload
 
 import numpy as np
@@ -11,12 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from bayesfair.base.arguments import COUNT, NUMBER, PLAIN, takes
 from bayesfair.base.checks import (
     as_generator,
-    check_choice,
     check_count,
     check_in_range,
     check_known,
     first_where,
-    listed,
 )
 from bayesfair.base.labels import by_label
 from bayesfair.base.progress import Steps, steps, tells
@@ -25,15 +23,16 @@ from bayesfair.errors import DataError, OptionError
 from bayesfair.families import FAMILIES, family_named
 from bayesfair.families.featured import FAMILY_OF, PRIOR_SD, Featured
 from bayesfair.history import History
-from bayesfair.history.context import Context, context_of, known_in_cell
+from bayesfair.history.context import Context, known_in_cell
 from bayesfair.kernels.simulation.world import Run
 from bayesfair.policies import FairSDDTS, Policy, policy_from_name
 from bayesfair.rewards import Bernoulli, Rewards
 from bayesfair.simulation.featured import featured_start, run_featured
 from bayesfair.simulation.running import World, run_rule
+from bayesfair.simulation.truth import as_rewards, by_context, seen_in
 from bayesfair.typing import Progress, Seed
 
-__all__ = ["drifting_rewards", "simulate", "truth_of"]
+__all__ = ["drifting_rewards", "simulate"]
 
 Delay = int | ArrayLike | Callable[[np.random.Generator, int], ArrayLike] | None
 
@@ -189,8 +188,8 @@ def simulate(
     ('age',)
     """
     n_rounds = check_count(n_rounds, "n_rounds", 0)
-    context = _context(contexts, context_model, rewards, n_rounds)
-    rewards, given = (rewards, []) if context is None else _by_context(rewards, context)
+    context = seen_in(contexts, context_model, rewards, n_rounds)
+    rewards, given = (rewards, []) if context is None else by_context(rewards, context)
     truth = as_rewards(rewards)
     if drift is not None:
         truth = drifting_rewards(truth, n_rounds, drift=drift, seed=seed)
@@ -292,75 +291,6 @@ def _one_run(
         ran.arm, ran.reward, selection_probability=ran.pi, arms=truth.arms, known_at=known_at,
         context=plan.context, source=f"{plan.name} run {label}",
     )  # fmt: skip
-
-
-def as_rewards(rewards: Any) -> Rewards:
-    """Return a reward family; arrays and mappings of label to mean are Bernoulli."""
-    if isinstance(rewards, Rewards):
-        return rewards
-    if isinstance(rewards, Mapping):
-        named = by_label(rewards, "arm", "rewards")
-        means: Any = list(named.values())
-        return Bernoulli(means, arms=tuple(named))
-    return Bernoulli(rewards)
-
-
-def _context(contexts: Any, model: str | None, rewards: Any, n_rounds: int) -> Context | None:
-    """Return the context of each round, having refused what does not go with it."""
-    if model is not None:
-        check_choice(model, "context_model", ("cells", *FAMILY_OF, "none"))
-        if contexts is None:
-            raise OptionError(
-                f"context_model={model!r} has no effect without contexts=.",
-                kind="unused_option", column="context_model", value=model,
-            )  # fmt: skip
-    if contexts is not None:
-        return context_of(contexts, n_rounds, lambda t: f"contexts: round {t}")
-    if _is_by_context(rewards):
-        raise OptionError(
-            "rewards= holds arms for each of several contexts: say with contexts= which of them "
-            "each round has.",
-            kind="lacks", column="contexts",
-        )  # fmt: skip
-    return None
-
-
-def _is_by_context(rewards: Any) -> bool:
-    """Whether a truth is a mapping of contexts to arms, not one of arms to means."""
-    arms = (Mapping, Sequence, np.ndarray, Rewards)
-    return isinstance(rewards, Mapping) and any(isinstance(of, arms) for of in rewards.values())
-
-
-def _by_context(rewards: Any, context: Context) -> tuple[Any, list[Bernoulli]]:
-    """Return the truth of each round, and of each context where it was given by them."""
-    codes, names = context.cells
-    if not _is_by_context(rewards):
-        return rewards, []
-    given = {str(name): as_rewards(of) for name, of in rewards.items()}
-    if lacks := [name for name in names if name not in given]:
-        raise OptionError(
-            f"rewards= holds no arms for the context {lacks[0]!r}; it has {listed(given)}.",
-            kind="unknown_label", column="rewards", value=lacks[0],
-        )  # fmt: skip
-    each: list[Bernoulli] = []
-    for name in names:
-        of = given[name]
-        first = each[0] if each else of
-        if not isinstance(of, Bernoulli) or of.batch_shape or of.arms != first.arms:
-            raise OptionError(
-                f"rewards of the context {name!r} must be one mean for each of the arms "
-                f"{listed(first.arms)}, in this order. Other families: a batch of T sets of arms.",
-                kind="wrong_shape", column="rewards", value=name,
-            )  # fmt: skip
-        each.append(of)
-    if not each:  # no rounds
-        return next(iter(given.values())), []
-    return Bernoulli(np.array([of.mean for of in each])[codes], arms=each[0].arms), each
-
-
-def truth_of(rewards: Any, context: Context | None) -> Rewards:
-    """Return the true rewards as `simulate` takes them, of each round where contexts name them."""
-    return as_rewards(rewards if context is None else _by_context(rewards, context)[0])
 
 
 @takes(n_rounds=COUNT, drift=NUMBER)
