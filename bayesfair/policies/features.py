@@ -51,23 +51,28 @@ class Seen:
     @property
     def family(self) -> str:
         """Reward family of the beliefs."""
-        return "normal" if self.law.shape[1] == 3 else "bernoulli"
+        return "normal" if self.measured else "bernoulli"
+
+    @property
+    def measured(self) -> bool:
+        """Whether rewards are measurements, not 0 and 1."""
+        return bool(self.law.shape[1] == 3)
 
     @property
     def mean(self) -> NDArray[np.float64]:
         """Expected reward of each arm, (k,)."""
-        return self.law[:, 1] if self.family == "normal" else self.law[:, 0]
+        return self.law[:, 1] if self.measured else self.law[:, 0]
 
     @property
     def rewards(self) -> Rewards:
         """Posterior predictive laws."""
-        return StudentT(*self.law.T) if self.family == "normal" else Bernoulli(self.law[:, 0])
+        return StudentT(*self.law.T) if self.measured else Bernoulli(self.law[:, 0])
 
     @property
     def best_mean(self) -> NDArray[np.float64]:
         """Probability that an arm's expected reward at z is the largest, (k,)."""
         spread = self.unit * self.width
-        if self.family == "normal":
+        if self.measured:
             return StudentT(self.law[:, 0], self.centre, spread).best_arm_probability()
         return Normal(self.centre, spread).best_arm_probability()
 
