@@ -1,4 +1,4 @@
-"""What Open Bandit Pipeline makes and estimates, once: ``python make_obp.py ../../../shared/data``.
+"""What Open Bandit Pipeline makes and estimates, once: ``python benchmarks/make_obp.py ../shared/data``.
 
 With obp 0.5.7, which asks for an older Python (``pip install --no-deps --ignore-requires-python
 obp``, and pandas, scikit-learn, pyyaml, tqdm). It imports PyTorch for estimators that are not used
@@ -89,4 +89,4 @@ if __name__ == "__main__":
         "feedback": synthetic(),
         "estimates": {name: estimates(folder / f"{name}.csv") for name in LOGS},
     }
-    Path(__file__).with_name("obp.json").write_text(json.dumps(found) + "\n")
+    (Path(__file__).parents[1] / "tests/reference/obp.json").write_text(json.dumps(found) + "\n")
