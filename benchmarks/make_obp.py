@@ -1,4 +1,4 @@
-"""What Open Bandit Pipeline makes and estimates, once: ``python benchmarks/make_obp.py ../shared/data``.
+"""What Open Bandit Pipeline makes and estimates: ``python benchmarks/make_obp.py ../shared/data``.
 
 With obp 0.5.7, which asks for an older Python (``pip install --no-deps --ignore-requires-python
 obp``, and pandas, scikit-learn, pyyaml, tqdm). It imports PyTorch for estimators that are not used

@@ -1,6 +1,6 @@
 """Open Bandit Pipeline as oracle: a log of its generator, its estimates on its own data.
 
-`tests/reference/obp.json` was made with it, once, by `tests/reference/benchmarks/make_obp.py`.
+`tests/reference/obp.json` was made with it, once, by `benchmarks/make_obp.py`.
 """
 
 import json
