@@ -138,15 +138,17 @@ LINKS = {
     "docs/promises.md": "promises.md",
     "CHANGELOG.md": "changes.md",
 }
-FENCE = re.compile(r"```\{(section|file|theory)\} ?(.*)\n```")
-LINK = re.compile(r"\[([^\]]*)\]\(((?:\.\./)?[\w/.-]+\.\w+|[\w/]+/Containerfile)\)")
+FENCE = re.compile(r"```\{(section|file|theory|answer)\} ?(.*)\n```")
+LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(((?:\.\./)?[\w/.-]+\.\w+|[\w/]+/Containerfile)\)")
 
 
-def _statements():
-    """Return the statements of `bayesfair.theory`, each as its docstring has it."""
+def _statements(names):
+    """Return what `bayesfair.theory` says of these names, or of all of it where none is given."""
     theory = importlib.import_module("bayesfair.theory")
-    lines = ["```{eval-rst}", inspect.getdoc(theory).split("\n", 1)[1].strip(), ""]
-    for name in theory.__all__:
+    lines = ["```{eval-rst}"]
+    if not names:
+        lines += [inspect.getdoc(theory).split("\n", 1)[1].strip(), ""]
+    for name in names:
         text = inspect.getdoc(getattr(theory, name)) or ""
         parts = re.split(r"\n(\w[\w ]*)\n-{3,}\n", "\n" + text)
         notes = dict(zip(parts[1::2], parts[2::2], strict=True)).get("Notes", "")
@@ -157,13 +159,15 @@ def _statements():
 
 
 def _text_of(found):
-    """Return the text that a fence names: a file, a section of README, or the theory."""
+    """Return the text that a fence names: a file, a section of README, theory, or an answer."""
     kind, name = found.groups()
     if kind == "theory":
-        return _statements()
+        return _statements(name.split())
+    text = (HERE.parent / (name if kind != "section" else "README.md")).read_text(encoding="utf-8")
     if kind == "file":
-        return (HERE.parent / name).read_text(encoding="utf-8")
-    text = (HERE.parent / "README.md").read_text(encoding="utf-8")
+        return text
+    if kind == "answer":  # of a notebook: its last cell
+        return "".join(json.loads(text)["cells"][-1]["source"]).split("## Answer\n", 1)[1]
     start = text.index(f"\n## {name}\n") + len(f"\n## {name}\n")
     end = text.find("\n## ", start)
     return text[start : end if end > 0 else None]

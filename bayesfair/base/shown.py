@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 __all__ = [
-    "LONGEST", "MOST_ROWS", "cells", "fitted", "number", "shortened", "table", "visible", "wrapped",
+    "LONGEST", "MOST_ROWS", "cells", "fitted", "in_cells", "number", "shortened", "table",
+    "visible", "wrapped",
 ]  # fmt: skip
 
 LONGEST = 40
@@ -216,16 +217,28 @@ def fitted(lines: Sequence[str]) -> list[str]:
     for line in lines:
         beside = line.startswith("  ") and line[37:39] == "  "  # a title, and what is said of it
         indent = " " * (39 if beside else len(line) - len(line.lstrip()))
-        found += [line] if len(line) <= width else textwrap.wrap(
-            line, width, subsequent_indent=indent, drop_whitespace=True, break_long_words=False,
-            break_on_hyphens=False, replace_whitespace=False,
+        found += [line] if cells(line) <= width else in_cells(
+            line, width, subsequent_indent=indent, drop_whitespace=True, replace_whitespace=False,
         )  # fmt: skip
     return found
 
 
 def wrapped(text: str, bullet: str = "  * ", most: int = _WIDTH) -> list[str]:
     """Return a paragraph behind a bullet, no wider than the terminal."""
-    return textwrap.wrap(
-        text, min(most, _columns()), initial_indent=bullet, subsequent_indent=" " * len(bullet),
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
+    return in_cells(
+        text, min(most, _columns()), initial_indent=bullet, subsequent_indent=" " * len(bullet)
+    )
+
+
+def in_cells(text: str, width: int, **options: Any) -> list[str]:
+    """Return a paragraph in lines of at most so many cells, broken between words.
+
+    Examples
+    --------
+    >>> in_cells("\u6771\u4eac \u5927\u962a", 6)
+    ['\u6771\u4eac', '\u5927\u962a']
+    """
+    # a wide letter counts as two while lines are made; no text that is shown holds \\0
+    wide = "".join(c + "\0" if cells(c) == 2 else c for c in text)
+    found = textwrap.wrap(wide, width, break_long_words=False, break_on_hyphens=False, **options)
+    return [line.replace("\0", "") for line in found]

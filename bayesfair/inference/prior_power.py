@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -223,7 +224,10 @@ def log_prior_of(tree: xr.DataTree, history: History | None, model: Any) -> Any:
         )
     contract = contract_of(name if model is None else model)
     if contract.log_prior is not None:
-        return _of_draws(contract.log_prior(posterior, **options), name, posterior)
+        named = inspect.signature(contract.log_prior).parameters  # it may take options of build
+        rest = any(p.kind is p.VAR_KEYWORD for p in named.values())
+        taken = {n: value for n, value in options.items() if rest or n in named}
+        return _of_draws(contract.log_prior(posterior, **taken), name, posterior)
     if history is None:
         raise OptionError(
             f"model {name!r} has no log_prior of its own; give the history (and model=, for a "

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from typing import Any
 
-from bayesfair.base.shown import MOST_ROWS, cells, number, shortened, table
+from bayesfair.base.shown import MOST_ROWS, cells, in_cells, number, shortened, table
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import BayesfairError
 from bayesfair.ranking.consistency import pl_consistency
@@ -151,14 +150,13 @@ def render_fit(
             f"Left out for want of width: {', '.join(gone)} (a wider terminal, or --json)."
         )
     for text in legend:
-        lines += textwrap.wrap(text, 110 if width is None else width)
+        lines += in_cells(text, 110 if width is None else width)
     if numbers["notices"]:
         lines += ["", "Notices"]
         for notice in numbers["notices"]:
-            lines += textwrap.wrap(
-                notice, min(96, width or 96), initial_indent="  * ", subsequent_indent="    ",
-                break_long_words=False, break_on_hyphens=False,
-            )  # fmt: skip
+            lines += in_cells(
+                notice, min(96, width or 96), initial_indent="  * ", subsequent_indent="    "
+            )
     return "\n".join(lines)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 
 import bayesfair as bf
 from bayesfair import examples
@@ -34,6 +35,16 @@ def test_no_line_is_longer_than_the_terminal_and_no_word_is_lost(report, width, 
     assert narrow.split() == whole.split()
     if width == 200:
         assert narrow == whole
+
+
+def test_wide_letters_count_as_two_columns(report):
+    arms = ["\u63a8\u8350" * 10, "\u304a\u3059" * 10]
+    log = bf.History([0, 1] * 20, [1, 0] * 20, np.tile([0.9, 0.1], (40, 1)), arms=arms)
+    lines = report(log, 80, eps1=0, eps2=0).splitlines()
+    named = [line for line in lines if any(arm in line for arm in arms)]
+    prose = [line for line in named if "0." not in line]  # no row of the table
+    assert len(prose) >= 2  # the sentence on the worst round, broken between its two labels
+    assert max(map(cell_len, prose)) <= 80 < sum(map(cell_len, prose))
 
 
 def test_labels_cannot_break_the_table(report):

@@ -46,6 +46,14 @@ def test_the_gallery_has_every_plot():
     assert drawn >= {n for n in plots.__all__ if n.startswith("plot_")}
 
 
+def test_the_mathematics_has_every_statement_once():
+    from bayesfair import theory
+
+    text = (DOCS / "mathematics.md").read_text(encoding="utf-8")
+    shown = " ".join(re.findall(r"^```\{theory\}(.*)$", text, flags=re.M)).split()
+    assert sorted(shown) == sorted(theory.__all__)
+
+
 def test_the_reference_lists_every_public_module():
     settings = ast.parse((DOCS / "conf.py").read_text(encoding="utf-8"))
     (modules,) = (ast.literal_eval(n.value) for n in settings.body

@@ -257,3 +257,21 @@ def test_shared_models_and_models_of_ones_own():
     # two samplers of one posterior: sensitivities agree within their own noise
     for name in ("theta[a]", "theta[b]", "theta[c]"):
         assert abs(same.loc[name, "prior"] - table.loc[name, "prior"]) < 0.02
+
+    def density(draws, spread=1.0):
+        mu = np.abs(draws["mu"])
+        return -mu - 2 * np.log1p(np.exp(-mu)) - 0.5 * (draws["tau"] / spread) ** 2
+
+    # its own log_prior may return arrays, and takes the options of build that it names
+    own.attrs["model_options"] = '{"spread": 1.0}'
+    for build.log_prior in (
+        density,
+        lambda draws: density(draws).transpose("draw", "chain"),
+        lambda draws, **_: density(draws).values,
+    ):
+        said = prior_sensitivity(own, model=build)
+        assert said["prior"].values == pytest.approx(same["prior"].values, abs=2e-6)
+    build.log_prior = lambda draws: density(draws).mean("draw")
+    with pytest.raises(OptionError) as refused:
+        prior_sensitivity(own, model=build)
+    assert refused.value.kind == "wrong_shape"
