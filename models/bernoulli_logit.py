@@ -3,7 +3,7 @@ r"""Bernoulli arms whose probability depends on features of the round: logistic 
     beta_i ~ Normal(0, 1.5^2 I)                          i = 1..k   dims ("arm", "feature")
     r_t ~ Bernoulli(1 / (1 + exp(-z_t' beta_{a_t})))     t = 1..n   dims ("known",)
 
-z_t are the features of `bayesfair.history.design.Design`: an intercept, columns of numbers
+z_t are the features of ``bayesfair.history.design.Design``: an intercept, columns of numbers
 centred and scaled by the first 100 rounds, an indicator for each value of other columns.
 
 Prior rationale. A logistic variable has standard deviation 1.8, so 1.5 is about as wide as 1 is

@@ -3,7 +3,7 @@ r"""Bernoulli arms whose probability depends on features of the round: probit re
     beta_i ~ Normal(0, I)                          i = 1..k         dims ("arm", "feature")
     r_t ~ Bernoulli(Phi(z_t' beta_{a_t}))          t = 1..n         dims ("known",)
 
-z_t are the features of `bayesfair.history.design.Design`: an intercept, columns of numbers
+z_t are the features of ``bayesfair.history.design.Design``: an intercept, columns of numbers
 centred and scaled by the first 100 rounds, an indicator for each value of other columns.
 
 Prior rationale. At average features z'z is 2 for one column of numbers, so z'beta has standard

@@ -4,7 +4,7 @@ r"""Normal arms whose mean depends linearly on features of the round.
     beta_i ~ Normal((mean_i, 0, ..., 0), sigma_i^2 / kappa_i I)      dims ("arm", "feature")
     r_t ~ Normal(z_t' beta_{a_t}, sigma_{a_t}^2)          t = 1..n   dims ("known",)
 
-z_t are the features of `bayesfair.history.design.Design`: an intercept, columns of numbers
+z_t are the features of ``bayesfair.history.design.Design``: an intercept, columns of numbers
 centred and scaled by the first 100 rounds, an indicator for each value of other columns.
 
 Prior rationale. That of `normal_independent` for the intercept and the noise: centred and scaled
