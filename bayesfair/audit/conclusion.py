@@ -45,13 +45,6 @@ from bayesfair.rewards import Rewards
 
 __all__ = ["conclude"]
 
-_NOT_READ_AGAIN = Notice(
-    "The objective part is left out: rewards that depend on features differ in every round, so it "
-    "needs all rounds again, and a merged or resumed audit has them no longer. Audit the whole log "
-    "for it.",
-    kind="objective_left_out", column="objective",
-)  # fmt: skip
-
 
 def conclude(summary: Summary, question: Question, notes: list[str], data: Any) -> Record:
     """Add tolerance, objective part and notices to a summary."""
@@ -193,8 +186,7 @@ def _given_context(
     if summary.end.beliefs.featured is None:
         each = rewards_by_context(summary, question.draws, rng)
         return objective_by_context(summary, each, question.criterion, rng), []
-    found = objective_by_features(data, summary, question.draws, question.criterion, rng)
-    return found, [] if found is not None else [_NOT_READ_AGAIN]
+    return objective_by_features(data, summary, question.draws, question.criterion, rng)
 
 
 def _parts(summary: Summary, rewards: Rewards) -> list[Part]:

@@ -90,6 +90,7 @@ def _missing(summary: Any) -> str:
 def _context(audit: Record) -> dict[str, Any]:
     """Return what beliefs are given, and what the log amounts to against beliefs that are not."""
     summary, criterion = audit.summary, audit.criterion
+    certificate = None if audit.objective is None else audit.objective.certificate
     without = None
     if summary.without is not None:
         known, n = summary.selection != "none", summary.sums.n_rounds
@@ -105,7 +106,13 @@ def _context(audit: Record) -> dict[str, Any]:
         "n_cells": len(summary.contexts),
         "thin_share": thin_share(summary),
         "without": without,
-    }
+        "certificate": None if certificate is None else {
+            "khat": finite_or_text(certificate.khat.max()),
+            "effective_draws": float(certificate.ess.min()),
+            "difference": certificate.difference,
+            "share_of_rounds": certificate.share,
+        },
+    }  # fmt: skip
 
 
 def _cells(audit: Record) -> list[dict[str, Any]]:

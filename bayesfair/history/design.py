@@ -20,6 +20,9 @@ __all__ = ["Design", "design_of"]
 _FIRST = 100
 """So many rounds tell the location and the scale of a column, and its bins."""
 
+_MOST = 200
+"""Features: what is kept of an arm grows with their square."""
+
 _MOST_LABELS = 10
 """Numbers among the labels of a column that is none of numbers."""
 
@@ -100,6 +103,15 @@ class Design(NamedTuple):
             found, first = np.unique(codes, return_index=True)
             more += [(int(t), j, context.labels[j][c]) for c, t in zip(found, first, strict=True)]
         new = [(j, value) for _, j, value in sorted(more) if (j, value) not in known]
+        if (n := len(self.names) + len(new)) > _MOST:
+            most = max(set(self.level_of.tolist() + [j for j, _ in new]),
+                       key=lambda j: len(context.labels[j]))  # fmt: skip
+            raise DataError(
+                f"the context has {n} features, and {self.columns[most]!r} has most of them, one "
+                f"for each of its values: at most {_MOST} can be learned. Leave it out, or give "
+                "coarser values; context_model='pooled' is for many values of rewards 0 and 1.",
+                kind="too_many_features", column=self.columns[most], value=n,
+            )  # fmt: skip
         return self._replace(
             levels=(*self.levels, *(value for _, value in new)),
             level_of=np.concatenate([self.level_of, np.array([j for j, _ in new], np.int64)]),

@@ -8,8 +8,10 @@ import pytest
 from scipy import integrate, special, stats
 
 import bayesfair as bf
+from bayesfair.audit.truth.exact_coefficients import exact_draws
 from bayesfair.base.labels import label_order
 from bayesfair.errors import DataError, OptionError
+from bayesfair.kernels.laws.divergences_continuous import student_variation_of_worst
 from bayesfair.kernels.log.coefficients import Coefficients, gaussian_update, run_coefficients
 
 REFERENCE = json.loads((Path(__file__).parent.parent / "reference" / "contextual.json").read_text())
@@ -183,7 +185,11 @@ def test_parts_saved_states_and_one_machine_agree(model, tmp_path):
 def test_what_draws_need_is_that_of_every_round_and_pair(model):
     log = log_of(model, late=False)
     audit = bf.audit(log, context_model=model, seed=1, draws=40, eps1=1, eps2=0.3)
-    theta, sd = audit.state.beliefs.featured.draws(40, label_order("abc"), np.random.default_rng(1))
+    of, rng, order = audit.state.beliefs.featured, np.random.default_rng(1), label_order("abc")
+    theta, sd = of.draws(40, order, rng)
+    if model != "linear":
+        start = audit.summary.start.beliefs.featured
+        theta = exact_draws(start, of, [log], 240, order, rng).resampled(40, order, rng)
     value, pi = np.einsum("ta,ska->stk", features(log), theta), log.selection_probability
     link = {"linear": lambda v: v, "probit": special.ndtr, "logit": special.expit}[model]
     gap = np.abs(pi[:, :, None] - pi[:, None, :])
@@ -287,3 +293,60 @@ def test_equal_measurements_tell_no_scale_and_then_the_first_other_one():
             for i in range(3)]  # fmt: skip
     right = bf.rewards.StudentT(*np.array(laws).T).best_arm_probability()
     assert np.allclose(best[61], right, rtol=0, atol=1e-9)
+
+
+def test_worst_pairs_of_student_laws_are_found_among_those_that_are_looked_at():
+    rng = np.random.default_rng(5)
+    laws = bf.rewards.StudentT(rng.uniform(2, 60, (300, 5)), rng.normal(0, 0.6, (300, 5)),
+                               rng.uniform(0.5, 2, (300, 5)))  # fmt: skip
+    pi = rng.dirichlet(np.ones(5), 300)
+    pi[:50, 2] = np.nan
+    grid = np.array([0.0, 0.5, 1.0, 2.0])
+    every = laws.divergence("total_variation")
+    found = student_variation_of_worst(laws.df, laws.loc, laws.scale, pi, grid)
+    known = ~np.isnan(found)
+    assert np.array_equal(found[known], every[known]) and known.mean() < 0.7
+    gap = np.abs(pi[:, :, None] - pi[:, None, :])
+    for eps1 in grid:
+        assert np.array_equal(
+            np.nanmax(gap - eps1 * found, axis=(1, 2)), np.nanmax(gap - eps1 * every, axis=(1, 2))
+        )
+
+
+@pytest.mark.parametrize("model", ["probit", "logit"])
+def test_weighted_draws_have_the_mean_of_the_posterior_by_quadrature(model):
+    rng = np.random.default_rng(1)
+    x, link = rng.normal(size=30), special.ndtr if model == "probit" else special.expit
+    log = bf.History([0] * 30, rng.random(30) < link(x), arms=["a", "b"], context={"x": x},
+                     propensity=[0.5] * 30, known_at=[*range(1, 26), *[99] * 5])  # fmt: skip
+    audit = bf.audit(log, context_model=model, seed=1, draws=50)
+    of, start = audit.state.beliefs.featured, audit.summary.start.beliefs.featured
+    exact = exact_draws(start, of, [log], 30, np.arange(2), np.random.default_rng(2))
+    node, w = np.polynomial.hermite_e.hermegauss(120)
+    sd = 1.0 if model == "probit" else 1.5
+    beta = sd * np.stack(np.meshgrid(node, node, indexing="ij"), axis=-1).reshape(-1, 2)
+    z = np.column_stack([np.ones(30), (x - x.mean()) / x.std()])
+    weight = np.outer(w, w).ravel() * link((2 * log.reward - 1) * (beta @ z.T)).prod(axis=1)
+    mean = weight @ beta / weight.sum()
+    error = np.sqrt(np.diag(of.settled().spread[0]) / exact.ess[0])
+    assert np.all(np.abs(exact.weight[:, 0] @ exact.theta[:, 0] - mean) < 5 * error)
+    chance = weight @ link(beta @ z.T) / weight.sum()
+    assert np.abs(exact.chances(of, z)[:, 0] - chance).max() < 0.02
+    drawn = exact.resampled(4000, np.arange(2), np.random.default_rng(3))
+    assert np.all(np.abs(drawn[:, 0].mean(axis=0) - mean) < 6 * error)
+    assert exact.holds.all() and audit.objective.certificate.difference < 0.03
+    context = audit.to_dict()["context"]
+    assert context["certificate"]["khat"] == audit.objective.certificate.khat.max() < 0.7
+
+
+def test_what_features_explain_is_no_unseen_context():
+    """Within a bin a rule that follows the feature goes with rewards that follow it too."""
+    rng = np.random.default_rng(6)
+    n, x = 3000, rng.normal(size=3000)
+    up = special.ndtr(x)
+    pi = np.column_stack([up, 1 - up])
+    arm = (rng.random(n) > up).astype(int)
+    log = bf.History(arm, rng.random(n) < pi[np.arange(n), arm], selection_probability=pi,
+                     context={"x": x})  # fmt: skip
+    assert bf.audit(log, context_model="probit", objective=False).checks["context"].passed
+    assert not bf.audit(log, context_model="none", objective=False).checks["context"].passed

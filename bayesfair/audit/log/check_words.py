@@ -206,6 +206,9 @@ def _context(summary: Summary, check: Check) -> str:
     )
     if summary.contexts:
         more = "The context that was read is not all of it: the test was made within each context."
+        if summary.start.beliefs.featured is not None:
+            more = "The context that was read, or how rewards are said to depend on it, is not all "
+            more += "of it: the test was made on what the beliefs given it leave of the rewards."
     return (
         f"The rule knows something that this audit does not see: arm {check.arm!r} pays more in "
         f"the rounds that give it a higher probability ({_number(check)} over {check.n} plays). "

@@ -133,6 +133,9 @@ def given_context(
             continue
         here = None if believed is None else believed.at(rounds)
         found = find(own, state.with_beliefs(table), here)
+        if here is not None and tables.featured is not None:
+            expected = here.rewards.mean[np.arange(len(rounds)), own.arm]
+            found = found._replace(expected=expected)
         ends.append(found.end)
         every.append((i, rounds, own, found._replace(pairs=_in_part(found.pairs, rounds))))
     if believed is not None:
@@ -215,7 +218,9 @@ def seen_in(
         gone = np.isnan(own.reward)
         moments = moments_table((k,))
         if known:
-            moments_into(fixed(own.arm), fixed(own.reward), fixed(p), moments)
+            # within a bin features differ: what counts is what they leave of a reward
+            left = own.reward if of.expected is None else own.reward - of.expected
+            moments_into(fixed(own.arm), fixed(left), fixed(p), moments)
         sums = Sums(
             n_rounds=own.n_rounds,
             n_unobserved=np.bincount(own.arm[gone], minlength=k),

@@ -14,10 +14,33 @@ from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.log.shared_laws import Laws
 from bayesfair.audit.log.violations import violations_of
 from bayesfair.kernels.laws.divergences import worst_pair_general
+from bayesfair.kernels.laws.divergences_continuous import student_variation_of_worst
 from bayesfair.kernels.log.pairs import PAIR_TIE
 from bayesfair.kernels.log.part_result import TOLERANCES, PairSums
+from bayesfair.rewards import Rewards, StudentT
 
-__all__ = ["find_pairs"]
+__all__ = ["divergences_of_worst", "find_pairs"]
+
+
+def divergences_of_worst(
+    rewards: Rewards, pi: NDArray[np.float64], criterion: Criterion
+) -> NDArray[np.float64]:
+    """Return D(r_i || r_j) of rounds, (n, k, k); NaN where a pair is not its round's worst.
+
+    Parameters
+    ----------
+    rewards : Rewards
+        Batch (n,).
+    pi : (n, k) array
+        Selection probabilities.
+    criterion : Criterion
+        What is asked.
+    """
+    if isinstance(rewards, StudentT) and criterion.is_total_variation:
+        of = rewards.df, rewards.loc, rewards.scale
+        return student_variation_of_worst(*of, pi, np.array(criterion.grid))
+    return rewards.divergence(criterion.reward_divergence)
+
 
 
 def find_pairs(

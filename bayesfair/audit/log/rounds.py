@@ -13,7 +13,7 @@ from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.log.best_sums import BestSums
 from bayesfair.audit.log.context_tables import Believed
 from bayesfair.audit.log.contexts import given_context
-from bayesfair.audit.log.pairs import find_pairs
+from bayesfair.audit.log.pairs import divergences_of_worst, find_pairs
 from bayesfair.audit.log.shared_laws import Laws, laws_of
 from bayesfair.audit.log.state import AuditState, judged_part, parts_of, require_fitting
 from bayesfair.families import FAMILIES
@@ -141,11 +141,13 @@ def _by_chunks(
             else:
                 best.add(a, b, family.best_of_laws(rewards, laws.counts(offered)), laws)
             changed[a:b] = moved
-            yield (
-                a,
-                b,
-                np.empty(0) if pi is None else rewards.divergence(criterion.reward_divergence),
-            )
+            if pi is None:
+                apart = np.empty(0)
+            elif believed is None:
+                apart = rewards.divergence(criterion.reward_divergence)
+            else:  # the laws of all arms change from round to round
+                apart = divergences_of_worst(rewards, pi[a:b], criterion)
+            yield a, b, apart
 
     found = None
     if pi is None:

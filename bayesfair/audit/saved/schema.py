@@ -26,7 +26,6 @@ from bayesfair.audit.log.accumulators import (
     Worst,
 )
 from bayesfair.audit.log.cells import ChosenCell, FullCell
-from bayesfair.audit.log.context_tables import ContextTables
 from bayesfair.audit.log.contexts import Seen, Without
 from bayesfair.audit.log.group_pairs import GroupPairs
 from bayesfair.audit.log.intervals import Estimate
@@ -35,6 +34,7 @@ from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.summary import Summary
 from bayesfair.audit.log.violations import JudgedRounds, Violations
 from bayesfair.audit.record import Record as AuditRecord
+from bayesfair.audit.saved.beliefs_schema import BELIEFS
 from bayesfair.audit.saved.guards_schema import GUARDS, REWARD_MOMENTS
 from bayesfair.audit.saved.kinds import (
     NUMBER,
@@ -63,13 +63,8 @@ from bayesfair.audit.saved.question_schema import (
     by_label,
 )
 from bayesfair.audit.saved.unfinished import Unfinished
-from bayesfair.audit.truth.objective import CellFound, Objective
-from bayesfair.families.featured import Featured
-from bayesfair.history.design import Design
+from bayesfair.audit.truth.objective import CellFound, Certificate, Objective
 from bayesfair.history.probabilities import Repairs, Resolution
-from bayesfair.kernels.log.coefficients import Coefficients
-from bayesfair.kernels.log.conjugate import BeliefTable
-from bayesfair.kernels.log.pooled import Pooling
 from bayesfair.kernels.log.propensities import Histogram
 
 __all__ = ["IN_POSTERIOR", "N_CHAINS", "folded", "packed", "unpacked", "with_draws"]
@@ -84,72 +79,6 @@ IN_POSTERIOR = {
 
 
 # -- the record, from the leaves up ---------------------------------------------------------------
-
-TABLE = Record(BeliefTable, {
-        "parameters": f8("arm", "parameter"),
-        "pending_at": i8("pending"),
-        "pending_arm": i4("pending"),
-        "pending_reward": f8("pending"),
-        "support": f8("level"),
-        "last_pi": f8("last_arm"),
-        "changed": TRUTH,
-        "from_data": TRUTH,
-        "early_arm": i4("early"),
-        "early_reward": f8("early"),
-        "n_same": i8("arm"),
-        "n_learning": WHOLE,
-})  # fmt: skip
-
-BELIEFS = OneOf((
-    TABLE,
-    Record(ContextTables, {
-        "model": TEXT,
-        "columns": Many(TEXT),
-        "labels": Many(TEXT, "context"),
-        "tables": Many(TABLE, "context"),
-        "fresh": TABLE,
-        "without": TABLE,
-        "shared": Maybe(OneOf((
-            Record(Pooling, {
-                "mu": f8("arm", "centre"),
-                "kappa": f8("likeness"),
-                "mantissa": f8("arm", "centre", "likeness"),
-                "scale": i4("arm", "centre", "likeness"),
-            }),
-            Record(Featured, {
-                "model": TEXT,
-                "design": Record(Design, {
-                    "columns": Many(TEXT),
-                    "location": f8("column"),
-                    "scale": f8("column"),
-                    "cuts": f8("cut"),
-                    "cut_of": i8("cut"),
-                    "levels": Many(TEXT),
-                    "level_of": i8("indicator"),
-                }),
-                "beliefs": Record(Coefficients, {
-                    "prior": f8("arm", "of_prior"),
-                    "mean": f8("arm", "feature"),
-                    "spread": f8("arm", "feature", "feature"),
-                    "precision": f8("arm", "inverse", "inverse"),
-                    "shape": f8("arm"),
-                    "scale": f8("arm"),
-                    "n_learned": i8("arm"),
-                    "from_data": TRUTH,
-                    "early_arm": i4("early"),
-                    "early_reward": f8("early"),
-                    "early_row": f8("early", "feature"),
-                    "open": TRUTH,
-                    "pending_at": i8("pending"),
-                    "pending_arm": i4("pending"),
-                    "pending_reward": f8("pending"),
-                    "pending_row": f8("pending", "feature"),
-                }),
-            }),
-        ))),
-    }),
-))  # fmt: skip
-"""None for beliefs under a model, of which no state is kept."""
 
 STATE = Record(AuditState, {
     "arms": LABELS,
@@ -322,6 +251,12 @@ OBJECTIVE = Record(Objective, {
         "label": TEXT,
         "probability_fair": Maybe(NUMBER),
         "regret": Maybe(ESTIMATE),
+    })),
+    "certificate": Maybe(Record(Certificate, {
+        "khat": f8("arm"),
+        "ess": f8("arm"),
+        "difference": NUMBER,
+        "share": NUMBER,
     })),
 })  # fmt: skip
 """The draws that fill chains stand in ``posterior``."""

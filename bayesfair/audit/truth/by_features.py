@@ -18,9 +18,12 @@ from bayesfair.audit.log.pairs import find_pairs
 from bayesfair.audit.log.state import parts_of
 from bayesfair.audit.log.summary import Summary
 from bayesfair.audit.log.violations import Violations
-from bayesfair.audit.truth.objective import CellFound, Objective, sampling_sd
+from bayesfair.audit.truth.exact_coefficients import APART, FEWEST, KHAT, Exact, exact_draws
+from bayesfair.audit.truth.objective import CellFound, Certificate, Objective, sampling_sd
+from bayesfair.base.checks import listed
 from bayesfair.base.labels import label_order
-from bayesfair.families.featured import Featured
+from bayesfair.base.notices import Notice
+from bayesfair.families.featured import PRIOR_SD, Featured
 from bayesfair.history import History
 from bayesfair.kernels.log.needed import needed_by_draw
 from bayesfair.rewards import Bernoulli, Normal, Rewards
@@ -35,12 +38,13 @@ _MOST_COUNTED = 100_000_000
 """Rounds times pairs times draws in which violations are counted."""
 
 _FEWEST = 200
+_LOOKED = 200  # rounds in which the filter is held against the posterior
 _DIFFERENCES = ("total_variation", "wasserstein")
 
 
 def objective_by_features(
     data: Any, summary: Summary, draws: int, criterion: Criterion, rng: np.random.Generator
-) -> Objective | None:
+) -> tuple[Objective | None, list[str]]:
     """Audit a log against draws of the coefficients from what is believed at its end.
 
     Parameters
@@ -58,22 +62,75 @@ def objective_by_features(
 
     Returns
     -------
-    Objective or None
+    objective : Objective or None
         None where the data are not the rounds of the summary.
+    notices : list of Notice
     """
-    of: Featured = summary.end.beliefs.featured
-    theta, sd = of.draws(draws, label_order(summary.arms), rng)
+    if data is None:
+        return None, [_NOT_READ_AGAIN]
+    of, order = summary.end.beliefs.featured, label_order(summary.arms)
+    theta, sd = of.draws(draws, order, rng)
+    exact, notices = None, []
+    if of.model in PRIOR_SD:
+        n_rewards = int((summary.sums.plays - summary.sums.n_unobserved).sum())
+        before = summary.start.beliefs.featured
+        exact = exact_draws(before, of, parts_of(data), n_rewards, order, rng)
+        if exact is None:
+            notices.append(_uncertified("so many known rewards would take too long", n_rewards))
+        else:
+            theta[:, exact.holds] = exact.resampled(draws, order, rng)[:, exact.holds]
+            notices += _refused(exact, summary.arms)
     found = _Sums(of, theta, sd, summary, criterion)
     done = summary.start.n_rounds
-    if data is None:
-        return None
     for whole in parts_of(data):
         skipped = min(max(criterion.from_round - done, 0), whole.n_rounds)
         found.add(whole.rounds(skipped, whole.n_rounds), done + skipped)
         done += whole.n_rounds
     if done != summary.end.n_rounds:
-        return None
-    return found.objective(rng)
+        return None, [_NOT_READ_AGAIN]
+    certificate = None
+    if exact is not None and exact.holds.all() and found.rows:
+        certificate = exact.certificate(of, np.concatenate(found.rows))
+        notices += _told(certificate)
+    return replace(found.objective(rng), certificate=certificate), notices
+
+
+_NOT_READ_AGAIN = Notice(
+    "The objective part is left out: rewards that depend on features differ in every round, so it "
+    "needs all rounds again, and a merged or resumed audit has them no longer. Audit the whole log "
+    "for it.",
+    kind="objective_left_out", column="objective",
+)  # fmt: skip
+
+
+def _uncertified(why: str, value: Any) -> Notice:
+    return Notice(
+        "The true rewards are drawn from the normal laws of the filter, not from the posterior "
+        f"that they stand for, whose importance weights cannot be had: {why}.",
+        kind="filter_not_certified", column="context_model", value=value,
+    )  # fmt: skip
+
+
+def _refused(exact: Exact, arms: tuple[str, ...]) -> list[Notice]:
+    """Name the arms whose importance weights cannot be relied on."""
+    bad = [arm for arm, good in zip(arms, exact.holds, strict=True) if not good]
+    if not bad:
+        return []
+    why = f"those of {listed(bad)} have a Pareto k-hat above {KHAT} or fewer than {FEWEST} "
+    return [_uncertified(f"{why}effective draws", bad)]
+
+
+def _told(found: Certificate) -> list[Notice]:
+    """Say how far the filter is from the posterior, where that is not rare."""
+    if found.share <= 0.01:
+        return []
+    return [Notice(
+        "At the end of the log the filter is up to "
+        f"{found.difference:.3f} from the posterior in the chance of an arm, and more than {APART} "
+        f"in {100 * found.share:.0f} % of the rounds. The objective part has the posterior; the "
+        "numbers under the beliefs of each round may be off by as much.",
+        kind="filter_apart", column="context_model", value=found.difference,
+    )]  # fmt: skip
 
 
 def _is_difference(criterion: Criterion) -> bool:
@@ -108,6 +165,8 @@ class _Sums:
         self.seen = 0
         self.first, self.second, self.best = np.zeros(s), np.zeros(s), np.zeros((s, k))
         self.by_cell: dict[str, _Cell] = {}
+        self.looked = max(n // _LOOKED, 1)
+        self.rows: list[Floats] = []
 
     def add(self, part: History, start: int) -> None:
         """Add judged rounds, the first of them with this number."""
@@ -115,6 +174,7 @@ class _Sums:
             return
         assert part.context is not None
         rows = self.of.design.rows(part.context)
+        self.rows.append(rows[(-start) % self.looked :: self.looked])
         if part.selection_probability is not None:
             self._need(part, rows, start)
         codes, labels = self.of.design.bins(part.context).cells

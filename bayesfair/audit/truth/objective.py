@@ -23,6 +23,7 @@ from bayesfair.rewards import Bernoulli, Rewards
 
 __all__ = [
     "CellFound",
+    "Certificate",
     "Objective",
     "Part",
     "evaluate",
@@ -83,6 +84,25 @@ class CellFound(NamedTuple):
     regret: Estimate | None
 
 
+class Certificate(NamedTuple):
+    """How far beliefs by moment matching are from the posterior at the end of a log.
+
+    Attributes
+    ----------
+    khat, ess : (k,) array
+        Pareto k-hat and effective draws of the importance weights of each arm.
+    difference : float
+        Largest difference of an arm's chance, over rounds that are spread evenly.
+    share : float
+        Of these rounds with a difference above 0.02.
+    """
+
+    khat: NDArray[np.float64]
+    ess: NDArray[np.float64]
+    difference: float
+    share: float
+
+
 @dataclass(frozen=True, eq=False)
 class Objective:
     """The objective audit per draw of the truth.
@@ -111,6 +131,8 @@ class Objective:
         Mean of P* over the draws where `p_best` is not kept.
     cells : dict of str to CellFound
         By context, where beliefs are given one.
+    certificate : Certificate or None
+        Of beliefs by moment matching.
     """
 
     smallest_eps2: NDArray[np.float64] | None
@@ -123,6 +145,7 @@ class Objective:
     counted: bool = True
     best_mean: NDArray[np.float64] | None = None
     cells: dict[str, CellFound] = field(default_factory=dict)
+    certificate: Certificate | None = None
 
     @property
     def p_best_mean(self) -> NDArray[np.float64]:

@@ -35,12 +35,17 @@ from bayesfair.kernels.laws.divergences import (
     divergence_code,
     log_mass_term,
 )
-from bayesfair.kernels.laws.divergences_crossings import crossing_pair, turning_points
+from bayesfair.kernels.laws.divergences_crossings import (
+    cdf_difference,
+    crossing_pair,
+    turning_points,
+)
 
-__all__ = ["normal_divergence", "normal_pair", "student_divergence"]
+__all__ = ["normal_divergence", "normal_pair", "student_divergence", "student_variation_of_worst"]
 
 _FAR = 1e10  # beyond this many widths a t density is a pure power to 1e-10
 _SMALL = 1e-18
+_TIE = 1e-9
 _ROOT2 = math.sqrt(2.0)
 
 
@@ -296,3 +301,73 @@ def normal_divergence(
 ) -> NDArray[np.float64]:
     """Return the divergence of all ordered pairs of normal arms; see `student_divergence`."""
     return student_divergence(np.full(mean.shape, np.inf), mean, sd, name)
+
+
+@compiled()
+def _worst_rows(df, loc, scale, pi, eps1, nodes, weights, out):  # type: ignore[no-untyped-def]
+    n_rows, k = loc.shape
+    n_pairs = k * (k - 1) // 2
+    log_c, gap, best = np.empty(k), np.empty(n_pairs), np.empty(eps1.shape[0])
+    first, second = np.empty(n_pairs, np.int64), np.empty(n_pairs, np.int64)
+    for t in range(n_rows):
+        n = 0
+        for i in range(k):
+            log_c[i] = log_constant(df[t, i])
+            out[t, i, i] = 0.0
+            for j in range(i):
+                out[t, i, j] = np.nan
+                out[t, j, i] = np.nan
+                away = abs(pi[t, i] - pi[t, j])
+                if away >= 0.0:  # no comparison with NaN is true: not on offer
+                    gap[n], first[n], second[n] = -away, i, j
+                    n += 1
+        best[:] = -np.inf
+        for q in np.argsort(gap[:n]):
+            i, j, away = first[q], second[q], -gap[q]
+            if np.all(away < best - _TIE):
+                break
+            n1, s1, n2, s2 = df[t, i], scale[t, i], df[t, j], scale[t, j]
+            d = loc[t, j] - loc[t, i]
+            law = (n1, s1, n2, s2, d, log_c[i] - math.log(s1), log_c[j] - math.log(s2))
+            constants = (log_c[i], log_c[j])
+            # what the laws give to one half line differs by no more than their total variation
+            apart = abs(cdf_difference(d * s1 / (s1 + s2), law, constants, nodes, weights))
+            if np.all(away - eps1 * apart < best - _TIE):
+                continue
+            if d == 0.0 and s1 == s2 and n1 == n2:
+                apart = 0.0
+            else:
+                apart = crossing_pair(law, constants, nodes, weights, TV)
+            out[t, i, j] = apart
+            out[t, j, i] = apart
+            best = np.maximum(best, away - eps1 * apart)
+
+
+def student_variation_of_worst(
+    df: NDArray[np.float64],
+    loc: NDArray[np.float64],
+    scale: NDArray[np.float64],
+    pi: NDArray[np.float64],
+    eps1: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the total variation of the pairs that may have the largest excess of their round.
+
+    Parameters
+    ----------
+    df, loc, scale : (T, k) arrays
+        Of Student-t arms, finite df.
+    pi : (T, k) array
+        Selection probabilities; NaN = not on offer.
+    eps1 : (E,) array
+        The excess is ``|pi_i - pi_j| - eps1 TV``, for any of them.
+
+    Returns
+    -------
+    (T, k, k) array
+        As `student_divergence`; NaN for the other pairs.
+    """
+    out = np.empty((*loc.shape, loc.shape[1]))
+    nodes, weights, _ = panel_rule()
+    fixed = (np.ascontiguousarray(x, dtype=np.float64) for x in (df, loc, scale, pi, eps1))
+    _worst_rows(*fixed, nodes, weights, out)
+    return out

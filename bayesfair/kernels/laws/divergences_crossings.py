@@ -14,7 +14,7 @@ from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.laws.continuous_arms import log_shape, student_tail
 from bayesfair.kernels.laws.divergences import TV, WASSERSTEIN
 
-__all__ = ["crossing_pair", "turning_points"]
+__all__ = ["cdf_difference", "crossing_pair", "turning_points"]
 
 _FARTHEST = 1e20  # in widths: where a ratio of equal tails is its limit to double precision
 
@@ -165,7 +165,7 @@ def _above(z, df, log_c, nodes, weights):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def _cdf_difference(u, law, constants, nodes, weights):  # type: ignore[no-untyped-def]
+def cdf_difference(u, law, constants, nodes, weights):  # type: ignore[no-untyped-def]
     """Return F1 - F2 at distance u from the first location, from the smaller tails."""
     n1, s1, n2, s2, d, _, _ = law
     z1, z2 = u / s1, (u - d) / s2
@@ -222,7 +222,7 @@ def crossing_pair(law, constants, nodes, weights, code):  # type: ignore[no-unty
     for c in range(count + 1):
         here = 0.0
         if c < count:
-            here = _cdf_difference(points[c], law, constants, nodes, weights)
+            here = cdf_difference(points[c], law, constants, nodes, weights)
         if code == TV:
             total += 0.5 * abs(here - before)
         elif before * here < 0.0:
@@ -231,7 +231,7 @@ def crossing_pair(law, constants, nodes, weights, code):  # type: ignore[no-unty
             rising = here > 0
             x = 0.5 * (low + high)
             for _ in range(200):
-                value = _cdf_difference(x, law, constants, nodes, weights)
+                value = cdf_difference(x, law, constants, nodes, weights)
                 if (value > 0) == rising:
                     high = x
                 else:

@@ -19,6 +19,7 @@ The prior of linear beliefs is that of measurements: learned from the first know
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +30,8 @@ from bayesfair.kernels.log.conjugate import FIRST, location_and_scale
 from bayesfair.typing import Floats, Ints
 
 __all__ = [
-    "LINKS", "Coefficients", "gaussian_update", "nig_update", "predicted", "run_coefficients",
+    "LINKS", "Coefficients", "gaussian_update", "hazard", "nig_update", "predicted",
+    "run_coefficients",
 ]  # fmt: skip
 
 LINKS = {"linear": 0, "probit": 1, "logit": 2}
@@ -122,6 +124,13 @@ class Coefficients(NamedTuple):
         )
 
 
+@lru_cache(maxsize=1)
+def _quadrature() -> tuple[Floats, Floats]:
+    """Return nodes and weights for a standard normal law."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    return nodes, weights / weights.sum()
+
+
 @compiled()
 def predicted(z, mean, spread, work):  # type: ignore[no-untyped-def]
     """Return z'm and z'Vz; ``work`` has Vz afterwards."""
@@ -179,7 +188,7 @@ def nig_update(z, reward, mean, spread, precision, work):  # type: ignore[no-unt
 
 
 @compiled()
-def _hazard(t):  # type: ignore[no-untyped-def]
+def hazard(t):  # type: ignore[no-untyped-def]
     """Return phi(t) / Phi(t)."""
     if t > -5.0:
         mass = 0.5 * math.erfc(-t / math.sqrt(2.0))
@@ -211,7 +220,7 @@ def gaussian_update(z, reward, mean, spread, link, nodes, weights, work):  # typ
     if link == _PROBIT:
         s = math.sqrt(1.0 + v)
         t = sign * centre / s
-        ratio = _hazard(t)
+        ratio = hazard(t)
         gain, shrink = sign * ratio / s, ratio * (t + ratio) / (1.0 + v)
     else:
         p, slope, bend = _logistic_moments(sign * centre, math.sqrt(v), nodes, weights)
@@ -385,11 +394,10 @@ def run_coefficients(
         before.scale.copy(), before.n_learned.copy(),
     )  # fmt: skip
     linear = LINKS[link] == _LINEAR
-    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
     out = np.empty((n if laws else 0, len(before.prior), 3 if linear else 1))
     done = _run(
         LINKS[link], rows, waiting, (at, row, arms, values), before.prior, early, marks, beliefs,
-        (nodes, weights / weights.sum()), out,
+        _quadrature(), out,
     )  # fmt: skip
     if everything and marks[2] and marks[0]:
         _relearn(before.prior, early, int(marks[0]), True, True, beliefs, np.empty(d))

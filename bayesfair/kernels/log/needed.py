@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.laws.divergences import TV
 from bayesfair.kernels.laws.divergences_continuous import normal_pair
-from bayesfair.kernels.log.coefficients import LINKS
+from bayesfair.kernels.log.coefficients import LINKS, hazard
 from bayesfair.typing import Floats, Ints
 
-__all__ = ["needed_by_draw"]
+__all__ = ["log_chances", "needed_by_draw"]
 
 _LINEAR, _PROBIT = 0, 1
 _LEAF = 64
@@ -206,3 +206,42 @@ def needed_by_draw(
         (np.ascontiguousarray(rows), pi), (at, begin, mid, half, gap), theta, sd, LINKS[link],
         eps1, limit, needed, counts,
     )  # fmt: skip
+
+
+@compiled()
+def _log_chances(link, rows, reward, theta, out):  # type: ignore[no-untyped-def]
+    for s in range(theta.shape[0]):
+        total = 0.0
+        for t in range(rows.shape[0]):
+            value = 0.0
+            for a in range(rows.shape[1]):
+                value += rows[t, a] * theta[s, a]
+            if reward[t] < 0.5:
+                value = -value
+            if link != _PROBIT:
+                total -= math.log1p(math.exp(-value)) if value > -30.0 else -value
+            elif value > -5.0:
+                total += math.log(0.5 * math.erfc(-value / math.sqrt(2.0)))
+            else:  # the density over the hazard
+                total -= 0.5 * value * value + math.log(math.sqrt(2.0 * math.pi) * hazard(value))
+        out[s] += total
+
+
+def log_chances(link: str, rows: Floats, reward: Floats, theta: Floats, out: Floats) -> None:
+    """Add to each draw the log probability of the rewards of one arm, 0 or 1.
+
+    Parameters
+    ----------
+    link : str
+        ``"probit"`` or ``"logit"``.
+    rows : (n, d) array
+        Features.
+    reward : (n,) array
+    theta : (S, d) array
+        Draws of its coefficients.
+    out : (S,) array
+        Added to in place.
+    """
+    if len(rows):
+        fixed = (np.ascontiguousarray(x, dtype=np.float64) for x in (rows, reward, theta))
+        _log_chances(LINKS[link], *fixed, out)

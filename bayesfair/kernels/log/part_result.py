@@ -140,6 +140,8 @@ class PartResult(NamedTuple):
         what they amount to.
     without : PartResult or None
         The same part against beliefs that know no context.
+    expected : (T,) array or None
+        Expected reward of the arm that was chosen, where contexts are features.
     """
 
     end: Any
@@ -149,3 +151,4 @@ class PartResult(NamedTuple):
     path: BestPath | None = None
     cells: tuple[tuple[int, Ints, Any, PartResult], ...] = ()
     without: PartResult | None = None
+    expected: Floats | None = None
