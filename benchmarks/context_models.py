@@ -3,10 +3,11 @@
 Run: python benchmarks/context_models.py [--logs 400] [--rounds 200000]
 
 Coverage: truths drawn from each model's own prior, 3 arms, 300 rounds, 6 contexts (probit: a number
-and a label of two values), a rule that prefers another arm in each context; the 95 % interval of the objective regret given the context,
-and the p-value of a chi-squared test that the ranks of the true probabilities among their posterior
-draws are uniform. Speed: 10 arms, 32 contexts, one core, processor time; beside it partial pooling
-as a script would have it, vectorised over nodes by NumPy; of features 10 arms, 4 numbers and the intercept.
+and a label of two values), a rule that prefers another arm in each context; the 95 % interval of
+the objective regret given the context, and the p-value of a chi-squared test that the ranks of the
+true probabilities among their posterior draws are uniform. Speed: 10 arms, 32 contexts, one core,
+processor time; beside it partial pooling as a script would have it, vectorised over nodes by NumPy;
+of features 10 arms, 4 numbers and the intercept.
 """
 
 from __future__ import annotations
@@ -142,7 +143,11 @@ def feature_speed(n: int, k: int = 10, d: int = 5) -> None:
     for model, reward in rewards.items():
         m = n if model == "probit" else n // 10
         log = bf.History(
-            arm[:m], reward[:m], selection_probability=pi[:m], context=x[:m], arms=list("abcdefghij")
+            arm[:m],
+            reward[:m],
+            selection_probability=pi[:m],
+            context=x[:m],
+            arms=list("abcdefghij"),
         )
         flat = np.tile([0.0, 1, 1, 1], (k, 1))
         start = Coefficients.start(flat, d, linear=model == "linear")
@@ -150,7 +155,9 @@ def feature_speed(n: int, k: int = 10, d: int = 5) -> None:
         def audited(log: bf.History = log, model: str = model) -> object:
             return bf.audit(log, context_model=model, objective=False)
 
-        def alone(start: Coefficients = start, model: str = model, y: np.ndarray = reward) -> object:
+        def alone(
+            start: Coefficients = start, model: str = model, y: np.ndarray = reward
+        ) -> object:
             return run_coefficients(model, start, rows, arm, y, None)
 
         audited(), alone()

@@ -42,7 +42,6 @@ def divergences_of_worst(
     return rewards.divergence(criterion.reward_divergence)
 
 
-
 def find_pairs(
     pi: NDArray[np.float64],
     reward_divergences: Iterator[tuple[int, int, NDArray[np.float64]]],
