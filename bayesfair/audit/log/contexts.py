@@ -26,6 +26,7 @@ from bayesfair.kernels.log.log_pass import LogPass
 from bayesfair.kernels.log.pairs import PAIR_TIE
 from bayesfair.kernels.log.part_result import PairSums, PartResult, PartRounds, RoundSums
 from bayesfair.kernels.log.rows import fixed, in_order
+from bayesfair.rewards import Bernoulli, StudentT
 from bayesfair.typing import Floats, Ints
 
 __all__ = [
@@ -134,6 +135,7 @@ def given_context(
         here = None if believed is None else believed.at(rounds)
         found = find(own, state.with_beliefs(table), here)
         if here is not None and tables.featured is not None:
+            assert isinstance(here.rewards, (Bernoulli, StudentT))
             expected = here.rewards.mean[np.arange(len(rounds)), own.arm]
             found = found._replace(expected=expected)
         ends.append(found.end)

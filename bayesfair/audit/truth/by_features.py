@@ -70,7 +70,8 @@ def objective_by_features(
         return None, [_NOT_READ_AGAIN]
     of, order = summary.end.beliefs.featured, label_order(summary.arms)
     theta, sd = of.draws(draws, order, rng)
-    exact, notices = None, []
+    exact: Exact | None = None
+    notices: list[str] = []
     if of.model in PRIOR_SD:
         n_rewards = int((summary.sums.plays - summary.sums.n_unobserved).sum())
         before = summary.start.beliefs.featured

@@ -129,7 +129,12 @@ def exact_draws(
 
 
 def _add(
-    model: str, rows: Floats, arm: Ints, reward: Floats, theta: Floats, log_ratio: Floats
+    model: str,
+    rows: Floats,
+    arm: NDArray[np.int32],
+    reward: Floats,
+    theta: Floats,
+    log_ratio: Floats,
 ) -> None:
     """Add the log chance of rewards under every draw."""
     for i in range(len(log_ratio)):
