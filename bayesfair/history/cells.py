@@ -11,8 +11,8 @@ from bayesfair.errors import DataError, OptionError
 from bayesfair.history.history import History
 
 __all__ = [
-    "bin_of_rounds", "binned_counts", "bins_along", "counts_by_context", "reward_cells",
-    "time_bins",
+    "bin_of_rounds", "binned_counts", "bins_along", "counts_by_context", "no_context",
+    "reward_cells", "time_bins",
 ]  # fmt: skip
 
 
@@ -87,13 +87,17 @@ def counts_by_context(
         If the log has no context.
     """
     if history.context is None:
-        raise DataError(
-            f"{history.source} has no context, and the model has one theta for each. Give the log "
-            "one with context=.",
-            kind="no_context", column="context",
-        )  # fmt: skip
+        raise no_context(history, "has one theta for each")
     codes, names = history.context.cells
     return names, *_counted(history, codes, len(names))
+
+
+def no_context(history: History, needs: str) -> DataError:
+    """Return the error for a log without the context that a model needs."""
+    return DataError(
+        f"{history.source} has no context, and the model {needs}. Give the log one with context=.",
+        kind="no_context", column="context",
+    )  # fmt: skip
 
 
 def _counted(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.base.checks import as_sequence, counted, first_where
+from bayesfair.base.checks import as_sequence, counted, first_where, listed
 from bayesfair.base.label_encoder import LabelEncoder, in_order_met
 from bayesfair.base.labels import text_of
+from bayesfair.base.numerals import number
 from bayesfair.errors import DataError
 from bayesfair.typing import Ints, Where
 
@@ -61,6 +62,35 @@ class Context:
         key = self.codes.astype(np.int64) @ places
         code, rounds = in_order_met(key, int(np.prod(sizes)))
         return code.astype(np.int32), tuple(self._name(int(t)) for t in rounds)
+
+    def of_arms(self, pattern: str, arms: Sequence[str]) -> NDArray[np.float64]:
+        """Return the numbers of a column for each arm, (T, k); NaN where one is no number.
+
+        Parameters
+        ----------
+        pattern : str
+            Their names, with ``{arm}`` in the place of the label: ``"price_{arm}"``.
+        arms : sequence of str
+            Labels.
+
+        Raises
+        ------
+        DataError
+            If there is no such column.
+        """
+        names = [pattern.replace("{arm}", arm) for arm in arms]
+        if lacks := [name for name in names if name not in self.columns]:
+            raise DataError(
+                f"the context has no column {lacks[0]!r}; it has {listed(self.columns)}. Read the "
+                f"log with context={pattern!r}.",
+                kind="missing_column", column=lacks[0],
+            )  # fmt: skip
+        found = np.empty((len(self), len(names)))
+        for i, name in enumerate(names):
+            j = self.columns.index(name)
+            values = [number(label) for label in self.labels[j]]
+            found[:, i] = np.array([np.nan if v is None else v for v in values])[self.codes[:, j]]
+        return found
 
     def _name(self, t: int) -> str:
         values: list[str] = [found[c] for found, c in zip(self.labels, self.codes[t], strict=True)]

@@ -17,6 +17,8 @@ from bayesfair.history import History
 
 __all__ = [
     "ARM_MODELS",
+    "CONTEXT_MODELS",
+    "SHIPPED",
     "Contract",
     "check_reads",
     "checked_options",
@@ -33,12 +35,20 @@ ARM_MODELS: dict[str, str] = {
     "bernoulli_independent": "bernoulli",
     "bernoulli_hierarchical": "bernoulli",
     "bernoulli_drifting": "bernoulli",
-    "bernoulli_cells": "bernoulli",
-    "bernoulli_pooled_cells": "bernoulli",
     "finite_independent": "finite",
     "poisson_independent": "poisson",
     "normal_independent": "normal",
 }
+
+#: Those of rewards given a context.
+CONTEXT_MODELS: dict[str, str] = {
+    "bernoulli_cells": "bernoulli",
+    "bernoulli_pooled_cells": "bernoulli",
+    "bernoulli_shared_weights": "bernoulli",
+}
+
+SHIPPED = ARM_MODELS | CONTEXT_MODELS
+"""All of them."""
 
 _HOW = (
     'Declare beside build: READS = ("theta",) for 0/1 rewards, ("probability",) for finite ones, '
@@ -62,7 +72,7 @@ def family_of_model(model: str) -> Family:
         Naming the known ones.
     """
     own = {family.model: family.name for family in FAMILIES.values()}
-    return FAMILIES[(own | ARM_MODELS)[check_choice(model, "model", tuple(ARM_MODELS | own))]]
+    return FAMILIES[(own | SHIPPED)[check_choice(model, "model", tuple(SHIPPED | own))]]
 
 
 @dataclass(frozen=True)
@@ -135,7 +145,7 @@ def contract_of(model: Any) -> Contract:
     """
     if isinstance(model, str):
         own = closed_form(model)
-        if own is not None and model not in ARM_MODELS:
+        if own is not None and model not in SHIPPED:
             raise OptionError(
                 f"model {model!r} is the closed form of family {own.name!r}, of which no PyMC "
                 "model is shipped: give model= your build function.",
@@ -143,7 +153,7 @@ def contract_of(model: Any) -> Contract:
                 column="model",
                 value=model,
             )
-        name = check_choice(model, "model", tuple(ARM_MODELS))
+        name = check_choice(model, "model", tuple(SHIPPED))
         source: Any = importlib.import_module(f"bayesfair.models.{name}")
         build = source.build
     elif isinstance(model, ModuleType):
@@ -155,7 +165,7 @@ def contract_of(model: Any) -> Contract:
         name = f"{getattr(inner, '__module__', '?')}.{getattr(inner, '__qualname__', 'build')}"
     if not callable(build) or hasattr(build, "free_RVs"):
         raise OptionError(
-            f"model={shown(model)} must be a shipped model's name ({listed(ARM_MODELS)}), or a "
+            f"model={shown(model)} must be a shipped model's name ({listed(SHIPPED)}), or a "
             "function build(history) that returns an unsampled pymc.Model (not the model itself)."
         )
     reads = _declared(source, build, "READS")

@@ -13,7 +13,7 @@ from bayesfair.base.json_text import from_json
 from bayesfair.errors import OptionError
 from bayesfair.families import FAMILIES
 from bayesfair.history import History
-from bayesfair.inference.contract import ARM_MODELS, closed_form, contract_of
+from bayesfair.inference.contract import SHIPPED, closed_form, contract_of
 from bayesfair.inference.elpd import cells_of_fit, log_likelihood_of_cells
 from bayesfair.inference.posterior import dim_of, rewards_from_posterior
 from bayesfair.inference.read_fits import reads_fits
@@ -217,7 +217,7 @@ def log_prior_of(tree: xr.DataTree, history: History | None, model: Any) -> Any:
     )  # fmt: skip
     if closed_form(name) is not None:
         return _conjugate_log_prior(tree, posterior)
-    if model is None and name not in ARM_MODELS:
+    if model is None and name not in SHIPPED:
         raise OptionError(
             f"this is a fit of your own model {name!r}; give it again (model=) with the history, "
             "so that its prior can be evaluated."

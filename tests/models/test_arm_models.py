@@ -13,8 +13,6 @@ from bayesfair.inference.contract import ARM_MODELS
 
 # compiling takes longer than drawing
 PLAIN = {"mode": "FAST_COMPILE"}
-# those of a log with contexts: test_context_models.py
-WITHOUT_CONTEXT = [name for name in ARM_MODELS if not name.endswith("_cells")]
 HISTORY = History(["b", "a", "c", "a"], [0, 1, 1, np.nan], arms=("a", "b", "c"))
 
 
@@ -22,7 +20,7 @@ def module(name):
     return importlib.import_module(f"bayesfair.models.{name}")
 
 
-@pytest.mark.parametrize("name", WITHOUT_CONTEXT)
+@pytest.mark.parametrize("name", ARM_MODELS)
 def test_contract(name):
     found = module(name)
     assert found.FAMILY == ARM_MODELS[name]
@@ -39,7 +37,7 @@ def test_contract(name):
     assert max(v.get_value().size for v in long.data_vars) <= 30
 
 
-@pytest.mark.parametrize("name", WITHOUT_CONTEXT)
+@pytest.mark.parametrize("name", ARM_MODELS)
 def test_data_containers_are_all_that_changes(name):
     from bayesfair.inference.compiled import same_graph
 

@@ -12,6 +12,7 @@ from bayesfair.models import (
     bernoulli_logit,
     bernoulli_pooled_cells,
     bernoulli_probit,
+    bernoulli_shared_weights,
     normal_linear,
 )
 
@@ -158,3 +159,31 @@ def test_nuts_on_linear_features_agrees_with_the_closed_form_of_the_audit():
     mean, error = of(normal_linear.build(log), "beta", ("arm", "feature"))
     end = bf.audit(log, context_model="linear", objective=False).state.beliefs.featured
     assert (np.abs(mean - end.beliefs.mean) / error).max() < 5
+
+
+def test_weights_in_common_are_those_of_features_of_each_arm():
+    from pytensor.compile.mode import Mode
+
+    rng = np.random.default_rng(3)
+    prices = rng.gamma(3.0, 2.0, (30, 2))
+    offered = np.arange(30) % 5 > 0  # b is away in every fifth round
+    shown = [f"{p:.2f}" if there else "" for p, there in zip(prices[:, 1], offered, strict=True)]
+    table = {
+        "arm": np.where(offered & (np.arange(30) % 2 > 0), "b", "a"),
+        "reward": rng.integers(0, 2, 30), "propensity": np.where(offered, 0.5, 1.0),
+        "price_a": prices[:, 0].round(2), "price_b": shown,
+    }  # fmt: skip
+    history = bf.read_history(table, context="price_{arm}", missing_context="away")
+    model = bernoulli_shared_weights.build(history, features=["price_{arm}"])
+    given = {model["level"]: 0.3, model["weight"]: np.array([-0.7])}
+    theta = model["theta"].eval(given, mode=Mode(linker="py", optimizer=None))
+    z = np.where(np.column_stack([np.ones(30, bool), offered]), prices.round(2), np.nan)
+    z = (z - np.nanmean(z)) / np.nanstd(z)
+    assert theta == pytest.approx(special.expit(0.3 - 0.7 * np.nan_to_num(z)), abs=1e-9)
+    assert model.named_vars_to_dims["theta"] == ("round", "arm")
+    with pytest.raises(DataError) as refused:
+        bernoulli_shared_weights.build(history, features=["size_{arm}"])
+    assert (refused.value.kind, refused.value.column) == ("missing_column", "size_a")
+    with pytest.raises(bf.OptionError) as refused:
+        bernoulli_shared_weights.build(history)
+    assert refused.value.column == "features"

@@ -27,8 +27,7 @@ LOGS = {
 
 
 @pytest.mark.parametrize("log", LOGS)
-# those of a log with contexts: test_context_models.py
-@pytest.mark.parametrize("name", [name for name in ARM_MODELS if not name.endswith("_cells")])
+@pytest.mark.parametrize("name", ARM_MODELS)
 def test_fits_at_default_settings(compiled, name, log):
     model, data = compiled(name, LOGS[log])
     _, found = model.fit(draws=4000, seed=1, cores=1, data=data)
