@@ -1,6 +1,10 @@
 """What every test can rely on."""
 
+from collections import Counter
+
 import pytest
+
+_TOLD = 60.0  # seconds of a run from which on it says what they went into
 
 
 @pytest.fixture(autouse=True)
@@ -21,3 +25,18 @@ def pytest_collection_modifyitems(items):
     for item in items:
         group = "samplers" if item.path in slow else str(item.path)
         item.add_marker(pytest.mark.xdist_group(group))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say what the seconds of a long run went into, folder by folder."""
+    spent = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if hasattr(report, "duration"):
+                parts = report.nodeid.split("::")[0].split("/")
+                spent["/".join(parts[:2]) if parts[0] == "tests" else parts[0]] += report.duration
+    if (total := sum(spent.values())) < _TOLD:
+        return
+    terminalreporter.section("seconds by folder, all processes")
+    for folder, seconds in spent.most_common():
+        terminalreporter.write_line(f"{seconds:8.0f} {seconds / total:5.0%} {folder}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesfair.base.arguments import AXES, PLAIN, takes
+from bayesfair.base.arguments import PLAIN
 from bayesfair.base.checks import as_numbers
 from bayesfair.base.shown import shortened
 from bayesfair.errors import BayesfairError, OptionError
@@ -19,8 +19,10 @@ from bayesfair.plots.base import (
     ROW,
     audit_numbers,
     bare,
+    legend,
     names_on,
     new_axes,
+    plot,
     refuse,
 )
 from bayesfair.typing import Numbered
@@ -35,7 +37,7 @@ LABELLED_ARMS = 100
 """With more arms `plot_selection` draws points."""
 
 
-@takes(ax=AXES, label=PLAIN)
+@plot(label=PLAIN)
 def plot_cumulative_regret(
     regret: ArrayLike | xr.Dataset | Numbered | Mapping[str, Any],
     *,
@@ -50,13 +52,8 @@ def plot_cumulative_regret(
         Fairness regret per round, or what ``audit.rounds()`` or ``audit.series()`` returns. The
         last is thinned for long logs, and at hand for scanned and loaded audits too; an audit is
         asked for it.
-    ax : matplotlib Axes, optional
     label : str, optional
         For a legend.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Raises
     ------
@@ -100,23 +97,16 @@ def _draw_cumulative(n: Any, total: Any, ax: Axes | None, label: str | None) -> 
     dust = len(n) and total[-1] <= 1e-9 * n[-1]  # rounding, nothing that was measured
     axes.set_ylim(0, 1 if dust else None)
     axes.grid(color=FAINT, alpha=0.35, linewidth=0.6)
-    if label:
-        axes.legend(frameon=False)
-    return axes
+    return legend(axes) if label else axes
 
 
-@takes(ax=AXES)
+@plot()
 def plot_frontier(audit: Numbered | Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
     """Draw the smallest eps2 against eps1: what smooth fairness the log does satisfy.
 
     Parameters
     ----------
     audit : Audit, duel audit, or their ``to_dict()``
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
 
     Raises
     ------
@@ -159,8 +149,7 @@ def plot_frontier(audit: Numbered | Mapping[str, Any], *, ax: Axes | None = None
     width = max(row["eps1"] for row in rows) or 1.0
     axes.set_xlim(-0.03 * width, 1.05 * width)
     axes.grid(color=FAINT, alpha=0.35, linewidth=0.6)
-    axes.legend(frameon=False)
-    return axes
+    return legend(axes)
 
 
 def _finite(value: Any) -> float:
@@ -169,7 +158,7 @@ def _finite(value: Any) -> float:
     return number if np.isfinite(number) else float("nan")
 
 
-@takes(ax=AXES)
+@plot()
 def plot_selection(audit: Numbered | Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
     """Draw how often each arm was to be chosen beside its probability of being best.
 
@@ -182,10 +171,6 @@ def plot_selection(audit: Numbered | Mapping[str, Any], *, ax: Axes | None = Non
     audit : Audit, loaded audit, duel audit, or its ``to_dict()``
     ax : matplotlib Axes, optional
         Default: a new figure whose height grows with the number of arms up to 100.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Raises
     ------
@@ -219,8 +204,7 @@ def plot_selection(audit: Numbered | Mapping[str, Any], *, ax: Axes | None = Non
         )
         axes.set(xlabel="mean P*, believed", ylabel=name, xlim=(0, top), ylim=(0, top))
         axes.grid(color=FAINT, alpha=0.35, linewidth=0.6)
-        axes.legend(frameon=False)
-        return axes
+        return legend(axes)
     axes = new_axes(ax, (6.0, 1.4 + ROW * len(arms)))
     y = np.arange(len(arms))
     axes.hlines(y, np.minimum(believed, chosen), np.maximum(believed, chosen), color=FAINT)
@@ -233,8 +217,4 @@ def plot_selection(audit: Numbered | Mapping[str, Any], *, ax: Axes | None = Non
     names_on(axes, shortened(a["item" if of_duels else "arm"] for a in arms))
     axes.set_xlim(left=0)
     axes.set_xlabel("probability, mean over the rounds")
-    bare(axes).legend(
-        frameon=False, fontsize=8, ncols=2, loc="lower left", bbox_to_anchor=(0, 1),
-        handlelength=1.2, columnspacing=1.2,
-    )  # fmt: skip
-    return axes
+    return legend(bare(axes), above=2)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
-from bayesfair.base.arguments import takes
+from bayesfair.base.arguments import AXES, Kind, takes
 from bayesfair.base.shown import shortened
 from bayesfair.errors import OptionError
 
@@ -21,8 +23,10 @@ __all__ = [
     "bare",
     "grid",
     "heat",
+    "legend",
     "names_on",
     "new_axes",
+    "plot",
     "rank_figure_size",
     "refuse",
 ]
@@ -59,13 +63,94 @@ def new_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     return axes
 
 
-def names_on(axes: Axes, names: Sequence[str], *, side: str = "y", at: float = 0.0) -> None:
-    """Write one name at each of at, at + 1, ..., the first on top, in fonts with its letters."""
+def plot[**P](
+    needs: str = "",
+    *names: str,
+    mark: str = "",
+    made: Callable[[Any], Any] | None = None,
+    **kinds: Kind,
+) -> Callable[[Callable[P, Axes]], Callable[P, Axes]]:
+    """Return a decorator for what all plots share: what they take, `ax=`, and that they return it.
+
+    Parameters
+    ----------
+    needs : str
+        What to ask for in the message to whoever gives something else.
+    *names : str
+        Variables, columns or keys that what is drawn must have.
+    mark : str
+        Attribute of results that are no such table yet.
+    made : callable, optional
+        Makes the table of these.
+    **kinds : Kind
+        Of further options.
+
+    Raises
+    ------
+    OptionError
+        When the plot is called: naming the plot, what it needs, and the type that it got.
+    """
+
+    def drawing(function: Callable[P, Axes]) -> Callable[P, Axes]:
+        column = next(iter(inspect.signature(function).parameters))
+
+        @functools.wraps(function)
+        def run(*args: Any, **options: Any) -> Any:
+            given = args[0] if args else options.pop(column)
+            table = made(given) if made is not None and hasattr(given, mark) else given
+            if not set(names) <= _names_in(table):
+                raise refuse(function.__name__, needs, given, column)
+            return function(table, *args[1:], **options)
+
+        run.__doc__ = _with_axes(function.__doc__)
+        return cast(Callable[P, Any], takes(ax=AXES, **kinds)(run))
+
+    return drawing
+
+
+def _names_in(table: Any) -> set[Any]:
+    """Return the variables of a dataset, the columns of a data frame, or the keys of a dict."""
+    if hasattr(table, "dims") and not hasattr(table, "data_vars"):
+        return {table.name}
+    for kind in ("data_vars", "columns"):
+        if hasattr(table, kind):
+            return set(getattr(table, kind))
+    return set(table) if isinstance(table, Mapping) else set()
+
+
+def _with_axes(doc: str | None) -> str | None:
+    """Return a docstring with what all plots share: `ax`, and what they return."""
+    if doc is None:  # python -OO
+        return None
+    doc = inspect.cleandoc(doc)
+    ends = [at for s in ("Raises", "Notes") if (at := doc.find(f"\n\n{s}\n---")) >= 0]
+    at = min(ends, default=len(doc))
+    ax = "" if "\nax : " in doc else "\nax : matplotlib Axes, optional"
+    return f"{doc[:at]}{ax}\n\nReturns\n-------\nmatplotlib Axes{doc[at:]}"
+
+
+def _fonts() -> list[str]:
+    """Return the families of the writing, with those at hand for letters that the first lack."""
     from matplotlib import font_manager, rcParams
 
     known = {font.name for font in font_manager.fontManager.ttflist}
-    fonts = [*rcParams["font.family"], *(name for name in _SCRIPTS if name in known)]
-    options: dict[str, Any] = {"fontsize": 8, "parse_math": False, "fontfamily": fonts}
+    return [*rcParams["font.family"], *(name for name in _SCRIPTS if name in known)]
+
+
+def legend(axes: Axes, *, above: int = 0) -> Axes:
+    """Say what the marks are, in the axes or in so many columns above; names are no formulas."""
+    place: dict[str, Any] = {}
+    if above:
+        place = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": above,
+                 "handlelength": 1.2, "columnspacing": 1.2}  # fmt: skip
+    for text in axes.legend(frameon=False, fontsize=8, **place).get_texts():
+        text.set(parse_math=False, fontfamily=_fonts())
+    return axes
+
+
+def names_on(axes: Axes, names: Sequence[str], *, side: str = "y", at: float = 0.0) -> None:
+    """Write one name at each of at, at + 1, ..., the first on top, in fonts with its letters."""
+    options: dict[str, Any] = {"fontsize": 8, "parse_math": False, "fontfamily": _fonts()}
     places = [at + i for i in range(len(names))]
     if side == "x":
         axes.set_xticks(places, names, rotation=90 if max(map(len, names)) > 3 else 0, **options)

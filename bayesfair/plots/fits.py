@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesfair.base.arguments import AXES, takes
 from bayesfair.base.checks import check_choice
 from bayesfair.base.shown import shortened
 from bayesfair.plots.base import (
@@ -17,10 +16,11 @@ from bayesfair.plots.base import (
     bare,
     grid,
     heat,
+    legend,
     names_on,
     new_axes,
+    plot,
     rank_figure_size,
-    refuse,
 )
 from bayesfair.ranking import rank_probability, rank_table, win_probability
 
@@ -39,8 +39,12 @@ __all__ = [
 
 _MOST_KINDS = 30
 
+_of_ranks = plot(
+    "a fit of comparisons or its rank_table", "island", mark="children", made=rank_table
+)
 
-@takes(ax=AXES)
+
+@_of_ranks
 def plot_ranks(
     fit: xr.DataTree | xr.Dataset, *, ax: Axes | None = None, quantity: str = "rank"
 ) -> Axes:
@@ -56,19 +60,12 @@ def plot_ranks(
         What is drawn: posterior mean and equal-tailed 95 % interval. A fit without draws has no
         ranks and shows log-worths.
 
-    Returns
-    -------
-    matplotlib Axes
-
     Notes
     -----
     Colours alternate between tiers; items without data are listed at the bottom without interval.
     """
     check_choice(quantity, "quantity", ("rank", "log_worth", "worth"))
-    given: Any = fit  # a tree, or the table made of it
-    if not hasattr(given, "children") and "island" not in getattr(given, "data_vars", ()):
-        raise refuse("plot_ranks", "a fit of comparisons or its rank_table", given, "fit")
-    table = rank_table(given) if hasattr(given, "children") else given
+    table: Any = fit
     if quantity == "rank" and not np.isfinite(table["rank_mean"]).any():
         quantity = "log_worth"
     items = [str(item) for item in table["item"].values]
@@ -109,7 +106,7 @@ def _order(worth: Any) -> Any:
     return np.argsort(-np.nan_to_num(worth, nan=-np.inf), kind="stable")
 
 
-@takes(ax=AXES)
+@plot("a fit or its rank_probability", "rank_probability", mark="children", made=rank_probability)
 def plot_rank_probability(fit: xr.DataTree | xr.DataArray, *, ax: Axes | None = None) -> Axes:
     """Draw the posterior probability of each rank of each item, best item on top.
 
@@ -117,17 +114,8 @@ def plot_rank_probability(fit: xr.DataTree | xr.DataArray, *, ax: Axes | None = 
     ----------
     fit : xarray.DataTree or xarray.DataArray
         A fit to comparisons with draws, or its `rank_probability`.
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
     """
     given: Any = fit
-    if getattr(given, "name", None) != "rank_probability" or hasattr(given, "children"):
-        if not hasattr(given, "children"):
-            raise refuse("plot_rank_probability", "a fit or its rank_probability", given, "fit")
-        given = rank_probability(given)
     known = given[np.isfinite(given.values).all(axis=1)]
     mean = (known.values * known["rank"].values).sum(axis=1)
     order = np.argsort(mean, kind="stable")
@@ -140,7 +128,7 @@ def plot_rank_probability(fit: xr.DataTree | xr.DataArray, *, ax: Axes | None = 
     return axes
 
 
-@takes(ax=AXES)
+@plot("a fit or its win_probability", "p_better", mark="children", made=win_probability)
 def plot_win_matrix(
     fit: xr.DataTree | xr.Dataset, *, ax: Axes | None = None, quantity: str = "p_beats"
 ) -> Axes:
@@ -150,23 +138,15 @@ def plot_win_matrix(
     ----------
     fit : xarray.DataTree or xarray.Dataset
         A fit to comparisons, or its `win_probability`.
-    ax : matplotlib Axes, optional
     quantity : {"p_beats", "p_better"}
         That the item of the row wins the next duel, or that its worth is the larger one.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Notes
     -----
     Pairs that no chain of comparisons links are left empty.
     """
     check_choice(quantity, "quantity", ("p_beats", "p_better"))
-    given: Any = fit
-    if not hasattr(given, "children") and "p_better" not in getattr(given, "data_vars", ()):
-        raise refuse("plot_win_matrix", "a fit or its win_probability", given, "fit")
-    table = win_probability(given) if hasattr(given, "children") else given
+    table: Any = fit
     values = table[quantity].where(table["linked"]).values
     beats = table["p_beats"].values
     seen = np.isfinite(beats).sum(axis=1)
@@ -179,7 +159,7 @@ def plot_win_matrix(
     return axes
 
 
-@takes(ax=AXES)
+@_of_ranks
 def plot_gaps(fit: xr.DataTree | xr.Dataset, *, ax: Axes | None = None) -> Axes:
     """Draw by how much the log-worth of each row exceeds that of each column, best item first.
 
@@ -188,16 +168,8 @@ def plot_gaps(fit: xr.DataTree | xr.Dataset, *, ax: Axes | None = None) -> Axes:
     fit : xarray.DataTree or xarray.Dataset
         A fit to comparisons, or its `rank_table`. Items without data, and pairs that no chain of
         comparisons links, are left out.
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
     """
-    given: Any = fit
-    if not hasattr(given, "children") and "island" not in getattr(given, "data_vars", ()):
-        raise refuse("plot_gaps", "a fit of comparisons or its rank_table", given, "fit")
-    table = rank_table(given) if hasattr(given, "children") else given
+    table: Any = fit
     table = table.isel(item=np.flatnonzero(table["island"].values >= 0))
     worth, island = table["log_worth"].values, table["island"].values
     gap = worth[:, None] - worth[None, :]
@@ -208,7 +180,7 @@ def plot_gaps(fit: xr.DataTree | xr.Dataset, *, ax: Axes | None = None) -> Axes:
     return heat(axes, gap, names, names, "log-worth of row less that of column", vmin=0)
 
 
-@takes(ax=AXES)
+@plot("what predicted_wins returns", "observed", "expected", "lower")
 def plot_predicted_wins(predicted: xr.Dataset, *, ax: Axes | None = None) -> Axes:
     """Draw observed against expected wins of every pair, with their 95 % interval under the fit.
 
@@ -216,22 +188,14 @@ def plot_predicted_wins(predicted: xr.Dataset, *, ax: Axes | None = None) -> Axe
     ----------
     predicted : xarray.Dataset
         What `predicted_wins` returned.
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
 
     Notes
     -----
     Pairs outside their interval are marked: about one in twenty is by chance.
     """
-    given: Any = predicted
-    if not {"observed", "expected", "lower"} <= set(getattr(given, "data_vars", ())):
-        raise refuse("plot_predicted_wins", "what predicted_wins returns", given, "predicted")
-    met = np.triu(given["n"].values > 0, 1)
+    met = np.triu(predicted["n"].values > 0, 1)
     seen, expected, low, high = (
-        given[name].values[met] for name in ("observed", "expected", "lower", "upper")
+        predicted[name].values[met] for name in ("observed", "expected", "lower", "upper")
     )
     out = (seen < low) | (seen > high)
     axes = new_axes(ax, (4.8, 4.4))
@@ -243,11 +207,10 @@ def plot_predicted_wins(predicted: xr.Dataset, *, ax: Axes | None = None) -> Axe
         axes.plot(expected[out], seen[out], "o", color=ACCENT, markersize=4.5,
                   label=f"outside: {int(out.sum())} of {len(out)} pairs")  # fmt: skip
     axes.set(xlabel="wins expected", ylabel="wins observed", xlim=(0, top), ylim=(0, top))
-    grid(axes).legend(frameon=False, fontsize=8)
-    return axes
+    return legend(grid(axes))
 
 
-@takes(ax=AXES)
+@plot("what influence returns", "lead_change", "flip_removed")
 def plot_influence(influence: xr.Dataset, *, ax: Axes | None = None) -> Axes:
     """Draw how the lead of the top item changes without each kind of comparison.
 
@@ -255,28 +218,22 @@ def plot_influence(influence: xr.Dataset, *, ax: Axes | None = None) -> Axes:
     ----------
     influence : xarray.Dataset
         What `influence` returned. The 30 kinds that matter most are drawn.
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
     """
-    given: Any = influence
-    if not {"lead_change", "flip_removed"} <= set(getattr(given, "data_vars", ())):
-        raise refuse("plot_influence", "what influence returns", given, "influence")
-    change = given["lead_change"].values
+    change = influence["lead_change"].values
     shown = np.argsort(-np.abs(np.nan_to_num(change)), kind="stable")[:_MOST_KINDS]
     shown = shown[np.argsort(change[shown], kind="stable")]
     axes = new_axes(ax, (6.4, 1.3 + ROW * len(shown)))
-    y, flips = np.arange(len(shown)), given["flip_removed"].values[shown] > 0
+    y, flips = np.arange(len(shown)), influence["flip_removed"].values[shown] > 0
     for part, colour in ((flips, ACCENT), (~flips, INK)):
         axes.hlines(y[part], 0, change[shown][part], color=colour, linewidth=2)
         axes.plot(change[shown][part], y[part], "o", color=colour, markersize=4)
-    kinds = zip(given["count"].values[shown], given["comparison"].values[shown], strict=True)
+    kinds = zip(
+        influence["count"].values[shown], influence["comparison"].values[shown], strict=True
+    )
     names_on(axes, shortened(f"{count:g} x {name}" for count, name in kinds))
     axes.axvline(0, color=FAINT, linewidth=1)
-    leader, other = given.attrs["leader"], given.attrs["runner_up"]
+    leader, other = influence.attrs["leader"], influence.attrs["runner_up"]
     axes.set_xlabel("change of the lead, in log-worth, without them")
-    text = f"lead of {leader} over {other}: {float(given['lead']):.3g}"
+    text = f"lead of {leader} over {other}: {float(influence['lead']):.3g}"
     axes.set_title(text, fontsize=9, loc="left", parse_math=False)
     return bare(axes)

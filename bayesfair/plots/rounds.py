@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesfair.base.arguments import AXES, takes
 from bayesfair.base.shown import number
 from bayesfair.errors import OptionError
-from bayesfair.plots.base import ACCENT, FAINT, INK, ROW, grid, heat, new_axes, refuse
+from bayesfair.plots.base import ACCENT, FAINT, INK, ROW, grid, heat, legend, new_axes, plot
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -21,14 +20,10 @@ __all__ = ["plot_pairs", "plot_regret", "plot_reliability", "plot_violations"]
 
 _MOST_NAMES = 40
 
-
-def _rounds(audit: Any, plot: str) -> Any:
-    """Return `Audit.over_time` of an audit, or what it returned."""
-    if hasattr(audit, "over_time"):
-        return audit.over_time()
-    if "violating_share" not in getattr(audit, "data_vars", ()):
-        raise refuse(plot, "an audit of one log of decisions, or its over_time()", audit, "audit")
-    return audit
+_of_rounds = plot(
+    "an audit of one log of decisions, or its over_time()", "violating_share",
+    mark="over_time", made=lambda audit: audit.over_time(),
+)  # fmt: skip
 
 
 def _steps(axes: Axes, found: Any, name: str, **options: Any) -> None:
@@ -43,7 +38,7 @@ def _band(axes: Axes, found: Any, name: str, colour: str) -> None:
     axes.stairs(high, edges, baseline=low, fill=True, color=colour, alpha=0.22, linewidth=0)
 
 
-@takes(ax=AXES)
+@_of_rounds
 def plot_regret(audit: Numbered | xr.Dataset, *, ax: Axes | None = None) -> Axes:
     """Draw the fairness regret per round by windows of time, with 95 % where it is uncertain.
 
@@ -51,18 +46,13 @@ def plot_regret(audit: Numbered | xr.Dataset, *, ax: Axes | None = None) -> Axes
     ----------
     audit : Audit or xarray.Dataset
         An audit whose log is at hand, or its ``over_time()``.
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
 
     Raises
     ------
     OptionError
         If the log is not at hand, or holds no probabilities.
     """
-    found = _rounds(audit, "plot_regret")
+    found: Any = audit
     if np.isnan(found["regret"].values).all():
         raise OptionError("this log holds no probabilities: the regret of a window is not known.")
     axes = new_axes(ax, (6.0, 3.4))
@@ -76,11 +66,10 @@ def plot_regret(audit: Numbered | xr.Dataset, *, ax: Axes | None = None) -> Axes
     _steps(axes, found, "regret", color=INK, linewidth=1.6, label=label)
     axes.set(xlabel="rounds", ylabel="fairness regret per round")
     axes.set_ylim(bottom=0)
-    grid(axes).legend(frameon=False, fontsize=8)
-    return axes
+    return legend(grid(axes))
 
 
-@takes(ax=AXES)
+@_of_rounds
 def plot_violations(audit: Numbered | xr.Dataset, *, ax: Axes | None = None) -> Axes:
     """Draw the share of violating rounds by windows of time.
 
@@ -88,13 +77,8 @@ def plot_violations(audit: Numbered | xr.Dataset, *, ax: Axes | None = None) -> 
     ----------
     audit : Audit or xarray.Dataset
         An audit whose log is at hand and holds the whole rule, or its ``over_time()``.
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
     """
-    found = _rounds(audit, "plot_violations")
+    found: Any = audit
     _need_rule(found)
     axes = new_axes(ax, (6.0, 3.0))
     _steps(axes, found, "violating_share", color=ACCENT, linewidth=1.6)
@@ -107,7 +91,7 @@ def _need_rule(found: Any) -> None:
         raise OptionError("smooth fairness needs the probabilities of all arms in each round.")
 
 
-@takes(ax=AXES)
+@_of_rounds
 def plot_pairs(audit: Numbered | xr.Dataset, *, ax: Axes | None = None) -> Axes:
     """Draw in how many violating rounds each pair was the worst: rows favoured over columns.
 
@@ -115,17 +99,12 @@ def plot_pairs(audit: Numbered | xr.Dataset, *, ax: Axes | None = None) -> Axes:
     ----------
     audit : Audit or xarray.Dataset
         An audit whose log is at hand and holds the whole rule, or its ``over_time()``.
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
 
     Notes
     -----
     Up to 40 arms on either side, those of the most frequent pairs.
     """
-    found = _rounds(audit, "plot_pairs")
+    found: Any = audit
     _need_rule(found)
     if not found.sizes["pair"]:
         raise OptionError("no round violates: there is no pair to draw.")
@@ -147,7 +126,7 @@ def _first(names: Any) -> list[Any]:
     return list(dict.fromkeys(names.tolist()))[:_MOST_NAMES]
 
 
-@takes(ax=AXES)
+@_of_rounds
 def plot_reliability(audit: Numbered | xr.Dataset, *, ax: Axes | None = None) -> Axes:
     """Draw how likely arms were to be the best, by the chance with which they were chosen.
 
@@ -155,18 +134,13 @@ def plot_reliability(audit: Numbered | xr.Dataset, *, ax: Axes | None = None) ->
     ----------
     audit : Audit or xarray.Dataset
         An audit whose log is at hand and holds the whole rule, or its ``over_time()``.
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
 
     Notes
     -----
     Calibrated fairness asks for the diagonal. The mean distance from it is a lower bound of the
     fairness regret per round.
     """
-    found = _rounds(audit, "plot_reliability")
+    found: Any = audit
     if "chance" not in found:
         raise OptionError(
             "reliability needs the probabilities of all arms in each round, and the log at hand."
@@ -180,5 +154,4 @@ def plot_reliability(audit: Numbered | xr.Dataset, *, ax: Axes | None = None) ->
     axes.set(xlim=(0, top), ylim=(0, top))
     gap = found.attrs["reliability_gap"]
     axes.set_title(f"regret per round at least {number(gap)}", fontsize=9, loc="left")
-    grid(axes).legend(frameon=False, fontsize=8)
-    return axes
+    return legend(grid(axes))

@@ -7,10 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesfair.base.arguments import AXES, takes
 from bayesfair.base.shown import shortened
 from bayesfair.errors import OptionError
-from bayesfair.plots.base import ACCENT, FAINT, INK, ROW, bare, grid, names_on, new_axes, refuse
+from bayesfair.plots.base import (
+    ACCENT,
+    FAINT,
+    INK,
+    ROW,
+    bare,
+    grid,
+    legend,
+    names_on,
+    new_axes,
+    plot,
+    refuse,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +49,8 @@ _MOST_ITEMS = 8
 _ESTIMATES = {"ips": INK, "self_normalised": FAINT, "doubly_robust": ACCENT}
 
 
-@takes(ax=AXES)
+@plot("an audit of one log of decisions or its to_dataframe()", "reward_believed",
+      mark="over_time", made=lambda audit: audit.to_dataframe())  # fmt: skip
 def plot_rewards(audit: Numbered | pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """Draw what is believed of each arm's mean reward after the last round, with 95 %.
 
@@ -46,22 +58,13 @@ def plot_rewards(audit: Numbered | pd.DataFrame, *, ax: Axes | None = None) -> A
     ----------
     audit : Audit or pandas.DataFrame
         Of one log, or its ``to_dataframe()``; beliefs given a context have no such table.
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
 
     Notes
     -----
     A ring is the mean of the rewards that were logged. Of more than 100 arms the most played are
     drawn.
     """
-    given: Any = audit
-    table = given.to_dataframe() if hasattr(given, "over_time") else given
-    if "reward_believed" not in getattr(table, "columns", ()):
-        raise refuse("plot_rewards", "an audit of one log of decisions or its to_dataframe()",
-                     given, "audit")  # fmt: skip
+    table: Any = audit
     if table["reward_lower"].isna().all():
         raise OptionError("beliefs given a context are no single law of each arm: nothing to draw.")
     if len(table) > _MOST_ARMS:
@@ -75,11 +78,11 @@ def plot_rewards(audit: Numbered | pd.DataFrame, *, ax: Axes | None = None) -> A
               markersize=6, label="logged")  # fmt: skip
     names_on(axes, shortened((str(arm) for arm in table.index), 24))
     axes.set_xlabel("mean reward")
-    bare(axes).legend(frameon=False, fontsize=8, ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
-    return axes
+    return legend(bare(axes), above=2)
 
 
-@takes(ax=AXES)
+@plot("an audit of several logs (by=) or its to_dict()", "groups",
+      mark="to_dict", made=lambda audits: audits.to_dict())  # fmt: skip
 def plot_groups(audits: Numbered | Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
     """Draw the fairness regret per round of each group, with its 95 % interval.
 
@@ -88,17 +91,8 @@ def plot_groups(audits: Numbered | Mapping[str, Any], *, ax: Axes | None = None)
     audits : AuditGroup or its ``to_dict()``
         Groups without probabilities have no regret and are left out. Up to 60 groups get a line
         with a name each; more stand in order of their regret, of thousands 1,000 evenly along it.
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
     """
-    given: Any = audits
-    numbers = given.to_dict() if hasattr(given, "to_dict") else given
-    if not isinstance(numbers, Mapping) or "groups" not in numbers:
-        raise refuse("plot_groups", "an audit of several logs (by=) or its to_dict()", given,
-                     "audits")  # fmt: skip
+    numbers: Any = audits
     values = [
         (str(label), one["calibration"]["subjective"]) for label, one in numbers["groups"].items()
     ]
@@ -128,7 +122,8 @@ def plot_groups(audits: Numbered | Mapping[str, Any], *, ax: Axes | None = None)
     return bare(axes)
 
 
-@takes(ax=AXES)
+@plot("what audit.prior_sensitivity() returns", "powers",
+      mark="hangs_on_prior", made=lambda found: found.to_dict())  # fmt: skip
 def plot_prior_sensitivity(
     sensitivity: Numbered | Mapping[str, Any], *, ax: Axes | None = None
 ) -> Axes:
@@ -138,22 +133,13 @@ def plot_prior_sensitivity(
     ----------
     sensitivity : PriorSensitivity or its ``to_dict()``
         What ``audit.prior_sensitivity()`` returned.
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
 
     Notes
     -----
     Rings are powers whose weights are not to be trusted. Where smooth fairness cannot be audited,
     the regret per round is drawn.
     """
-    given: Any = sensitivity
-    numbers = given.to_dict() if hasattr(given, "hangs_on_prior") else given
-    if not isinstance(numbers, Mapping) or "powers" not in numbers:
-        raise refuse("plot_prior_sensitivity", "what audit.prior_sensitivity() returns", given,
-                     "sensitivity")  # fmt: skip
+    numbers: Any = sensitivity
     rows = numbers["powers"]
     known = all(row["probability_fair"] is not None for row in rows)
     name = "probability_fair" if known else "regret_per_round"
@@ -171,11 +157,10 @@ def plot_prior_sensitivity(
     axes.minorticks_off()
     axes.set(xlabel="power of the prior (1 = as it is)", ylabel=name.replace("_", " "))
     axes.set_ylim(-0.02 if known else 0, 1.02 if known else None)
-    grid(axes).legend(frameon=False, fontsize=8)
-    return axes
+    return legend(grid(axes))
 
 
-@takes(ax=AXES)
+@plot()
 def plot_shares(audit: Numbered, *, ax: Axes | None = None) -> Axes:
     """Draw how often each item filled the slot over time, of an audit of duels.
 
@@ -184,11 +169,6 @@ def plot_shares(audit: Numbered, *, ax: Axes | None = None) -> Axes:
     audit : DuelAudit
         The eight items with the largest mean share get a line; where shares stand for
         probabilities, with the limits of each window.
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
     """
     given: Any = audit
     record = getattr(given, "record", None)
@@ -208,11 +188,10 @@ def plot_shares(audit: Numbered, *, ax: Axes | None = None) -> Axes:
         axes.stairs(windows.share[:, i], edges, baseline=None, color=colour, label=name)
     axes.set(xlabel="duels", ylabel="probability" if windows.logged else "share of the slot")
     axes.set_ylim(bottom=0)
-    grid(axes).legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
-    return axes
+    return legend(grid(axes), above=2)
 
 
-@takes(ax=AXES)
+@plot()
 def plot_rules(audits: Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
     """Draw the cumulative fairness regret of several rules, each over its runs.
 
@@ -220,11 +199,6 @@ def plot_rules(audits: Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
     ----------
     audits : mapping of str to Audit or AuditGroup
         Name of a rule -> the audit of its run, or of its runs (``simulate(..., n_runs=)``).
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
 
     Notes
     -----
@@ -251,11 +225,10 @@ def plot_rules(audits: Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
     axes.set(xlabel="rounds", ylabel="fairness regret, cumulative")
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
-    grid(axes).legend(frameon=False, fontsize=8)
-    return axes
+    return legend(grid(axes))
 
 
-@takes(ax=AXES)
+@plot("what tradeoff returns", "fairness_regret", "standard_regret")
 def plot_tradeoff(curve: xr.Dataset, *, ax: Axes | None = None) -> Axes:
     """Draw what calibration costs in reward: standard against fairness regret, per round.
 
@@ -263,27 +236,20 @@ def plot_tradeoff(curve: xr.Dataset, *, ax: Axes | None = None) -> Axes:
     ----------
     curve : xarray.Dataset
         What `tradeoff` returned.
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
     """
-    given: Any = curve
-    if not {"fairness_regret", "standard_regret"} <= set(getattr(given, "data_vars", ())):
-        raise refuse("plot_tradeoff", "what tradeoff returns", given, "curve")
     axes = new_axes(ax, (4.8, 3.6))
-    x, y = given["fairness_regret"].values, given["standard_regret"].values
+    x, y = curve["fairness_regret"].values, curve["standard_regret"].values
     axes.plot(x, y, "o-", color=INK, markersize=3)
     for i in (0, len(x) - 1):
-        axes.annotate(f"w = {float(given['weight'][i]):g}", (x[i], y[i]), fontsize=8,
+        axes.annotate(f"w = {float(curve['weight'][i]):g}", (x[i], y[i]), fontsize=8,
                       xytext=(7, -3), textcoords="offset points")  # fmt: skip
     axes.set(xlabel="fairness regret per round", ylabel="standard regret per round")
     axes.margins(0.2, 0.1)
     return grid(axes)
 
 
-@takes(ax=AXES)
+@plot("what policy_value returns of one log", "rules",
+      mark="rules", made=lambda value: value.to_dict())  # fmt: skip
 def plot_value(value: Numbered | Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
     """Draw what each rule would have earned per round, by three estimates with 95 % intervals.
 
@@ -291,20 +257,12 @@ def plot_value(value: Numbered | Mapping[str, Any], *, ax: Axes | None = None) -
     ----------
     value : PolicyValue or its ``to_dict()``
         What `bayesfair.value.policy_value` returned of one log.
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
 
     Notes
     -----
     The line across is what the logged rule earned. Estimates that are not known have no mark.
     """
-    given: Any = value
-    numbers = given.to_dict() if hasattr(given, "rules") else given
-    if not isinstance(numbers, Mapping) or "rules" not in numbers:
-        raise refuse("plot_value", "what policy_value returns of one log", given, "value")
+    numbers: Any = value
     rules = numbers["rules"]
     axes = new_axes(ax, (6.0, 1.4 + 0.6 * len(rules)))
     for place, (kind, colour) in enumerate(_ESTIMATES.items()):
@@ -321,5 +279,4 @@ def plot_value(value: Numbered | Mapping[str, Any], *, ax: Axes | None = None) -
         axes.axvline(rules[0]["ips"]["value"], color=FAINT, linewidth=1, zorder=0)
     names_on(axes, shortened((rule["rule"] for rule in rules), 24))
     axes.set_xlabel("reward per round, 95 %")
-    bare(axes).legend(frameon=False, fontsize=8, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
-    return axes
+    return legend(bare(axes), above=3)

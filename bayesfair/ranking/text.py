@@ -17,8 +17,11 @@ __all__ = ["check_sentences", "render_fit"]
 _SPARED = ("sd", "log-worth", "won", "n", "tier", "letters", "95 %")
 
 
-def check_sentences(tree: Any, comparisons: Any, seed: int) -> list[str]:
-    """Return, in plain words, how well the model fits and how few comparisons its top hangs on."""
+def check_sentences(tree: Any, comparisons: Any, seed: int, hangs: Any = None) -> list[str]:
+    """Return, in plain words, how well the model fits and how few comparisons its top hangs on.
+
+    `hangs` is what `influence` returned, where it is known already.
+    """
     sentences = []
     try:
         found = pl_consistency(tree, comparisons, seed=seed)
@@ -36,7 +39,7 @@ def check_sentences(tree: Any, comparisons: Any, seed: int) -> list[str]:
             f"{float(found['cycles_expected']):.1f} expected."
         )
     try:
-        hangs = influence(tree, comparisons)
+        hangs = influence(tree, comparisons) if hangs is None else hangs
     except BayesfairError as reason:
         return [*sentences, f"Check: no influence on the top could be computed: {reason}"]
     n, leader = float(hangs["flip_n"]), hangs.attrs["leader"]

@@ -13,14 +13,9 @@ from bayesfair.ranking.text import check_sentences
 from bayesfair.report.figures import fit_figures
 from bayesfair.report.svg import figure
 
-__all__ = ["fit_context", "fit_labels"]
+__all__ = ["fit_context"]
 
 _MOST_ITEMS = 200
-
-
-def fit_labels(numbers: dict[str, Any], source: str) -> list[object]:
-    """Return the labels of the page."""
-    return [source, *(item["item"] for item in numbers["items"])]
 
 
 def fit_context(tree: Any, comparisons: Any, numbers: dict[str, Any], seed: int) -> dict[str, Any]:
@@ -36,10 +31,11 @@ def fit_context(tree: Any, comparisons: Any, numbers: dict[str, Any], seed: int)
         Of replicated data in the checks.
     """
     figures = fit_figures(tree, comparisons, seed)
+    hangs: Any = None
     try:
         hangs = influence(tree, comparisons)
     except BayesfairError:
-        pass
+        pass  # the sentence of the checks says why
     else:
         shown = min(hangs.sizes["comparison"], 30)
         figures.append(figure(
@@ -64,7 +60,7 @@ def fit_context(tree: Any, comparisons: Any, numbers: dict[str, Any], seed: int)
         "links": _links(graph),
         "check_lines": [
             _sentence(text.removeprefix("Check: "))
-            for text in check_sentences(tree, comparisons, seed)
+            for text in check_sentences(tree, comparisons, seed, hangs)
         ],
         "method": _method(numbers),
         "figures": figures,

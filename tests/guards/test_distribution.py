@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -53,6 +54,17 @@ def test_sdist_and_wheel_hold_each_tracked_file_once(tmp_path):
     assert docs == {"CHANGELOG.md", "CITATION.cff", "SECURITY.md"} | {
         f for f in files if f.startswith("notebooks/") and f.endswith(".ipynb")
     }
+
+
+def test_the_conda_recipe_asks_for_what_the_package_does():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    recipe = (ROOT / "packaging" / "recipe.yaml").read_text(encoding="utf-8")
+    run = re.search(r"\n  run:\n(.*?)\n\n", recipe, flags=re.S).group(1)
+    asked = {line.strip(" -").replace("matplotlib-base", "matplotlib") for line in run.splitlines()}
+    needed = {re.sub(r"(?<=\w)>=", " >=", one) for one in project["dependencies"]}
+    assert asked == needed | {"python >=${{ python_min }}"}
+    assert f'version: "{project["version"]}"' in recipe
+    assert f'python_min: "{project["requires-python"].removeprefix(">=")}"' in recipe
 
 
 def test_no_machine_paths_or_lock_files():

@@ -307,10 +307,12 @@ def test_prior_tables():
 def test_closed_forms_need_no_pymc_and_no_arviz():
     code = (
         "import sys\n"
+        "from bayesfair.audit import audit\n"
         "from bayesfair.history import History\n"
         "from bayesfair.inference import fit\n"
         "for family in ('bernoulli', 'finite', 'poisson', 'normal'):\n"
         "    fit(History(['a', 'b'], [1, 0]), family=family, seed=1)\n"
+        "audit(History(['a', 'b'], [1, 0]), seed=1, draws=20)\n"
         "heavy = {'pymc', 'pytensor', 'arviz', 'arviz_stats', 'matplotlib'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
