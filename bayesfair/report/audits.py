@@ -24,6 +24,7 @@ from bayesfair.report.figures import (
     round_figures,
     selection_gaps,
     value_figure,
+    windows_figure,
 )
 from bayesfair.report.labels import Labels
 
@@ -46,19 +47,33 @@ def log_context(audit: Any, numbers: dict[str, Any]) -> dict[str, Any]:
         figures += rewards_figures(context["believed"])
     if "value" in numbers:
         figures.append(value_figure(numbers["value"]))
-    found, why = None, ""
-    try:
-        found = audit.over_time() if hasattr(audit, "over_time") else None
-    except OptionError as reason:
-        why = str(reason)
-    else:
-        figures += round_figures(found, numbers["log"]["selection"]) if found is not None else []
+    found, why = _over_time(audit)
+    figures += round_figures(found, numbers["log"]["selection"]) if found is not None else []
     span: Any = getattr(getattr(audit, "data", None), "time", None)
     dated = span is not None and np.asarray(span).dtype.kind == "M" and len(span)
     first_last = [str(end(span)) for end in (np.min, np.max)] if dated else []
     return context | {
         "figures": figures, "worst_rows": _worst_rows(found), "no_rounds": why,
         "first_last": first_last,
+    }  # fmt: skip
+
+
+def _over_time(audit: Any) -> tuple[Any, str]:
+    """Return what the rounds add up to; None and the reason where they are not at hand."""
+    try:
+        return (audit.over_time() if hasattr(audit, "over_time") else None), ""
+    except OptionError as reason:
+        return None, str(reason)
+
+
+def _group_in_full(audit: Any, numbers: dict[str, Any], place: int) -> dict[str, Any]:
+    """Return what is shown of one of several logs."""
+    found, _ = _over_time(audit)
+    figures = arms_of_group(numbers, place)
+    if found is not None and numbers["log"]["selection"] != "none":
+        figures.append(windows_figure(found, f"windows-of-{place}"))
+    return _audit_context(audit, numbers, _MOST_ARMS_OF_A_GROUP) | {
+        "figures": figures, "worst_rows": _worst_rows(found),
     }  # fmt: skip
 
 
@@ -166,8 +181,7 @@ def group_context(
         ],
         "n_unlisted": len(groups) - len(listed),
         "in_full": [
-            (label, _audit_context(audits[label], one, _MOST_ARMS_OF_A_GROUP)
-             | {"figures": arms_of_group(one, i)})
+            (label, _group_in_full(audits[label], one, i))
             for i, (label, one) in enumerate(in_full.items())
         ],
         "n_in_brief": len(groups) - len(in_full),

@@ -49,6 +49,7 @@ __all__ = [
     "round_figures",
     "selection_gaps",
     "value_figure",
+    "windows_figure",
 ]
 
 _LABEL = 24
@@ -101,20 +102,25 @@ def group_figures(numbers: dict[str, Any]) -> list[Figure]:
     return [figure("groups", lambda axes: plot_groups(numbers, ax=axes), alt, caption, height)]
 
 
+def windows_figure(found: Any, name: str = "windows") -> Figure:
+    """Return the figure of the regret of one log by windows of time (`Audit.over_time`)."""
+    values = found["regret"].values
+    band = "regret_objective" in found
+    return figure(
+        name, lambda axes: plot_regret(found, ax=axes),
+        f"Fairness regret per round in {len(values)} windows of time: {number(values[0])} in "
+        f"the first, {number(values[-1])} in the last.",
+        "Fairness regret per round, by windows of like numbers of rounds."
+        + (" The band holds 95 % of the draws of the true rewards." if band else "")
+        + ("" if found.attrs["exact"] else " Bands hold 95 %: each term is an estimate."),
+    )  # fmt: skip
+
+
 def round_figures(found: Any, selection: str) -> list[Figure]:
     """Return the figures of what the rounds of one log add up to (`Audit.over_time`)."""
     figures = []
     if selection != "none":
-        values = found["regret"].values
-        band = "regret_objective" in found
-        figures.append(figure(
-            "windows", lambda axes: plot_regret(found, ax=axes),
-            f"Fairness regret per round in {len(values)} windows of time: {number(values[0])} in "
-            f"the first, {number(values[-1])} in the last.",
-            "Fairness regret per round, by windows of like numbers of rounds."
-            + (" The band holds 95 % of the draws of the true rewards." if band else "")
-            + ("" if found.attrs["exact"] else " Bands hold 95 %: each term is an estimate."),
-        ))  # fmt: skip
+        figures.append(windows_figure(found))
     if selection != "full":
         return figures
     share = found["violating_share"].values
