@@ -10,6 +10,9 @@ Every figure is of a process of its own on one core (10 arms, the whole rule log
 * whole: scan and audit over the bare reader and the audit of the same log in memory;
 * peak: the most memory that the process of the scan and audit held.
 
+Seconds are those of the processor, of all threads: a busy machine tells the same (but --workers,
+which needs an idle one).
+
 With --memory GB, each log is only scanned and audited, once: the script fails where the process
 held more.
 
@@ -70,8 +73,12 @@ def write(kind, n, path):
     with path.open("w") as file:
         file.write("[" if kind == "json" else "")
         for i, table in enumerate(tables):
-            rows = (dsjson(row) if kind == "dsjson" else row for row in table.to_pylist())
-            file.write((between if i else "") + between.join(map(json.dumps, rows)))
+            if kind == "dsjson":
+                rows = [json.dumps(dsjson(row)) for row in table.to_pylist()]
+            else:  # as json.dumps writes them, several times as fast
+                text = table.to_pandas().to_json(orient="records", lines=True, double_precision=6)
+                rows = text.splitlines()
+            file.write((between if i else "") + between.join(rows))
         file.write(end)
 
 
@@ -106,7 +113,7 @@ def one(kind, what, path):
     data = bf.read_history(path) if what == "memory" else None
     if what == "audit":  # the kernels of many arms
         bf.audit(bf.read_history(path.with_name(f"short.{path.suffix[1:]}")), seed=1)
-    begin = time.perf_counter()
+    begin = time.process_time()
     if what == "bare":
         bare(kind, path)
     elif what == "scan":
@@ -114,7 +121,7 @@ def one(kind, what, path):
             pass
     else:
         bf.audit(bf.scan_history(path) if data is None else data, seed=1)
-    seconds = time.perf_counter() - begin
+    seconds = time.process_time() - begin
     return {"seconds": seconds, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6}
 
 

@@ -40,6 +40,11 @@ _NOT_COVERED = Notice(
     "part and the other cannot be joined. Audit the whole log for those of all rounds.",
     kind="covered_left_out", column="constant_within",
 )  # fmt: skip
+_NO_VALUE = Notice(
+    "The value of other rules on a part of the log is left out. Give --value, or policy_value, the "
+    "whole log for that of all rounds.",
+    kind="value_left_out", column="value",
+)  # fmt: skip
 
 
 def merge_records[T: (Record, GroupRecord)](first: T, second: T, *, seed: Seed | None = None) -> T:
@@ -122,7 +127,8 @@ def join[T: (Record, GroupRecord)](first: T, second: T, **asked: Any) -> T:
     if (first.arm_groups is None) != (second.arm_groups is None):
         raise OptionError("one of the audits has arm_groups=, the other not; give both the same.")
     extra = first.extra | second.extra
-    left_out = {"modelled": _NOT_MODELLED, "across": _NOT_ACROSS, "covered": _NOT_COVERED}
+    left_out = {"modelled": _NOT_MODELLED, "across": _NOT_ACROSS, "covered": _NOT_COVERED,
+                "value": _NO_VALUE}  # fmt: skip
     notes: list[str] = [notice for name, notice in left_out.items() if name in extra]
     whole = replace(conclude(summary, question, notes, None), origin=first.origin)
     if first.arm_groups is None or second.arm_groups is None:

@@ -19,7 +19,7 @@ from bayesfair.audit.log.limits import check_size, in_parts
 from bayesfair.audit.log.model_beliefs import audit_with_beliefs_model
 from bayesfair.audit.log.rounds import iter_results
 from bayesfair.audit.log.start import start_of
-from bayesfair.audit.log.state import AuditState, check_log, parts_of
+from bayesfair.audit.log.state import AuditState, Opened, check_log
 from bayesfair.audit.log.summary import Summary, summarise
 from bayesfair.audit.question import Question
 from bayesfair.audit.record import Record
@@ -185,14 +185,17 @@ def _summarise_log(data: Any, question: Question, watched: _Watched, label: str)
     earlier, keeper = begun(question), watched.checkpoint
     total: Summary | None = None
     notes: list[str] = []
+    log = data
     if earlier is None:
-        start, notes = _start(data, question)
+        start, notes, log = _begin(data, question)
     else:
         total, start = earlier.summary, earlier.summary.start
         total.criterion.require_same(question.criterion)
     if watched.client is not None:
+        if log is not data:
+            log.close()  # the workers read it
         return summarise_on(watched.client, data, question, start, notes, watched.rounds)
-    log, kept = data, earlier is not None or keeper is not None
+    kept = earlier is not None or keeper is not None
     if isinstance(data, History) and (kept or watched.rounds.heard):
         log = in_parts(data, start.family)
     if kept:
@@ -216,9 +219,23 @@ def _summarise_log(data: Any, question: Question, watched: _Watched, label: str)
     return total
 
 
-def _start(data: Any, question: Question) -> tuple[AuditState, list[str]]:
-    """Return the beliefs before the first round, and notices."""
-    first = data if isinstance(data, History) else next(iter(parts_of(data)), None)
+def _begin(data: Any, question: Question) -> tuple[AuditState, list[str], Any]:
+    """Return the beliefs before the first round, notices, and the log with its parts to come."""
+    if isinstance(data, History):
+        return (*_start(data, data, question), data)
+    log = Opened(data)
+    try:
+        start, notes = _start(data, log.first, question)
+    except BaseException:
+        log.close()
+        raise
+    return start, notes, log
+
+
+def _start(
+    data: Any, first: History | None, question: Question
+) -> tuple[AuditState, list[str]]:
+    """Return the beliefs before the first round of a log, whose first part this is, and notices."""
     if first is None or first.n_rounds == 0:
         raise DataError(f"{getattr(data, 'source', 'the log')} has no rounds to audit.")
     start, note = start_of(data, question.family, question.start, first, question.support)

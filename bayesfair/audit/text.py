@@ -19,6 +19,7 @@ from bayesfair.audit.log.verdict_words import (
 )
 from bayesfair.base.checks import counted
 from bayesfair.base.shown import MOST_ROWS, fitted, number, shortened, table, visible, wrapped
+from bayesfair.value import render_value
 
 __all__ = [
     "VERDICT_WORDS",
@@ -76,6 +77,7 @@ def render(audit: dict[str, Any]) -> str:
         *context_lines(audit),
         *fitted(foot),
         *notice_lines(audit),
+        *(["", render_value(audit["value"])] if "value" in audit else []),
     ]
     return "\n".join(lines)
 

@@ -134,7 +134,7 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
 
             write_rounds(part, output.rounds)
         if output.save is not None:
-            result.save(output.save)
+            value.kept_in(result).save(output.save)
             if keeper is not None:
                 keeper.drop()
     report_to(result, output.report, source, value=value.found)

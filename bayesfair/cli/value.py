@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from bayesfair.cli.options import Values
@@ -91,6 +92,20 @@ class ValueAsked:
         numbers = value_numbers(self.found)
         why = "\n".join(wrapped(f"No audit: {error}", "", 90))
         return {"value": numbers}, f"{render_value(numbers)}\n\n{why}"
+
+    def kept_in(self, result: Any) -> Any:
+        """Return an audit, or those of several logs, with the values in it, as it is saved."""
+        if self.found is None:
+            return result
+        from dataclasses import replace
+
+        if isinstance(self.found, Mapping):
+            audits = {
+                label: replace(one, extra=one.extra | {"value": self.found[label].to_dict()})
+                for label, one in result.audits.items()
+            }
+            return replace(result, audits=audits, together=None)
+        return replace(result, extra=result.extra | {"value": self.found.to_dict()})
 
     def beside(self, numbers: dict[str, Any], text: str) -> tuple[dict[str, Any], str]:
         """Return the numbers and the report of an audit with the values beside them."""

@@ -153,6 +153,8 @@ def _text_log(
 ) -> Case:
     """Return the case of a log of text that needs other columns than the usual ones."""
     needed = ("arm", "reward", "probs" if "probabilities" in options else "t")
+    if "round" in options:
+        needed = ("round", "arm", "reward", "chosen", "propensity")
     options = {"propensity": False, "known_at": False, "probabilities": False, **options}
     return Case(
         name,
@@ -251,6 +253,10 @@ CASES = (
             probabilities="probs.{arm}", arms=originals.RECORD_ARMS, order=False,
         ),
         mutate=mutants.mutated_records,
+    ),
+    _text_log(
+        "by_arm", "log.csv", originals.BY_ARM, strict.by_arm, round="round", chosen="chosen",
+        propensity="propensity", order=False,
     ),
     _text_log("counted", "log.csv", originals.COUNTED, strict.ordered, order="t"),
     _text_log("timed", "log.csv", originals.TIMED, strict.ordered, order="t"),

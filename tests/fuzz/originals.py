@@ -91,6 +91,18 @@ def _long() -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
+def _by_arm() -> bytes:
+    """Return rounds with one row for each arm on offer."""
+    lines = ["round,arm,reward,chosen,propensity"]
+    for t in range(12):
+        law = dict(zip(_ARMS, _LAWS[t % 4], strict=True))
+        drawn = _RNG.choices(_ARMS, list(law.values()))[0]
+        for arm in _RNG.sample(_ARMS, 3):
+            paid = _RNG.randrange(2) if arm == drawn else ""
+            lines.append(f"{t},{_field(arm)},{paid},{int(arm == drawn)},{law[arm]}")
+    return ("\n".join(lines) + "\n").encode()
+
+
 FULL, CHOSEN, NONE = _full(), _chosen(), _none()
 RECORDS = _records()
 COUNTED = _ordered([str(t) for t in (3, 1, 2, 10, 9, 2.5, -1, 7, 7, 1e3, 4)])
@@ -187,6 +199,7 @@ ROUNDS_NESTED = "".join(
 DSJSON, FEEDBACK = _dsjson(), _feedback()
 COSTS, COSTS_BY_ACTION = _costs(), _costs_by_action()
 NOTED = b"sep=;\r\n" + NONE
+BY_ARM = _by_arm()  # behind the others, which stay what they are
 WIDE, WIDE_JSONL = (data.decode().encode("utf-16") for data in (FULL, ROUNDS_JSONL))
 ARMS = _ARMS
 

@@ -41,6 +41,7 @@ __all__ = [
     "Refused",
     "Row",
     "Unheld",
+    "by_arm",
     "content",
     "history",
     "label",
@@ -271,6 +272,25 @@ def _shown(value: float) -> str:
         return repr(float(value))
     except OverflowError:
         raise Refused("too large") from None
+
+
+def by_arm(rows: list[Row]) -> list[tuple[str, float, Any]]:
+    """Return the rounds of a log with one row for each arm on offer, `chosen` marking one."""
+    rounds: dict[str, Row] = {}
+    for row in rows:
+        key, arm, mark = label(row["round"]), label(row["arm"]), row["chosen"].strip().casefold()
+        need(key != "" and arm != "", "no round, or no arm")
+        taken = _WORDS[mark] if mark in _WORDS else number(mark)
+        need(taken in (0, 1), "neither chosen nor not")
+        found = rounds.setdefault(key, {})
+        need(f"p_{arm}" not in found, "an arm twice in a round")
+        found[f"p_{arm}"] = row["propensity"]
+        if taken:
+            need("arm" not in found, "two arms chosen")
+            found |= {"arm": arm, "reward": row["reward"]}
+    need(all("arm" in found for found in rounds.values()), "no arm chosen")
+    columns = dict.fromkeys(c for found in rounds.values() for c in found if c.startswith("p_"))
+    return history([{**dict.fromkeys(columns, ""), **found} for found in rounds.values()], "full")
 
 
 def ordered(rows: list[Row]) -> list[tuple[str, float, Any]]:

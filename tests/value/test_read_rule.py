@@ -107,3 +107,22 @@ def test_what_is_no_rule_of_the_log_is_refused(table, file, capsys):
     for argv in (("z_{arm}",), ("q_{arm}", "--round", "timestamp"), ("q_{arm}", "--resume", saved)):
         status, _, err = command_line.run(capsys, "audit", str(file), "--value-rule", *argv)
         assert status == 2 and "--value-rule" in err
+
+
+def test_values_stay_in_saved_audits(table, file, tmp_path, capsys):
+    for by in ((), ("--by", "site")):
+        saved = tmp_path / f"{len(by)}.nc"
+        argv = ("--value", "uniform", "--value-rule", "q_{arm}", "--no-objective")
+        status, _, _ = command_line.run(
+            capsys, "audit", str(file), *argv, *by, "--save", str(saved), "--json", f"{saved}.json"
+        )
+        found = json.loads((tmp_path / f"{saved}.json").read_text())["value"]
+        audit = bf.load_audit(saved)
+        assert status == 0
+        if by:
+            assert {label: audit[label].to_dict()["value"] for label in "xy"} == found["groups"]
+            continue
+        assert audit.to_dict()["value"] == found and "q_{arm}" in str(audit)
+        more = bf.read_history(table.assign(timestamp=table.timestamp + N))
+        kinds = [n["kind"] for n in audit.resume(more).to_dict()["findings"]]
+        assert "value_left_out" in kinds

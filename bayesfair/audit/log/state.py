@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,7 +27,7 @@ from bayesfair.history import History
 from bayesfair.history.thinned import refuse_thinned
 from bayesfair.kernels.log.conjugate import BeliefTable, run_parameters
 
-__all__ = ["AuditState", "check_log", "judged_part", "parts_of", "require_fitting"]
+__all__ = ["AuditState", "Opened", "check_log", "judged_part", "parts_of", "require_fitting"]
 
 _STATE = instance_of("AuditState", called="the state of an audit: audit.state")
 
@@ -47,11 +47,37 @@ def check_log(data: Any) -> None:
         )
 
 
-def parts_of(data: Any) -> Iterator[History]:
+def parts_of(data: Any) -> Generator[History]:
     """Yield the parts of a log: the history itself, or the chunks of a scan."""
     for part in [data] if isinstance(data, History) else data.chunks():
         refuse_thinned(part, "an audit")
         yield part
+
+
+class Opened:
+    """A log whose first part is at hand: what is read for it is not read again.
+
+    Parameters
+    ----------
+    data : HistoryScan
+        The log, whose parts are asked for once.
+    """
+
+    def __init__(self, data: Any) -> None:
+        self.source = data.source
+        self._parts = parts_of(data)
+        self.first = next(self._parts, None)
+
+    def chunks(self) -> Iterator[History]:
+        """Yield all parts."""
+        if self.first is not None:
+            first, self.first = self.first, None  # nothing of it is kept
+            yield first
+            yield from self._parts
+
+    def close(self) -> None:
+        """Read no further."""
+        self._parts.close()
 
 
 @constructed
