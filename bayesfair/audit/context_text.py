@@ -55,7 +55,7 @@ def context_table(audit: dict[str, Any]) -> tuple[str, list[str], list[list[str]
         ]
         for cell in cells
     ]
-    what = "value" if context["model"] in ("cells", "pooled") else "bin"
+    what = "bin" if context["model"] in ("linear", "probit", "logit") else "value"
     title = (
         f"Given the context {listed(context['columns'])} ({counted(context['n_cells'], what)}, "
         f"{context['model']}): {_SHARED.get(context['model'], 'beliefs are those of this model')}"
