@@ -67,8 +67,8 @@ def _by_data[**P](function: Callable[Concatenate[Any, P], object]) -> _OfLogs[P]
 
 @_by_data
 @takes(**each(
-    PLAIN, "eps1", "family", "divergence", "reward_divergence", "objective", "judge", "context_model",
-    "rule", "rule_window", "propensity_draws", "across", "rule_version",
+    PLAIN, "eps1", "family", "divergence", "reward_divergence", "objective", "judge",
+    "context_model", "rule", "rule_window", "propensity_draws", "across", "rule_version",
 ))  # fmt: skip
 @tells
 def audit(

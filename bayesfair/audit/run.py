@@ -232,9 +232,7 @@ def _begin(data: Any, question: Question) -> tuple[AuditState, list[str], Any]:
     return start, notes, log
 
 
-def _start(
-    data: Any, first: History | None, question: Question
-) -> tuple[AuditState, list[str]]:
+def _start(data: Any, first: History | None, question: Question) -> tuple[AuditState, list[str]]:
     """Return the beliefs before the first round of a log, whose first part this is, and notices."""
     if first is None or first.n_rounds == 0:
         raise DataError(f"{getattr(data, 'source', 'the log')} has no rounds to audit.")
