@@ -17,8 +17,7 @@ distributed = pytest.importorskip("distributed")
 N, K = 2400, 4
 
 
-@pytest.fixture(scope="module")
-def client():
+def clients():
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
@@ -26,6 +25,11 @@ def client():
         distributed.Client(two) as one,
     ):
         yield one
+
+
+client = pytest.fixture(clients, scope="module")
+# whose workers are killed: whether, and when, another takes the place of one is up to Dask
+mortal = pytest.fixture(clients)
 
 
 class OneWorker:
@@ -121,20 +125,19 @@ def test_a_prior_that_is_still_learned_goes_through_short_partitions(client, tmp
     same(here.to_dict(), there.to_dict())
 
 
-def test_a_worker_that_is_killed_changes_no_bit(client, tmp_path):
+def test_a_worker_that_is_killed_changes_no_bit(mortal, tmp_path):
     log = written(tmp_path, table(), [400] * 6)
     scan = bf.scan_history(log, order="t", known_at="known_at")
-    whole = bf.audit(scan, seed=1, client=client).to_dict()
+    whole = bf.audit(scan, seed=1, client=mortal).to_dict()
     killed = []
 
     def kill(*_):
         if not killed:
-            killed.append(next(iter(client.cluster.workers.values())).pid)
+            killed.append(next(iter(mortal.cluster.workers.values())).pid)
             os.kill(killed[0], signal.SIGKILL)
 
-    assert bf.audit(scan, seed=1, client=client, progress=kill).to_dict() == whole
+    assert bf.audit(scan, seed=1, client=mortal, progress=kill).to_dict() == whole
     assert killed
-    client.wait_for_workers(2)
 
 
 def test_one_worker_gives_the_bits_of_two(client, tmp_path):
@@ -211,9 +214,9 @@ def test_probabilities_from_draws_are_those_of_one_machine(client, tmp_path):
     assert here.verdict == whole.verdict
 
 
-def test_many_fits_and_runs_are_those_of_one_machine(client):
+def test_many_fits_and_runs_are_those_of_one_machine(mortal):
     runs = bf.simulate("sd_ts", [0.6, 0.5], 60, seed=3, n_runs=5)
-    there = bf.simulate("sd_ts", [0.6, 0.5], 60, seed=3, n_runs=5, client=client)
+    there = bf.simulate("sd_ts", [0.6, 0.5], 60, seed=3, n_runs=5, client=mortal)
     assert list(runs) == list(there)
     for label, run in runs.items():
         np.testing.assert_array_equal(run.arm, there[label].arm)
@@ -224,12 +227,11 @@ def test_many_fits_and_runs_are_those_of_one_machine(client):
     def kill(done, total, what):
         told.append((done, total, what))
         if not killed:
-            killed.append(next(iter(client.cluster.workers.values())).pid)
+            killed.append(next(iter(mortal.cluster.workers.values())).pid)
             os.kill(killed[0], signal.SIGKILL)
 
     fits = bf.fit(runs, seed=1, draws=50)
-    shared = bf.fit(runs, seed=1, draws=50, client=client, progress=kill)
-    client.wait_for_workers(2)
+    shared = bf.fit(runs, seed=1, draws=50, client=mortal, progress=kill)
     assert told[-1] == (5, 5, "fits") and list(shared) == list(fits) == list(runs)
     for label, tree in fits.items():
         np.testing.assert_array_equal(
@@ -240,14 +242,14 @@ def test_many_fits_and_runs_are_those_of_one_machine(client):
             bf.fit(runs[label], seed=1, draws=50)["posterior"]["theta"].values,
         )
     wrong = {**runs, "bad": 7}
-    for options in ({}, {"client": client}):
+    for options in ({}, {"client": mortal}):
         with pytest.raises(OptionError, match="group 'bad'"):
             bf.fit(wrong, seed=1, draws=50, **options)
     with pytest.raises(OptionError) as error:
-        bf.fit(runs["0"], seed=1, client=client)
+        bf.fit(runs["0"], seed=1, client=mortal)
     assert error.value.column == "client"
     with pytest.raises(OptionError) as error:
-        bf.simulate("sd_ts", [0.6, 0.5], 60, seed=3, client=client)
+        bf.simulate("sd_ts", [0.6, 0.5], 60, seed=3, client=mortal)
     assert error.value.column == "client"
 
 
