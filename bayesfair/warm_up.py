@@ -124,7 +124,12 @@ def _audits() -> None:
     )  # fmt: skip
     for given in ("cells", "pooled", "probit", "logit"):
         audit(seen, context_model=given, across="contexts", draws=50, seed=1)
-    audit(seen, context_model="linear", family="normal", draws=50, seed=1)
+    for rewards in ([1.0, 0.0] * 4, [1.0] * 8):  # the second do not tell their scale
+        measured = _history(
+            ["a", "b"] * 4, rewards, selection_probability=np.full((8, 2), 0.5),
+            context=["u", "u", "v", "v"] * 2,
+        )  # fmt: skip
+        audit(measured, context_model="linear", family="normal", draws=50, seed=1)
     for kind in _DIVERGENCES:
         audit(first, divergence=kind, draws=50, seed=1)
     sites = read_history(

@@ -21,6 +21,8 @@ def test_blocks_run(page, tmp_path, monkeypatch, capsys):
     names = {"__name__": "page"}
     for kind, text in PAGES[page]:
         lines = [line for line in text.splitlines() if not re.match(r":[a-z]+:", line)]
+        if "matplotlib.pyplot" in sys.modules:
+            sys.modules["matplotlib.pyplot"].close("all")
         if kind == "python":
             exec(compile("\n".join(lines), page, "exec"), names)
         for line in lines if kind == "shell" else ():

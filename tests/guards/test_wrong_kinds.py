@@ -104,6 +104,7 @@ def examples(folder):
         "plot_rules": ([{"a": audit, "b": audit}], {}),
         "plot_selection": ([audit], {}),
         "plot_shares": ([SMALL["duel audit"]], {}),
+        "plot_value": ([policy_value(history, {"even": [0.5, 0.5]})], {}),
         "plot_tradeoff": ([bf.tradeoff(ARMS)], {}),
         "plot_violations": ([audit], {}),
         "plot_win_matrix": ([tree], {}),
