@@ -371,7 +371,7 @@ def run_coefficients(
     >>> flat = Coefficients.start(np.array([[0.0, 1, 1, 1]]), 2, linear=False)
     >>> rows, arm, reward = np.array([[1.0, 0], [1, 1]]), np.zeros(2, np.int32), np.ones(2)
     >>> run_coefficients("probit", flat, rows, arm, reward, None)[0].ravel().round(4)
-    array([0.5   , 0.6667])
+    array([0.5   , 0.6348])
     """
     n, waiting = len(rows), len(before.pending_at)
     own = np.arange(1, n + 1) if known_at is None else np.asarray(known_at, np.int64)
