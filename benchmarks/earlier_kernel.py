@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from timing import Spent
@@ -83,7 +83,7 @@ class EarlierKernel:
         )  # fmt: skip
         self.regret = float(self._answer())
 
-    def _answer(self) -> object:
+    def _answer(self) -> Any:
         assert self._child.stdout is not None
         return json.loads(self._child.stdout.readline())
 
@@ -94,7 +94,7 @@ class EarlierKernel:
             assert self._child.stdin is not None
             self._child.stdin.write(f"{threads}\n")
             self._child.stdin.flush()
-            return Spent(*self._answer())  # type: ignore[misc]  # a pair of numbers
+            return Spent(*self._answer())
 
         return work
 

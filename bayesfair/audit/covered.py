@@ -206,8 +206,9 @@ def _worst(
             excess = gaps.low[gaps.of[worst]] - audit.criterion.eps1 * distance[worst - at.start]
             pair = list(np.unravel_index(int(np.nan_to_num(excess, nan=-np.inf).argmax()),
                                          excess.shape))  # fmt: skip
-            assert log.covered is not None
-            pair.sort(key=lambda i: -np.nan_to_num(log.covered[worst, i]))  # type: ignore[index]
+            covered = log.covered
+            assert covered is not None
+            pair.sort(key=lambda i: -np.nan_to_num(covered[worst, i]))
             return {
                 "round": worst + audit.summary.start.n_rounds,
                 "row": None if log.row is None else int(log.row[worst]),

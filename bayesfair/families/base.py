@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,6 +53,12 @@ class Tail(NamedTuple):
     arm: int
     what: str
     """Was observed."""
+
+
+@runtime_checkable
+class _WithMean(Protocol):
+    @property
+    def mean(self) -> Floats: ...
 
 
 class Family(Abstract, ABC):
@@ -214,8 +220,10 @@ class Family(Abstract, ABC):
 
     def mean(self, table: Floats, support: Floats) -> Floats:
         """Return the expected mean reward of each arm, ``(..., k)``."""
-        # the laws of every family have a mean; `Rewards` in general need none
-        return np.asarray(self.predictive(table, support, ()).mean)  # type: ignore[attr-defined]
+        laws = self.predictive(table, support, ())
+        if not isinstance(laws, _WithMean):
+            raise self._lacks("mean", "the laws that predictive() returns have no mean either")
+        return np.asarray(laws.mean)
 
     @abstractmethod
     def best_mean(self, table: Floats, support: Floats) -> Floats:

@@ -276,6 +276,10 @@ def test_what_it_does_not_define_is_refused_by_name():
     with pytest.raises(OptionError) as error:
         FAMILIES["waiting"].mass({}, np.empty(0))
     assert error.value.kind == "family_lacks" and "mass()" in str(error.value)
+    meanless = type("Meanless", (Waiting,), {"predictive": lambda *_: object()})()
+    with pytest.raises(OptionError) as error:
+        meanless.mean(np.array([[2.0, 1.0]]), np.empty(0))
+    assert error.value.kind == "family_lacks" and "mean()" in str(error.value)
 
 
 @pytest.mark.parametrize("wrong", [Waiting, "waiting", Waiting()])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,19 @@ from bayesfair.kernels.log.pairs import PAIR_TIE
 from bayesfair.kernels.log.part_result import PairSums, PartRounds, RoundSums
 from bayesfair.kernels.log.row_terms import term_sums
 
-__all__ = ["ChosenChecks", "Facts", "Moments", "Pairs", "Sums", "Terms", "Worst"]
+__all__ = ["ChosenChecks", "Facts", "Moments", "Pairs", "Sums", "Terms", "Worst", "merged_by_key"]
 
 _TO = " ... "
+
+
+class _Merges(Protocol):
+    def merged(self, later: Self, /) -> Self: ...
+
+
+def merged_by_key[K, M: _Merges](first: Mapping[K, M], later: Mapping[K, M]) -> dict[K, M]:
+    """Return what is kept under each key, of both parts where both have it."""
+    both = {k: first[k].merged(value) if k in first else value for k, value in later.items()}
+    return {**first, **both}
 
 
 class Worst(NamedTuple):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bayesfair.kernels.log.propensities import Histogram, divergence_maxima, exact_shortfall
 from bayesfair.kernels.team import usable_cores
 
-__all__ = ["ChosenCell", "FullCell"]
+__all__ = ["Cells", "ChosenCell", "FullCell"]
 
 EXACT_ROUNDS = 100_000
 """Up to this many rounds the values themselves are kept, above a histogram."""
@@ -211,6 +211,10 @@ class ChosenCell:
             arms, starts = np.unique(self.arm[order], return_index=True)
             for i, p in zip(arms, np.split(self.p[order], starts[1:]), strict=True):
                 yield int(i), p
+
+
+Cells = dict[bytes, FullCell | ChosenCell]
+"""Offered set (bytes of the mask; empty = all) -> summary of its rounds."""
 
 
 def _tail(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.audit.log.accumulators import Moments, Pairs, Sums
-from bayesfair.audit.log.cells import ChosenCell, FullCell
+from bayesfair.audit.log.accumulators import Moments, Pairs, Sums, merged_by_key
+from bayesfair.audit.log.cells import Cells
 from bayesfair.audit.log.context_tables import (
     Believed,
     ContextTables,
@@ -30,7 +30,7 @@ from bayesfair.rewards import Bernoulli, StudentT
 from bayesfair.typing import Floats, Ints
 
 __all__ = [
-    "Seen", "Without", "given_context", "merged_cells", "seen_in", "within_contexts",
+    "Seen", "Without", "given_context", "seen_in", "within_contexts",
     "without_context",
 ]  # fmt: skip
 
@@ -50,7 +50,7 @@ class Seen(NamedTuple):
     moments : RewardMoments
         Of rewards and logged probabilities.
     cells : dict
-        As `Summary.cells`.
+        Of the rounds, by the arms on offer.
     """
 
     label: str
@@ -58,7 +58,7 @@ class Seen(NamedTuple):
     pairs: Pairs
     regret: Moments
     moments: RewardMoments
-    cells: dict[bytes, FullCell | ChosenCell]
+    cells: Cells
 
     def merged(self, later: Seen) -> Seen:
         """Return what is kept of this part followed by ``later``."""
@@ -68,7 +68,7 @@ class Seen(NamedTuple):
             self.pairs.merged(later.pairs),
             self.regret.merged(later.regret),
             joined_moments(self.moments, later.moments),
-            merged_cells(self.cells, later.cells),
+            merged_by_key(self.cells, later.cells),
         )
 
 
@@ -89,18 +89,6 @@ class Without(NamedTuple):
     def merged(self, later: Without) -> Without:
         """Return those of this part followed by ``later``."""
         return Without(np.maximum(self.frontier, later.frontier), self.regret.merged(later.regret))
-
-
-def merged_cells(
-    first: dict[bytes, FullCell | ChosenCell], later: dict[bytes, FullCell | ChosenCell]
-) -> dict[bytes, FullCell | ChosenCell]:
-    """Return the summaries of both parts by the arms on offer."""
-    cells = dict(first)
-    for key, cell in later.items():
-        known = cells.get(key)
-        # one kind of cell: both parts logged the same of the rule
-        cells[key] = cell if known is None else known.merged(cell)  # type: ignore[arg-type]
-    return cells
 
 
 def given_context(
@@ -206,7 +194,7 @@ def seen_in(
     result: PartResult,
     start: int,
     labels: tuple[str, ...],
-    cells_of: Callable[[History], dict[bytes, FullCell | ChosenCell]],
+    cells_of: Callable[[History], Cells],
 ) -> dict[str, Seen]:
     """Return what is kept of each context in a part, which ``start`` rounds of the log precede."""
     found, known = {}, part.selection != "none"

@@ -9,15 +9,9 @@ import numpy as np
 
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.log import repeats
-from bayesfair.audit.log.accumulators import Facts, Pairs, Sums, Terms
-from bayesfair.audit.log.cells import ChosenCell, FullCell
-from bayesfair.audit.log.contexts import (
-    Seen,
-    Without,
-    merged_cells,
-    seen_in,
-    without_context,
-)
+from bayesfair.audit.log.accumulators import Facts, Pairs, Sums, Terms, merged_by_key
+from bayesfair.audit.log.cells import Cells, ChosenCell, FullCell
+from bayesfair.audit.log.contexts import Seen, Without, seen_in, without_context
 from bayesfair.audit.log.guards import Guards
 from bayesfair.audit.log.intervals import joint_share_distance
 from bayesfair.audit.log.state import AuditState
@@ -69,7 +63,7 @@ class Summary:
     sums: Sums
     pairs: Pairs
     terms: Terms
-    cells: dict[bytes, FullCell | ChosenCell]
+    cells: Cells
     guards: Guards
     facts: Facts
     contexts: dict[str, Seen] = field(default_factory=dict)
@@ -144,10 +138,6 @@ class Summary:
                     kind="not_the_same",
                     column=option,
                 )
-        contexts = dict(self.contexts)
-        for label, seen in later.contexts.items():
-            before = contexts.get(label)
-            contexts[label] = seen if before is None else before.merged(seen)
         without = self.without
         if without is not None and later.without is not None:
             without = without.merged(later.without)
@@ -157,17 +147,15 @@ class Summary:
             sums=self.sums.merged(later.sums),
             pairs=self.pairs.merged(later.pairs),
             terms=self.terms.merged(later.terms),
-            cells=merged_cells(self.cells, later.cells),
-            contexts=contexts,
+            cells=merged_by_key(self.cells, later.cells),
+            contexts=merged_by_key(self.contexts, later.contexts),
             without=without,
             guards=self.guards.merged(later.guards),
             facts=self.facts.merged(later.facts),
         )
 
 
-def cells_of(
-    part: History, criterion: Criterion, threads: int = 1
-) -> dict[bytes, FullCell | ChosenCell]:
+def cells_of(part: History, criterion: Criterion, threads: int = 1) -> Cells:
     """Return the summaries for the objective audit, by the arms on offer."""
     if part.selection == "none" or not part.n_rounds:
         return {}

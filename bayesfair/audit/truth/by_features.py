@@ -226,7 +226,8 @@ class _Sums:
                 one = found.n_violating, found.first_violating, found.last_violating
                 here = Violations(*(np.array([criterion.count_at(c)]) for c in one)).shifted(start)
                 at = slice(place, place + 1)
-                both = Violations(*(x[at] for x in self.counts)).merged(here)  # type: ignore[arg-type]
+                n, first, last = self.counts
+                both = Violations(n[at], first[at], last[at]).merged(here)
                 for kept, new in zip(self.counts, both, strict=True):
                     kept[at] = new
 

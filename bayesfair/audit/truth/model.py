@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from bayesfair.audit.criterion import Criterion
-from bayesfair.audit.log.cells import ChosenCell, FullCell
 from bayesfair.audit.log.summary import Summary, cells_of
 from bayesfair.audit.log.violations import JudgedRounds
 from bayesfair.audit.truth.objective import Part, parts_from_cells
@@ -224,8 +223,7 @@ def parts_of_tree(
         if start >= stop:
             continue
         part = data.rounds(start, int(stop))
-        cells: dict[bytes, FullCell | ChosenCell] = cells_of(part, criterion)
-        parts += parts_from_cells(cells, rewards[:, b], data.n_arms)
+        parts += parts_from_cells(cells_of(part, criterion), rewards[:, b], data.n_arms)
         if part.selection_probability is not None:
             here = JudgedRounds.of(part.selection_probability, start, criterion)
             judged.append((here, rewards[:, b]))

@@ -6,7 +6,7 @@ Everything here works on the summaries of `cells`; its cost is rounds once, plus
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.audit.criterion import Criterion
-from bayesfair.audit.log.cells import ChosenCell, FullCell
+from bayesfair.audit.log.cells import Cells, ChosenCell, FullCell
 from bayesfair.audit.log.intervals import Estimate
 from bayesfair.audit.log.violations import JudgedRounds, Violations, draws_used, violations_under
 from bayesfair.base.estimates import interval
@@ -274,11 +274,7 @@ def _needed(part: Part, criterion: Criterion, grid: NDArray[np.float64]) -> NDAr
     return np.concatenate(found)
 
 
-def parts_from_cells(
-    cells: Mapping[bytes, FullCell | ChosenCell],
-    rewards: Rewards,
-    k: int,
-) -> list[Part]:
+def parts_from_cells(cells: Cells, rewards: Rewards, k: int) -> list[Part]:
     """Return one part per set of arms on offer; where no round is judged, one without rounds."""
     if not cells:
         return [Part(None, 0, rewards)]
