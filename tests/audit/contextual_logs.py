@@ -15,10 +15,11 @@ def in_leaves(seed, n=2000, us=0.5, blind=False):
     """SD_TS with beliefs for each leaf; theta US .7/.3, EU .2/.6. Blind to it: .9/.1, .5/.5."""
     rng = np.random.default_rng(seed)
     theta = np.array([[0.9, 0.1], [0.5, 0.5]] if blind else [[0.7, 0.3], [0.2, 0.6]])
-    leaf = (rng.random(n) >= us).astype(int)
-    won, seen = np.zeros((2, 2)), np.zeros((2, 2))
+    leaf, won, seen = np.zeros(n, int), np.zeros((2, 2)), np.zeros((2, 2))
     arm, reward, pi = np.zeros(n, np.int32), np.zeros(n), np.zeros((n, 2))
     for t in range(n):
+        u = rng.random()
+        leaf[t] = u < 1 - us if blind else u >= us
         mine = 0 if blind else leaf[t]
         pi[t, 0] = p_a(won[mine], seen[mine])
         pi[t, 1] = 1 - pi[t, 0]
