@@ -26,6 +26,7 @@ import numpy as np
 from scipy import special, stats
 
 import bayesfair as bf
+from bayesfair.audit.log.context_tables import KAPPA, pooling_of
 from bayesfair.audit.truth.by_context import rewards_by_context
 from bayesfair.audit.truth.exact_coefficients import exact_draws
 from bayesfair.history.design import design_of
@@ -57,7 +58,13 @@ def of_prior(model: str, rng: np.random.Generator) -> np.ndarray:
     if model == "cells":
         return rng.beta(0.5, 0.5, (C, K))
     if model == "pooled":
-        mu, kappa = rng.beta(0.5, 0.5, K), np.exp(rng.uniform(np.log(0.5), np.log(200), K))
+        grid = pooling_of(np.full((K, 2), 0.5))
+        weights = grid.weights[0]
+        j, g = np.divmod(rng.choice(weights.size, K, p=weights.ravel()), weights.shape[1])
+        mu, kappa = grid.mu[0, j], grid.kappa[g]
+    elif model == "pooled, mu and kappa not on the grid":
+        mu, kappa = rng.beta(0.5, 0.5, K), np.exp(rng.uniform(*np.log(KAPPA), K))
+    if model.startswith("pooled"):
         return rng.beta(kappa * mu, kappa * (1 - mu), (C, K))
     return rng.normal(0, LINKS[model][1], (K, 4))
 
@@ -101,7 +108,8 @@ def coverage(
     for _ in range(n_logs):
         truth = of_prior(model, rng) if fixed is None else fixed
         log, theta = logged(model, truth, rng, n)
-        audit = bf.audit(log, context_model=model, eps1=1, draws=1000, seed=rng)
+        named = model.split(",", maxsplit=1)[0]
+        audit = bf.audit(log, context_model=named, eps1=1, draws=1000, seed=rng)
         pi = log.selection_probability
         best = bf.rewards.Bernoulli(theta).best_arm_probability()
         regret = np.abs(best - pi).sum(axis=1).mean() / 2
@@ -157,7 +165,8 @@ def main() -> None:
             asked.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
         print(*more, sep="\n", flush=True)
 
-    for model in ("cells", "pooled", "probit", "logit"):
+    of_grid = "pooled, mu and kappa not on the grid"
+    for model in ("cells", "pooled", of_grid, "probit", "logit"):
         regret, eps2, p = coverage(model, n)
         emit(f"| {model} | from the prior | {regret:.3f} | {eps2:.3f} | {p:.3f} |")
     for model in ("cells", "pooled", "probit"):

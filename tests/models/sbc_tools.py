@@ -82,35 +82,38 @@ CASES = {
 }
 
 
-SITES, SITE = ("s0", "s1", "s2"), np.arange(24) % 3
-SHOWN = {"x": np.random.default_rng(2).normal(50, 10, 24), "site": np.array(["u", "v"] * 12)}
+#: Six contexts from much to little; a number and a label, and the features that they are.
+SITES = np.repeat([f"s{i}" for i in range(6)], [40, 30, 20, 10, 4, 2])
+SHOWN = {"x": np.random.default_rng(2).normal(50, 10, 60), "site": np.repeat(["u", "v", "w"], 20)}
 _X = (SHOWN["x"] - SHOWN["x"].mean()) / SHOWN["x"].std()
-#: intercept, the number centred and scaled, an indicator for each site
-ROWS = np.column_stack([np.ones(24), _X, SHOWN["site"] == "u", SHOWN["site"] == "v"])
+ROWS = np.column_stack([np.ones(60), _X, SHOWN["site"][:, None] == np.array(["u", "v", "w"])])
 
 
 def _given(rng, context, draw):
-    arm = rng.permutation(np.arange(24) % 2)
+    n = len(ROWS if context is SHOWN else SITES)
+    arm = rng.permutation(np.arange(n) % 2)
     return History(arm, [draw(t, a) for t, a in enumerate(arm)], arms=ARMS, context=context)
 
 
+def _in_sites(rng, theta):
+    site = np.unique(SITES, return_inverse=True)[1]
+    return {"theta": theta}, _given(rng, SITES, lambda t, a: rng.random() < theta[site[t], a])
+
+
 def bernoulli_cells(rng, alpha=0.5, beta=0.5):
-    theta = rng.beta(alpha, beta, (3, 2))
-    context = np.array(SITES)[SITE]
-    return {"theta": theta}, _given(rng, context, lambda t, a: rng.random() < theta[SITE[t], a])
+    return _in_sites(rng, rng.beta(alpha, beta, (6, 2)))
 
 
 def bernoulli_pooled_cells(rng, alike=(0.5, 200.0)):
     mu, log_kappa = rng.beta(0.5, 0.5, 2), rng.uniform(*np.log(alike), 2)
     kappa = np.exp(log_kappa)
-    theta = rng.beta(kappa * mu, kappa * (1 - mu), (3, 2))
-    history = _given(rng, np.array(SITES)[SITE], lambda t, a: rng.random() < theta[SITE[t], a])
-    return {"mu": mu, "log_kappa": log_kappa, "theta": theta}, history
+    truth, history = _in_sites(rng, rng.beta(kappa * mu, kappa * (1 - mu), (6, 2)))
+    return truth | {"mu": mu, "log_kappa": log_kappa}, history
 
 
 def _binary(link, sd):
     def simulate(rng, sd=sd):
-        beta = rng.normal(0, sd, (2, 4))
+        beta = rng.normal(0, sd, (2, 5))
         chance = link(ROWS @ beta.T)
         return {"beta": beta}, _given(rng, SHOWN, lambda t, a: rng.random() < chance[t, a])
 
@@ -119,7 +122,7 @@ def _binary(link, sd):
 
 def normal_linear(rng, location=0.0, shape=1.0, scale=1.0):
     sd = np.sqrt(scale / rng.gamma(shape, 1.0, 2))
-    beta = sd[:, None] * rng.normal(size=(2, 4))
+    beta = sd[:, None] * rng.normal(size=(2, 5))
     beta[:, 0] += location
     mean = ROWS @ beta.T
     return {"beta": beta, "sd": sd}, _given(rng, SHOWN, lambda t, a: rng.normal(mean[t, a], sd[a]))
@@ -127,14 +130,14 @@ def normal_linear(rng, location=0.0, shape=1.0, scale=1.0):
 
 #: The same of models of rewards given a context.
 CONTEXT_CASES = {
-    "bernoulli_cells": (bernoulli_cells, {}, {"alpha": 8.0}),
+    "bernoulli_cells": (bernoulli_cells, {}, {"alpha": 50.0, "beta": 0.2}),
     "bernoulli_pooled_cells": (bernoulli_pooled_cells, {}, {"alike": (150.0, 200.0)}),
     "bernoulli_probit": (_binary(special.ndtr, 1.0), {}, {"sd": 4.0}),
     "bernoulli_logit": (_binary(special.expit, 1.5), {}, {"sd": 6.0}),
     "normal_linear": (
         normal_linear,
         {"prior": (0, 1, 1, 1)},
-        {"location": 4.0, "scale": 4.0},
+        {"location": 8.0, "scale": 4.0},
     ),
 }
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sbc_tools import ARMS, CONTEXT_CASES, SHOWN, SITES, normalised_ranks, smallest_p
 from scipy import special, stats
 
 import bayesfair as bf
@@ -9,14 +10,9 @@ from bayesfair.audit.log.context_tables import KAPPA, shared_beliefs
 from bayesfair.errors import DataError
 from bayesfair.models import (
     bernoulli_cells,
-    bernoulli_logit,
     bernoulli_pooled_cells,
-    bernoulli_probit,
     bernoulli_shared_weights,
-    normal_linear,
 )
-
-SITES = np.repeat([f"s{i}" for i in range(6)], [40, 30, 20, 10, 4, 2])
 
 
 def log():
@@ -27,7 +23,7 @@ def log():
     theta = pays[np.unique(SITES, return_inverse=True)[1], arm]
     reward = (rng.random(len(SITES)) < theta).astype(float)
     reward[5] = np.nan
-    return bf.History(arm, reward, context=SITES)
+    return bf.History(arm, reward, context=SITES, arms=ARMS)
 
 
 def counts():
@@ -64,9 +60,8 @@ def of(model, name="theta", dims=("context", "arm")):
     """Means of what is read and their Monte-Carlo standard errors."""
     import arviz_stats as az
 
-    from bayesfair.inference.nuts import CompiledModel
-
-    tree, found = CompiledModel(model).fit(draws=4000, seed=3, cores=1)
+    compiled, data = model
+    tree, found = compiled.fit(draws=4000, seed=3, cores=1, data=data)
     assert found["divergences"] == 0
     draws = tree["posterior"].to_dataset()[[name]]
     assert draws[name].dims[-2:] == dims
@@ -99,24 +94,23 @@ def test_the_audit_has_the_beliefs_of_the_pooled_definition():
 
 
 @pytest.mark.statistical
-def test_nuts_on_cells_agrees_with_the_closed_form():
+def test_nuts_on_cells_agrees_with_the_closed_form(compiled):
     won, seen = counts()
-    mean, error = of(bernoulli_cells.build(log()))
+    mean, error = of(compiled("bernoulli_cells", log()))
     assert (np.abs(mean - stats.beta(won + 0.5, seen - won + 0.5).mean()) / error).max() < 5
 
 
 @pytest.mark.statistical
-def test_nuts_on_pooled_cells_agrees_with_quadrature_and_not_with_cells():
+def test_nuts_on_pooled_cells_agrees_with_quadrature_and_not_with_cells(compiled):
     won, seen = counts()
-    mean, error = of(bernoulli_pooled_cells.build(log()))
+    mean, error = of(compiled("bernoulli_pooled_cells", log()))
     assert (np.abs(mean - integrated(400)) / error).max() < 5
     assert (np.abs(mean - (won + 0.5) / (seen + 1)) / error).max() > 5
 
 
 def with_features(reward):
-    rng = np.random.default_rng(2)
-    seen = {"x": rng.normal(50, 10, 60), "site": np.repeat(["u", "v", "w"], 20)}
-    return bf.History(np.arange(60) % 2, reward(seen["x"], rng), context=seen)
+    rng = np.random.default_rng(9)
+    return bf.History(np.arange(60) % 2, reward(SHOWN["x"], rng), context=SHOWN, arms=ARMS)
 
 
 def by_weights(log, link, sd):
@@ -137,28 +131,34 @@ def by_weights(log, link, sd):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    ("model", "name", "link", "sd"),
-    [
-        (bernoulli_probit, "probit", special.ndtr, 1.0),
-        (bernoulli_logit, "logit", special.expit, 1.5),
-    ],
+    ("name", "link", "sd"), [("probit", special.ndtr, 1.0), ("logit", special.expit, 1.5)]
 )
 def test_nuts_on_binary_features_agrees_with_weighted_draws_and_the_filter_is_near(
-    model, name, link, sd
+    compiled, name, link, sd
 ):
     log = with_features(lambda x, rng: rng.random(60) < special.expit((x - 50) / 10))
-    mean, error = of(model.build(log), "beta", ("arm", "feature"))
+    mean, error = of(compiled(f"bernoulli_{name}", log), "beta", ("arm", "feature"))
     assert np.abs(mean - by_weights(log, link, sd)).max() < 0.06 + 5 * error.max()
     end = bf.audit(log, context_model=name, objective=False).state.beliefs.featured
     assert np.abs(end.beliefs.mean - mean).max() < 0.15
 
 
 @pytest.mark.statistical
-def test_nuts_on_linear_features_agrees_with_the_closed_form_of_the_audit():
+def test_nuts_on_linear_features_agrees_with_the_closed_form_of_the_audit(compiled):
     log = with_features(lambda x, rng: 300 + x + 3 * rng.normal(size=60))
-    mean, error = of(normal_linear.build(log), "beta", ("arm", "feature"))
+    mean, error = of(compiled("normal_linear", log, prior=None), "beta", ("arm", "feature"))
     end = bf.audit(log, context_model="linear", objective=False).state.beliefs.featured
     assert (np.abs(mean - end.beliefs.mean) / error).max() < 5
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", sorted({*CONTEXT_CASES} - {"bernoulli_pooled_cells"}))
+def test_ranks_are_uniform_and_a_wrong_prior_is_found_out(compiled, name):
+    """A few logs, on what the tests above compiled; many: benchmarks/context_models.py."""
+    for wrong in (False, True):
+        ranks = normalised_ranks(compiled, name, 10, seed=30, wrong=wrong)
+        p, label = smallest_p(ranks)
+        assert (p < 0.001 / (2 * len(ranks))) == wrong, f"{name}: {label}, p = {p:.1e}"
 
 
 def test_weights_in_common_are_those_of_features_of_each_arm():
