@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from command_line import run
+from pyarrow import feather, orc
 
 import bayesfair as bf
 from bayesfair.errors import DataError, OptionError
@@ -46,12 +47,19 @@ RECORDS = {
     "map": pa.array([list(row.items()) for row in RULE], pa.map_(pa.string(), pa.float64())),
     "JSON": [json.dumps(row) for row in RULE],
     "Python": [str(row) for row in RULE],
+    "NumPy in Python": [str({k: np.float64(v) for k, v in row.items()}) for row in RULE],
+    "Trino": ["{" + ", ".join(f"{k}={v}" for k, v in row.items()) + "}" for row in RULE],
+    "rows": [[{"arm": k, "p": v} for k, v in row.items()] for row in RULE],
+    "rows in JSON": [
+        json.dumps([{"id": k, "prob": v, "score": 9} for k, v in row.items()]) for row in RULE
+    ],
 }
 LISTS = {
     "list": PI,
     "JSON": [json.dumps(row) for row in PI],
     "NumPy": [str(np.array(row)) for row in PI],
     "Python": [str(tuple(row)) for row in PI],
+    "Postgres": ["{" + ",".join(map(str, row)) + "}" for row in PI],
 }
 
 
@@ -83,6 +91,65 @@ def test_lists_need_the_order_of_the_arms(tmp_path, read, values):
         for options in ({}, {"probabilities": "pi"}):
             log = read(source, arms=["a", "b"], **options)
             assert log.selection_probability.tolist() == PI
+
+
+@READERS
+@pytest.mark.parametrize(
+    "write", [list, json.dumps, "|".join, str], ids=["list", "JSON", "|", "py"]
+)
+@pytest.mark.parametrize("values", LISTS.values(), ids=LISTS)
+def test_a_parallel_list_of_labels_says_whose_they_are(tmp_path, read, values, write):
+    """The labels stand in another order in each row, and that order is what counts."""
+    labels = [["a", "b"], ["b", "a"], ["b", "a"]]
+    turned = [PI[0], PI[1][::-1], PI[2][::-1]]
+    for source in _sources(tmp_path, "pi", values):
+        table = pq.read_table(source) if isinstance(source, Path) and source.suffix != ".csv" else (
+            pd.read_csv(source) if isinstance(source, Path) else source
+        )  # fmt: skip
+        frame = table if isinstance(table, pd.DataFrame) else table.to_pandas()
+        table = pa.Table.from_pandas(frame.assign(shown=[write(x) for x in labels]))
+        for options in ({}, {"probabilities": "pi"}, {"probabilities": "pi", "offered": "shown"}):
+            log = read(table, **options)
+            assert log.selection_probability.tolist() == turned, options
+        assert read(table, arms=["b", "a"]).selection_probability.tolist() == [
+            row[::-1] for row in turned
+        ]
+
+
+@READERS
+@pytest.mark.parametrize(
+    "text", ["{0.25, 0.75}", "a:0.25,b:0.75", '"a"=>"0.25", "b"=>"0.75"', "0.25|0.75",
+             "array([0.25, 0.75])"],
+)  # fmt: skip
+def test_text_of_probabilities_that_nobody_reads_is_named_not_overlooked(read, text):
+    frame = pd.DataFrame({"arm": ARM, "reward": REWARD, "probs": [text] * 3})
+    for options in ({}, {"arms": ["a", "b"]}):
+        with pytest.raises(DataError, match=r"'probs'.* JSON") as caught:
+            read(frame, **options)
+        assert caught.value.kind == "probabilities_unread"
+        with pytest.raises((DataError, OptionError)):
+            read(frame, probabilities="probs", **options)
+
+
+@READERS
+@pytest.mark.parametrize("form", ["frame", "parquet", "arrow", "orc", "pandas"])
+def test_paths_reach_into_records(tmp_path, read, form):
+    """By hand: the same values in columns of their own; a record that is missing has none."""
+    rows = [{"id": a, "rule": {"probs": p, "n": 2}} for a, p in zip(ARM, RULE, strict=True)]
+    table = pa.table({"action": rows, "outcome": [{"reward": 1}, None, {"reward": 1}]})
+    path = tmp_path / f"log.{form}"
+    if form in ("arrow", "orc"):
+        {"arrow": feather.write_feather, "orc": orc.write_table}[form](table, str(path))
+    pq.write_table(table, tmp_path / "log.parquet")
+    sources = {"frame": table, "pandas": table.to_pandas()}
+    options = {"arm": "action.id", "reward": "outcome.reward", "missing": "unobserved"}
+    log = read(
+        sources.get(form, path), probabilities="action.rule.probs.{arm}", **options
+    )  # fmt: skip
+    assert log.selection_probability.tolist() == PI
+    np.testing.assert_array_equal(log.reward, [1, np.nan, 1])
+    with pytest.raises(DataError, match=r"'action\.nothing'"):
+        read(sources.get(form, path), **options | {"arm": "action.nothing"})
 
 
 @READERS

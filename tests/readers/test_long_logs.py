@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import bayesfair as bf
+from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError, OptionError
 from bayesfair.readers import read_history, scan_history
 
@@ -194,10 +195,25 @@ def test_the_rows_of_a_round_are_its_rule():
     np.testing.assert_array_equal(by_reward.selection_probability, HAND)
     turned = read_history(_frame(), round="timestamp", propensity="p", arms=["b", "a"])
     np.testing.assert_array_equal(turned.selection_probability, HAND[:, ::-1])
-    rule = read_history(
-        _frame(LONG.replace("2,a,0.625,0,\n", "")), round="timestamp", chosen="chosen"
-    )
+    marks = {"round": "timestamp", "chosen": "chosen"}
+    rule = read_history(_frame(LONG.replace("2,a,0.625,0,\n", "")), propensity=False, **marks)
     assert rule.offered.tolist() == [[True, True], [False, True], [True, True]]
+
+
+def test_what_sums_to_1_within_rounds_is_their_rule_without_being_named():
+    marks = {"round": "timestamp", "chosen": "chosen"}
+    for name in ("p", "score", "propensity_score"):
+        log = read_history(_frame().rename(columns={"p": name}), **marks)
+        np.testing.assert_array_equal(log.selection_probability, HAND)
+        assert "probabilities_found" in {Notice.of(n).kind for n in log.notices}
+    halves = _frame().assign(q=[0.5] * 6)
+    off = _frame().rename(columns={"p": "pscore"}).assign(pscore=[0.5] + [0.9] * 5)
+    for rows, column in ((halves, "'p', 'q'"), (off, "'pscore'")):
+        with pytest.raises(DataError) as caught:  # which, or why not 1
+            read_history(rows, **marks)
+        assert caught.value.kind == "probabilities_unread"
+        assert all(c in str(caught.value) for c in column.split(", "))
+    assert read_history(_frame().drop(columns="p"), **marks).selection == "none"
 
 
 @pytest.mark.parametrize(

@@ -332,7 +332,7 @@ def open_json(path: Path) -> JsonLines:
     records = next(JsonLines(path, path.name, (), lines=False).records())
     if not records:
         raise DataError(
-            f"{path.name} holds no records; {listed(['model_a', 'model_b'])} expected.",
+            f"{path.name} holds no records. {_EXPECTED}",
             kind="empty",
             source=path.name,
         )

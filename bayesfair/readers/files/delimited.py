@@ -19,6 +19,7 @@ from typing import Any
 from bayesfair.base.checks import listed
 from bayesfair.errors import DataError, OptionError
 from bayesfair.readers.files.delimiter import DELIMITERS, detected, header_of
+from bayesfair.readers.files.foreign import other_format
 from bayesfair.readers.files.headers import column_names
 from bayesfair.readers.files.quotes import LONGEST, QuoteWatch, misquoted
 from bayesfair.readers.files.read_ahead import ahead
@@ -173,7 +174,9 @@ class Delimited:
     def _bad_quote(self, row: int | None, line: str, kind: str) -> DataError:
         place = self.name if row is None else f"row {row} of {self.name}"
         twice = 'a quote inside a quoted field is written twice, "".'
-        if kind == "blank":
+        if other := other_format(line):
+            text = f"{place} is not delimited text as the rows before: {line[:80]!r}.{other}"
+        elif kind == "blank":
             text = (
                 f"{place} has blanks before an opening double quote, which then is no quote: "
                 f"{line[:80]!r}. Remove the blanks, or the quotes."
@@ -223,10 +226,13 @@ class Delimited:
             wanted, got, line = fields.groups()
             if line.count('"') % 2:
                 return self._bad_quote(row, line, "open")
+            remedy = other_format(line) or (
+                f" Correct the row; a field that holds {self.delimiter!r} must stand in double "
+                "quotes."
+            )
             return DataError(
                 f"{place} has {got} fields, but the header has {wanted} columns "
-                f"{listed(self.header, 6)}. The row reads {line[:120]!r}. Correct the row; a field "
-                f"that holds {self.delimiter!r} must stand in double quotes.",
+                f"{listed(self.header, 6)}. The row reads {line[:120]!r}.{remedy}",
                 kind="field_count",
                 row=row,
                 value=line[:120],
@@ -401,6 +407,10 @@ def _sample(path: Path, name: str) -> str:
     data = _head(path, name)
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise DataError(f"{name} is UTF-16 text; save it as UTF-8.")
+    if any(data[i:4096:2].strip(b"\0") == b"" for i in (0, 1) if len(data) > 1):
+        raise DataError(
+            f"{name} looks like UTF-16 text without a mark; save it as UTF-8.", kind="not_utf8"
+        )
     if b"\x00" in data:
         row = data[: data.index(b"\x00")].count(b"\n") + 1
         raise DataError(

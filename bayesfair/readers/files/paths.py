@@ -8,6 +8,7 @@ import glob
 import itertools
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -196,9 +197,13 @@ def _found(text: str) -> tuple[list[Path], Path | None]:
                 f"folder {text!r} holds no Parquet, JSON or CSV files, nor Arrow or ORC."
             )
         if len(kinds) > 1:
+            ends = Counter(p.name[p.name.index(".") :] for p in inside)
+            most = os.path.join(text, f"*{ends.most_common(1)[0][0]}")
             raise DataError(
                 f"folder {text!r} holds both {' and '.join(sorted(kinds))} files; name one kind, "
-                f"for example {os.path.join(text, '*.parquet')!r}."
+                f"for example {most!r}.",
+                kind="mixed_formats",
+                value=text,
             )
         return sorted(inside, key=_natural), path
     if glob.has_magic(text):

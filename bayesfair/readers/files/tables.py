@@ -22,6 +22,8 @@ from bayesfair.base.options import LOG_OPTIONS, refuse_without_effect
 from bayesfair.errors import BayesfairError, DataError, OptionError
 from bayesfair.readers.files.dask_frames import dask_parts
 from bayesfair.readers.files.delimited import Delimited, compression_of, open_delimited
+from bayesfair.readers.files.fields import WithFields, with_fields
+from bayesfair.readers.files.foreign import foreign
 from bayesfair.readers.files.frames import open_frame
 from bayesfair.readers.files.parquet import ParquetPart, open_parquet
 from bayesfair.readers.files.paths import files_of, kind_of
@@ -169,7 +171,9 @@ class Source:
         found = []
         for part in self.parts:
             self._check(part, columns)
-            ranges = part.ranges() if isinstance(part, ParquetPart) else [(part, 0)]
+            ranges: Any = [(part, 0)]
+            if isinstance(part, (ParquetPart, WithFields)):
+                ranges = part.ranges()
             found += [
                 (Source(part.name, self.header, self.first_row, (own,)), before)
                 for own, before in ranges
@@ -282,11 +286,13 @@ def open_source(
                 column="format",
             )
         _refuse(frame.name, delimiter=delimiter, table=table)
-        return Source(frame.name, frame.header, 1, (frame,), frame.notices)
+        own = with_fields(frame, fields)
+        return Source(frame.name, own.header, 1, (own,), frame.notices)
     text = os.fspath(source)
     files, base = files_of(text)
     try:
-        parts = tuple(_part(file, base, delimiter, wanted, fields, format, table) for file in files)
+        opened = (_part(file, base, delimiter, wanted, fields, format, table) for file in files)
+        parts = tuple(with_fields(part, fields) for part in opened)
     except DataError as error:
         if base is not None:  # nobody named this file
             error.args = (
@@ -299,8 +305,7 @@ def open_source(
         _refuse(parts[0].name, delimiter=delimiter)
     name = files[0].name if text == "-" else Path(text).name or text
     first_row = 2 if isinstance(parts[0], Delimited) else 1
-    said = [note for part in parts for note in getattr(part, "notices", ())]
-    notices: tuple[str, ...] = unique(said)
+    notices: tuple[str, ...] = _together([Notice.of(n) for p in parts for n in _said(p)])
     if len(parts) > 1:
         notices = (
             *notices,
@@ -314,6 +319,18 @@ def open_source(
         )
     header = dict.fromkeys(column for part in parts for column in part.header)
     return Source(name, tuple(header), first_row, parts, notices)
+
+
+def _said(part: Part) -> tuple[str, ...]:
+    return getattr(part, "notices", ())
+
+
+def _together(said: Sequence[Notice]) -> tuple[Notice, ...]:
+    """Return each sentence once, with the counts of all files that it was said of."""
+    n: dict[str, float] = {}
+    for note in said:
+        n[str(note)] = n.get(str(note), 0) + (note.n or 0)
+    return tuple(Notice.of({**note.to_dict(), "n": n[str(note)] or None}) for note in unique(said))
 
 
 def _refuse(what: str, **options: Any) -> None:
@@ -338,9 +355,19 @@ def _part(
         raise DataError(f"{path.name} cannot be opened: {error.strerror}. {remedy}") from error
     if not head:
         raise DataError(f"{path.name} is empty (0 bytes); expected a header and at least one row.")
+    if what := foreign(head):
+        raise DataError(
+            f"{path.name} is {what}, which is not read; export the log as CSV, JSON lines or "
+            "Parquet.",
+            kind="unknown_format",
+            value=what,
+            source=path.name,
+        )
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         path = as_utf8(path)
-    looks = FORMATS["vw"] if format == "vw" else looks_of(path, head)
+    looks = looks_of(path, head)
+    if format == "vw" and looks == FORMATS["text"]:  # words that are not told apart
+        looks = FORMATS["vw"]
     if format is not None and FORMATS[format] != looks:
         raise DataError(
             f"{path.name} looks like {looks}, not like {FORMATS[format]} (format={format!r}). "
@@ -359,10 +386,5 @@ def _part(
         raise DataError(
             f"{path.name} is called Parquet but does not start as one; check what wrote it, or "
             "rename it if it is text."
-        )
-    if head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
-        raise DataError(
-            f"{path.name} is not text but a spreadsheet or zip archive; export the log as CSV or "
-            "Parquet."
         )
     return open_delimited(path, path.name, delimiter=delimiter, wanted=wanted)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bayesfair.base.checks import counted, listed
+from bayesfair.base.checks import listed
 from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError
 from bayesfair.readers.formats.json_records import plain_value, table_of_columns
@@ -21,6 +21,12 @@ __all__ = ["KEPT", "check_paths", "decisions", "is_dsjson", "said_of"]
 
 KEPT = "1 - pdrop"
 """Column of the chance that a line was kept, where some were left out."""
+
+
+_DANGLING = (
+    "an outcome without its decision (no 'a', no '_label_cost'). Join outcomes to their decisions, "
+    "or leave the line out.", "dangling_outcome",
+)  # fmt: skip
 
 
 def is_dsjson(record: Mapping[str, Any]) -> bool:
@@ -65,10 +71,11 @@ def decisions(
                 "each, and audit them apart (by=...).", "several_slots",
             )  # fmt: skip
         if "a" not in record and "_label_cost" not in record:
-            raise refuse(
-                "an outcome without its decision (no 'a', no '_label_cost'). Join outcomes to "
-                "their decisions, or leave the line out.", "dangling_outcome",
-            )  # fmt: skip
+            outcome = {"p", "Version", "EventId"} & set(record)
+            raise refuse(*(_DANGLING if outcome else (
+                f"no decision of Vowpal Wabbit (dsjson): its keys are {listed(record, 6)}. One "
+                "file holds one format.", "mixed_formats",
+            )))  # fmt: skip
         drop = record.get("pdrop")
         if drop is not None and not (_is_real(drop) and 0 <= drop < 1):
             raise refuse(
@@ -168,8 +175,8 @@ def said_of(n: int, first: Any = None) -> Notice:
     there = _shown(first.get("c", {})) if isinstance(first, Mapping) else []
     saw = f" What the rule saw can be its context=: {listed(there, 6)}." if there else ""
     return Notice(
-        f"{counted(n, 'decision')} of Vowpal Wabbit (dsjson) read: actions are called by "
-        f"their number, counted from 1, and the reward is minus the cost.{saw}",
+        "Decisions of Vowpal Wabbit (dsjson) were read: actions are called by their number, "
+        f"counted from 1, and the reward is minus the cost.{saw}",
         kind="cost_as_reward", column="_label_cost", n=n,
     )  # fmt: skip
 

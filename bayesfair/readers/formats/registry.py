@@ -113,7 +113,7 @@ def json_part(path: Path, asked: str | None, fields: Sequence[str]) -> Frame | J
             found = open_blocks(source, lambda rows, at: decisions(rows, path.name, at, fields))
             check_paths(fields, found.header, first[0], path.name)
             return replace(found, notices=(said_of(found.n_rows, first[0]),))
-        return open_blocks(source, lambda rows, at: table_of_records(rows, path.name, fields, at))
+        return open_blocks(source, lambda rows, at: _plain_records(rows, path.name, fields, at))
     records = [record for block in source.records() for record in block]
     if not records:
         raise DataError(f"{path.name} holds no records.", kind="empty", source=path.name)
@@ -128,8 +128,23 @@ def json_part(path: Path, asked: str | None, fields: Sequence[str]) -> Frame | J
     elif len(records) == 1 and all(isinstance(v, list) for v in records[0].values()):
         table = table_of_columns(records[0], path.name)  # one object of columns
     else:
-        table = table_of_records(records, path.name, fields)
+        table = _plain_records(records, path.name, fields, plain=asked == "json")
     return _framed(table, path.name, notices)
+
+
+def _plain_records(
+    records: Sequence[Mapping[str, Any]], name: str, fields: Sequence[str], before: int = 0,
+    *, plain: bool = False,
+) -> Any:  # fmt: skip
+    """Return records that are no decisions of Vowpal Wabbit as a table, unless asked as `plain`."""
+    at = None if plain else next((i for i, r in enumerate(records) if is_dsjson(r)), None)
+    if at is not None:
+        raise DataError(
+            f"row {before + at + 1} of {name} is a decision of Vowpal Wabbit (dsjson), the rows "
+            "before are other records. One file holds one format.",
+            kind="mixed_formats", row=before + at + 1, source=name,
+        )  # fmt: skip
+    return table_of_records(records, name, fields, before)
 
 
 def in_memory(source: Any, fields: Sequence[str]) -> Frame | None:

@@ -18,7 +18,7 @@ def looks_like_table(path: Path, head: bytes) -> str | None:
     """Return which of these a file is, by its first and last bytes; None for others."""
     if head.startswith(b"SQLite format 3\0"):
         return "SQLite"
-    if head.startswith(b"ARROW1\0\0"):
+    if head.startswith((b"ARROW1\0\0", b"\xff\xff\xff\xff")):  # a file, or a stream
         return "Arrow"
     if head.startswith(b"ORC"):  # letters that a header of text may begin with
         with path.open("rb") as file:
@@ -28,7 +28,7 @@ def looks_like_table(path: Path, head: bytes) -> str | None:
 
 
 def read_arrow(path: Path) -> Any:
-    """Return an Arrow file, which Feather's second version is.
+    """Return an Arrow file, which Feather's second version is, or a stream that was kept.
 
     Raises
     ------
@@ -39,6 +39,9 @@ def read_arrow(path: Path) -> Any:
     from pyarrow import feather
 
     try:
+        with path.open("rb") as file:
+            if file.read(4) == b"\xff\xff\xff\xff":
+                return _whole(pa.ipc.open_stream(pa.memory_map(str(path))).read_all())
         return _whole(feather.read_table(path, memory_map=True))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _damaged(path, "Arrow", error) from error

@@ -9,6 +9,7 @@ from 1 as in dsjson, and the number before the cost says nothing.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator
@@ -31,13 +32,11 @@ _SHARED = re.compile(r"shared\s*\|")
 
 def looks_like_vw(text: str) -> bool:
     """Whether the first decision of a text has an action, its cost and its probability."""
-    lines = text.lstrip("\r\n").split("\n")[:10_000]
-    block = [line.strip("\r") for line in lines]
-    block = block[: next((i for i, line in enumerate(block) if not line.strip()), len(block))]
-    if not block or not all("|" in line for line in block[:-1]):
+    lines = [line.strip("\r") for line in text.lstrip("\r\n").split("\n")[:10_000]]
+    block = list(itertools.takewhile(lambda line: "|" in line, lines))
+    if not block:
         return False
-    first = block[0]
-    begins = _SHARED.match(first) or first.startswith("|") or _labels(first)
+    begins = _SHARED.match(block[0]) or block[0].startswith("|") or _labels(block[0])
     return bool(begins) and any(_labels(line) for line in block)
 
 
@@ -82,7 +81,7 @@ def costs(path: Path) -> tuple[Any, tuple[Notice, ...]]:
         if several else ""
     )  # fmt: skip
     notice = Notice(
-        f"{counted(len(rows), 'decision')} of Vowpal Wabbit (text) read: actions are called by "
+        f"Decisions of Vowpal Wabbit (text) were read: actions are called by "
         f"{called}, counted from 1, the reward is minus the cost, and only the probability of the "
         f"chosen action is there.{beside}",
         kind="cost_as_reward", column="reward", n=len(rows),

@@ -72,8 +72,9 @@ class Layout:
         Columns of what the rule saw.
     unused : tuple of str
         Columns of the source that play no part, as they stand in it.
-    nested : str or None
-        The one column whose records or lists hold what `probabilities` names.
+    nested, nested_labels : str or None
+        The one column whose records or lists hold what `probabilities` names, and the one that
+        lists whose the numbers of its lists are.
     assembled, within : str or None, tuple of str
         The propensity that the rule was assembled from, and within what it was constant.
     partly : bool
@@ -101,6 +102,7 @@ class Layout:
     notices: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
     nested: str | None = None
+    nested_labels: str | None = None
     watched: dict[str, Look] = field(default_factory=dict)
     context: tuple[str, ...] = ()
     assembled: str | None = None
@@ -113,7 +115,7 @@ class Layout:
         single = (
             self.arm, self.reward, self.propensity, self.order, self.by, self.known_at,
             self.known_until, self.unique, self.user, self.keep_prob, self.offered_list, self.spare,
-            self.nested,
+            self.nested, self.nested_labels,
         )  # fmt: skip
         used = [c for c in single if c is not None]
         parts = () if self.nested else self.probabilities.values()

@@ -22,6 +22,7 @@ from bayesfair.readers.log.columns import Layout, Option, Roles, resolve_layout
 from bayesfair.readers.log.found_probabilities import (
     FoundProbabilities,
     find_probabilities,
+    labels_beside,
     nested_layout,
 )
 from bayesfair.readers.log.long_shape import LongForm, long_form
@@ -60,7 +61,7 @@ def layout_of(source: Source, asked: Mapping[str, Any]) -> Layout:
     columns = list(dict.fromkeys([*layout.columns, *layout.unused]))
     head = source.sample(columns, _ROWS)
     if record is not None:
-        layout = _with(layout, _asked_record(source, record, head, asked["arms"], probabilities))
+        layout = _with(layout, _asked_record(source, record, head, layout, asked))
     if head is None or not head.num_rows:
         return layout
     book = LabelEncoder("arm")
@@ -91,6 +92,7 @@ def _with(layout: Layout, found: FoundProbabilities) -> Layout:
         probabilities=found.probabilities or layout.probabilities,
         pattern=found.pattern or layout.pattern,
         nested=found.nested,
+        nested_labels=found.labels,
         propensity=found.propensity or layout.propensity,
         notices=(*layout.notices, *found.notices),
     )
@@ -116,8 +118,9 @@ def _record(source: Source, probabilities: Option) -> str | None:
 
 
 def _asked_record(
-    source: Source, name: str, head: Any, arms: Sequence[str] | None, asked: Option
+    source: Source, name: str, head: Any, layout: Layout, options: Mapping[str, Any]
 ) -> FoundProbabilities:
+    arms, asked = options["arms"], options["probabilities"]
     try:
         rows = [] if head is None else parsed(head.column(name))
     except BadJson as error:
@@ -131,22 +134,30 @@ def _asked_record(
         next(source.tables([name]))  # what cannot be read is said here, and was left out above
         raise OptionError(
             f"probabilities={asked!r}: column {name!r} of {source.name} holds no records or lists "
-            "of probabilities. For columns of their own, write {arm} in the place of the label, "
-            "for example 'p_{arm}'.",
+            'of probabilities. Write it as JSON, such as {"a": 0.25, "b": 0.75}; for columns of '
+            "their own, write {arm} in the place of the label, for example 'p_{arm}'.",
             kind="bad_option",
             column="probabilities",
             value=asked,
         )
-    labels = arms if arms is not None else keys_of(rows)
+    labels, beside, marked = keys_of(rows), None, layout.offered_list
+    if labels is None:  # lists: whose they are is said beside them, or by arms=
+        others = [marked] if marked else layout.unused
+        held = {c: head.column(c) for c in others if c != name}
+        found = labels_beside(held, rows, (), options["offered_delimiter"])
+        labels, beside = (None, None) if found is None else found
+    labels = arms if arms is not None else labels
     if labels is None:
         raise DataError(
             f"column {name!r} of {source.name} holds lists of probabilities, which do not say "
-            "whose they are. Pass the arms in their order with arms=...",
+            "whose they are. Pass the arms in their order with arms=..., or the column that lists "
+            "them in each row with offered=...",
             kind="arms_needed",
             column=name,
             source=source.name,
         )
-    return replace(nested_layout(name, labels), notices=())
+    read = nested_layout(name, labels, beside)
+    return read if beside not in (None, marked) else replace(read, notices=())
 
 
 # -- looking at the first rows ---------------------------------------------------------------------

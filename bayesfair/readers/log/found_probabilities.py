@@ -14,20 +14,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesfair.base.arrow_arrays import plain
 from bayesfair.base.checks import listed
-from bayesfair.base.labels import clean_label
+from bayesfair.base.label_encoder import LabelEncoder
+from bayesfair.base.labels import clean_label, in_order
 from bayesfair.base.notices import Notice
 from bayesfair.base.numerals import number
 from bayesfair.errors import DataError
-from bayesfair.readers.log.nested import entries, keys_of
+from bayesfair.readers.log.nested import (
+    CHANCE_WORDS,
+    SLACK,
+    Entry,
+    chances_in,
+    entries,
+    keys_of,
+)
+from bayesfair.readers.log.offers import Offers
 from bayesfair.readers.values.stamps import words_of
 
-__all__ = ["FoundProbabilities", "find_probabilities", "refuse_unread"]
+__all__ = [
+    "FoundProbabilities",
+    "find_probabilities",
+    "find_share",
+    "labels_beside",
+    "nested_layout",
+    "refuse_unread",
+]
 
-_WORDS = {
-    "p", "pi", "prob", "probs", "proba", "probas", "probability", "probabilities", "propensity",
-    "propensities", "pscore", "pscores", "policy", "weight", "weights", "selection",
-}  # fmt: skip
 # Names of the chosen arm's probability; those of the second set may as well mean something else.
 _CHOSEN = {
     "propensity", "propensities", "propensityscore", "propensityscores", "pscore", "pscores",
@@ -40,7 +53,6 @@ _MAYBE_CHOSEN = {"p", "pi", "prob", "probs", "proba", "probability", "policyprob
 _LOGS = {"log", "ln", "logp", "logprob", "logprobs", "loglik"}
 _PERCENT = {"pct", "percent", "percentage", "perc"}
 _INVERSE = {"inverse", "inv", "ipw", "iptw", "ips", "iw", "importance"}
-_SLACK = 0.02  # of a row's sum: the reading itself is strict
 
 
 @dataclass(frozen=True)
@@ -53,8 +65,8 @@ class FoundProbabilities:
         Label -> column (or part of `nested`), for all arms.
     pattern : str
         Of these columns.
-    nested : str or None
-        The one column that holds them all.
+    nested, labels : str or None
+        The one column that holds them all, and the one that lists whose they are.
     propensity : str or None
         Column of the chosen arm's probability.
     notices : tuple of str
@@ -66,6 +78,7 @@ class FoundProbabilities:
     nested: str | None = None
     propensity: str | None = None
     notices: tuple[str, ...] = ()
+    labels: str | None = None
 
 
 def find_probabilities(
@@ -99,7 +112,7 @@ def find_probabilities(
     sure: dict[str, dict[str, str]] = {}
     maybe: list[str] = []
     for pattern, found in patterns.items():
-        named = bool(words_of(pattern.replace("{arm}", " ")) & _WORDS)
+        named = bool(words_of(pattern.replace("{arm}", " ")) & CHANCE_WORDS)
         matrix = np.column_stack([numbers[c] for c in found.values()])
         if _one_in_sum(matrix, named=named):
             if named:
@@ -138,6 +151,55 @@ def find_probabilities(
     if maybe:
         raise _unread(source, maybe)
     return None
+
+
+def find_share(
+    source: str,
+    columns: Mapping[str, Any],
+    numbers: Mapping[str, NDArray[np.float64]],
+    round_of: NDArray[np.int64],
+) -> tuple[str, Notice] | None:
+    """Return the column that sums to 1 over the rows of each round, of one row per round and arm.
+
+    Parameters
+    ----------
+    source : str
+        What messages call the log.
+    columns : mapping
+        Unused columns.
+    numbers : mapping
+        Those of them that are meant as numbers.
+    round_of : (n,) array of int64
+        Number of each row's round.
+
+    Raises
+    ------
+    DataError
+        If there are several, or one with such a name sums to something else.
+    """
+    found, named = [], []
+    for name, values in numbers.items():
+        inside = np.isnan(values) | ((values >= 0) & (values <= 1 + 1e-6))
+        sums = np.bincount(round_of, np.nan_to_num(values))
+        if _mostly(inside) and _mostly(np.abs(sums - 1) <= SLACK) and not _marks(values):
+            found.append(name)
+        elif _plain(name) in _CHOSEN:
+            named.append(name)
+    named += [c for c in columns if _plain(c) in _CHOSEN and c not in numbers]
+    if len(found) == 1 and not named:
+        return found[0], Notice(
+            f"column {found[0]!r} was read as the probability of each row's arm: it sums to 1 "
+            "within rounds. Pass propensity=False if it is something else.",
+            kind="probabilities_found",
+            column=found[0],
+        )
+    if found or named:
+        raise _unread(source, [_use("propensity", c, [c]) for c in (*found, *named)])
+    return None
+
+
+def _marks(values: NDArray[np.float64]) -> bool:
+    return bool(np.isin(values[~np.isnan(values)], (0, 1)).all())
 
 
 def refuse_unread(
@@ -182,7 +244,7 @@ def _other_scale(name: str, values: NDArray[np.float64]) -> str:
     words, known = words_of(name), values[~np.isnan(values)]
     if not known.size:
         return ""
-    chance = bool(words & (_WORDS - {"weight", "weights"}))
+    chance = bool(words & (CHANCE_WORDS - {"weight", "weights"}))
     logs = words & _LOGS and (chance or words & {"logp", "logprob", "logprobs"})
     if logs and _mostly(known <= 0):
         return ": logarithms; a column of numpy.exp() of them is what is needed"
@@ -229,7 +291,7 @@ def _one_in_sum(matrix: NDArray[np.float64], *, named: bool) -> bool:
     if named:  # where nothing is known, nothing speaks against it
         matrix = matrix[~np.isnan(matrix).all(axis=1)]
     inside = (np.isnan(matrix) | ((matrix >= 0) & (matrix <= 1 + 1e-6))).all(axis=1)
-    sums = inside & (np.abs(np.nansum(matrix, axis=1) - 1) <= _SLACK)
+    sums = inside & (np.abs(np.nansum(matrix, axis=1) - 1) <= SLACK)
     parts = sums & ((matrix > 0) & (matrix < 1)).any(axis=1)
     return bool(len(sums)) and bool(sums.all() or _mostly(sums if named else parts))
 
@@ -266,9 +328,10 @@ def _nested(
     unsure: list[str] = []
     for name, column in columns.items():
         rows = entries(column)
-        named = bool(words_of(name) & _WORDS)
-        if rows is None and named and _in_brackets(column):  # what is wrong is said if it is read
-            unsure.append(_use("probabilities", name, [name]))
+        named = bool(words_of(name) & CHANCE_WORDS)
+        if rows is None and named and _look_like_chances(column):
+            how = 'write it as JSON, such as {"a": 0.25, "b": 0.75}, if that does not read it'
+            unsure.append(f"{_use('probabilities', name, [name])}; {how}")
         if rows is None or all(row is None for row in rows):
             continue
         keys = keys_of(rows)
@@ -277,9 +340,14 @@ def _nested(
         filled = [[*map(_float, v), *[np.nan] * (width - len(v))] for v in values]
         fits = width > 1 and _one_in_sum(np.array(filled), named=named)
         labels = keys if keys is not None else tuple(arms or ())
+        beside = None
+        if named and keys is None and fits:
+            beside = labels_beside(columns, rows, seen)
         if fits and keys is not None and set(seen) <= set(keys):
             wanted = keys if arms is None else tuple(arms)
             found.append(nested_layout(name, wanted))
+        elif beside is not None:
+            found.append(nested_layout(name, arms or beside[0], beside[1]))
         elif fits and keys is None and len(labels) == width and named:
             found.append(nested_layout(name, labels))
         elif named and keys is None and fits:
@@ -292,22 +360,68 @@ def _nested(
     return None, unsure + [_use("probabilities", str(f.nested), [f.nested]) for f in found]
 
 
-def _in_brackets(column: Any) -> bool:
-    """Whether a column is text of lists and records, single rows apart."""
-    texts = [v.strip() for v in column.to_pylist() if isinstance(v, str) and v.strip()]
-    return _mostly(np.array([text[0] in "{[(" for text in texts], np.bool_))
+def _look_like_chances(column: Any) -> bool:
+    """Whether a column holds lists, records or numbers that sum to 1 which nobody can read.
+
+    Single rows apart; what is wrong with them is said if they are read.
+    """
+    held = [v for v in plain(column).to_pylist() if v is not None and v != ""]
+    texts = [v.strip() for v in held if isinstance(v, str)]
+    return _mostly(np.array([text[:1] in "{[(" for text in texts], np.bool_)) or _mostly(
+        np.array([chances_in(v) for v in held], np.bool_)
+    )
 
 
-def nested_layout(name: str, labels: Sequence[str]) -> FoundProbabilities:
-    """Return the probabilities of these arms as parts of one column."""
+def labels_beside(
+    columns: Mapping[str, Any], rows: Sequence[Entry], seen: Sequence[str], delimiter: str = "|"
+) -> tuple[tuple[str, ...], str] | None:
+    """Return the labels in the one column that lists as many in each row as lists beside it do.
+
+    Parameters
+    ----------
+    columns : mapping
+        The columns that may.
+    rows : sequence of lists or None
+        The lists.
+    seen : sequence of str
+        Arms that must be among the labels.
+    delimiter : str
+        What separates labels in plain text.
+
+    Returns
+    -------
+    (labels, column) or None
+    """
+    found = []
+    for name, column in columns.items():
+        listed = Offers(LabelEncoder("arm"), delimiter).lists(column)
+        labels = {label for row in listed if row for label in row}
+        fits = [
+            own is not None and len(own) == len(row) == len(set(own))
+            for own, row in zip(listed, rows, strict=True)
+            if row is not None
+        ]
+        if _mostly(np.array(fits, np.bool_)) and len(labels) > 1 and set(seen) <= labels:
+            found.append((tuple(in_order(labels)), name))
+    return found[0] if len(found) == 1 else None
+
+
+def nested_layout(
+    name: str, labels: Sequence[str], beside: str | None = None
+) -> FoundProbabilities:
+    """Return the probabilities of these arms as parts of one column.
+
+    `beside`: the column that lists, row by row, whose they are.
+    """
+    of = f", in the order in which column {beside!r} lists them" if beside else ""
     parts = {label: f"{name}.{label}" for label in labels}
     notice = Notice(
-        f"column {name!r} was read as the probabilities of the arms {listed(labels, 4)}. Pass "
+        f"column {name!r} was read as the probabilities of the arms {listed(labels, 4)}{of}. Pass "
         "probabilities=False if it is something else.",
         kind="probabilities_found",
         column=name,
     )
-    return FoundProbabilities(parts, f"{name}.{{arm}}", name, None, (notice,))
+    return FoundProbabilities(parts, f"{name}.{{arm}}", name, None, (notice,), beside)
 
 
 def _float(value: Any) -> float:

@@ -65,9 +65,10 @@ def read_history(source: Source, **options: Unpack[LogOptions]) -> History | Map
     probabilities : str, optional
         Pattern of the columns of :math:`\pi_t(i)`, with ``{arm}`` in the place of the label; rows
         sum to 1, an empty field says that the arm was not on offer. Or the parts of one column of
-        records, maps, or text of these (``probs.{arm}``), or its name alone, for lists too (in the
-        order of `arms`). Probabilities under other names are taken up with a notice where nothing
-        else can be meant, else refused by name; False = not to be looked for.
+        records, maps, or text of these (``probs.{arm}``), or its name alone, for lists too: in the
+        order of the labels that another column (`offered`) lists in the same row, else of `arms`.
+        Probabilities under other names are taken up with a notice where nothing else can be meant,
+        else refused by name; False = not to be looked for.
     order : str, optional
         Column that orders the rounds: numbers, or times (all with a zone or all without; text in
         ISO 8601). Rounds are sorted stably, with a notice. Without it rows are in order as they

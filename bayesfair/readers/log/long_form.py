@@ -17,7 +17,8 @@ from bayesfair.readers.files.frames import open_frame
 from bayesfair.readers.files.headers import missing_column
 from bayesfair.readers.files.tables import Source
 from bayesfair.readers.log.columns import names_in
-from bayesfair.readers.values.values import numbers, rewards, truths
+from bayesfair.readers.log.found_probabilities import find_share
+from bayesfair.readers.values.values import meant_numbers, numbers, rewards, truths
 
 __all__ = ["one_row_per_round"]
 
@@ -98,6 +99,10 @@ def one_row_per_round(source: Source, asked: Mapping[str, Any]) -> tuple[Source,
         if (odd := np.flatnonzero(seen != seen[rows][round_of])).size:
             what = "differs from the chosen arm's row of the same round: it belongs to the arm, not"
             raise refuse(int(odd[0]), name, f"{what} to the round.", "context_of_arm")
+    notices: list[str] = []
+    if chance is None and asked["propensity"] is None:
+        free = {c: table.column(c) for c in source.header if c not in _used(asked, names)}
+        chance, notices = _share(source.name, free, asked["decimal"], round_of)
     pattern = source.free("p_{arm}" if chance else "offered_{arm}", encoder.labels)
     wide: NDArray[Any] = np.full((n, k), np.nan) if chance else np.zeros((n, k), dtype=np.bool_)
     wide[round_of, arm_of] = numbers(*column(chance), decimal=asked["decimal"]) if chance else True
@@ -117,7 +122,25 @@ def one_row_per_round(source: Source, asked: Mapping[str, Any]) -> tuple[Source,
     )
     role = "probabilities" if chance else "offered"
     changed = {role: pattern, "propensity": False, "arms": encoder.labels}
-    return Source(name, frame.header, 1, (frame,), (*source.notices, notice)), changed
+    said = (*source.notices, notice, *notices)
+    return Source(name, frame.header, 1, (frame,), said), changed
+
+
+def _share(
+    source: str, free: Mapping[str, Any], decimal: str, round_of: NDArray[np.int64]
+) -> tuple[str | None, list[str]]:
+    """Return the column of the probabilities that no option names, and what is to be said of it."""
+    numeric = {c: meant_numbers(values, decimal=decimal) for c, values in free.items()}
+    held = {c: values for c, values in numeric.items() if values is not None}
+    found = find_share(source, free, held, round_of)
+    return (None, []) if found is None else (found[0], [found[1]])
+
+
+def _used(asked: Mapping[str, Any], names: Mapping[str, Any]) -> set[str]:
+    """Return the columns that options name."""
+    single = ("order", "known_at", "known_until", "unique", "user", "keep_prob")
+    several = [name for role in ("context", "by") for name in names_in(asked[role])]
+    return {str(c) for c in (*names.values(), *(asked[s] for s in single), *several) if c}
 
 
 def _columns(source: Source, asked: Mapping[str, Any]) -> dict[str, Any]:

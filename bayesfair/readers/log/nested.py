@@ -17,19 +17,46 @@ from bayesfair.base.checks import listed
 from bayesfair.base.json_text import BadJson, NoJson, once_each, strictly
 from bayesfair.base.labels import by_label, clean_label, in_order
 from bayesfair.errors import ArmError, DataError
+from bayesfair.readers.values.stamps import words_of
 from bayesfair.readers.values.values import numbers, simple
 from bayesfair.typing import Where
 
-__all__ = ["entries", "keys_of", "meaning", "nested_matrix", "parsed"]
+__all__ = [
+    "CHANCE_WORDS",
+    "SLACK",
+    "Entry",
+    "chances_in",
+    "entries",
+    "keys_of",
+    "meaning",
+    "nested_matrix",
+    "parsed",
+]
+
+CHANCE_WORDS = {
+    "p", "pi", "prob", "probs", "proba", "probas", "probability", "probabilities", "propensity",
+    "propensities", "pscore", "pscores", "policy", "weight", "weights", "selection",
+}  # fmt: skip
+"""Words in the names of columns and fields that hold probabilities."""
+
+SLACK = 0.02
+"""How far sums of what is meant as probabilities may lie from 1: the reading itself is strict."""
 
 _QUOTE = r"""'([^']*)'|"([^"]*)\""""
 _QUOTED = re.compile(rf"[\[(]\s*(?:{_QUOTE})(?:\s+(?:{_QUOTE}))+\s*[\])]")
+
+_NUMPY = re.compile(r"\b(?:np|numpy)\.(?:float|int)\d+\(([^()]*)\)")  # as it shows its numbers
+_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])")
+_LABELS = {"arm", "action", "item", "id", "label", "name", "variant", "key"}
 
 Entry = dict[str, Any] | list[Any] | None
 
 
 def meaning(text: str) -> Any:
-    """Return what JSON, Python or NumPy text in brackets stands for; None if it is none of these.
+    """Return what JSON, Python, NumPy or a database means by text in brackets; None if none does.
+
+    A set, whose order says nothing, is one: Python writes a blank behind each comma, Postgres,
+    whose lists stand in the same brackets, none.
 
     Raises
     ------
@@ -40,6 +67,8 @@ def meaning(text: str) -> Any:
     --------
     >>> meaning('{"a": 0.5, "b": 0.5}'), meaning("[0.25 0.75]"), meaning("['x', 'y']"), meaning("a")
     ({'a': 0.5, 'b': 0.5}, [0.25, 0.75], ['x', 'y'], None)
+    >>> meaning("{0.25,0.75}"), meaning("{a=0.5, b=0.5}"), meaning("{'x', 'y'}") == {"x", "y"}
+    ([0.25, 0.75], {'a': 0.5, 'b': 0.5}, True)
     """
     text = text.strip()
     if len(text) < 2 or (text[0], text[-1]) not in {("{", "}"), ("[", "]"), ("(", ")")}:
@@ -51,10 +80,19 @@ def meaning(text: str) -> Any:
 
 
 def _of_other_programs(text: str) -> Any:
-    """Return what NumPy or Python means by text in brackets."""
+    """Return what NumPy, Python or a database means by text in brackets."""
+    text = _NUMPY.sub(r"\1", text)
     inside = text[1:-1]  # separated by commas, or by blanks alone
     parts = [p.strip() for p in inside.split(",")] if "," in inside else inside.split()
-    if text[0] != "{" and parts:
+    if text[0] == "{":
+        pairs = [part.rpartition("=") for part in parts]  # a map of Spark, Trino or DuckDB
+        values = [numerals.number(value) for _, _, value in pairs]
+        if pairs and None not in values and all(key and sign for key, sign, _ in pairs):
+            return once_each([(key, v) for (key, *_), v in zip(pairs, values, strict=True)])
+        found = [numerals.number(part) for part in parts if part != "NULL"]
+        if " " not in inside and None not in found:  # a list of Postgres
+            return [None if part == "NULL" else numerals.number(part) for part in parts]
+    elif parts:
         found = [numerals.number(part) for part in parts]
         if None not in found:
             return found
@@ -92,7 +130,7 @@ def _python(node: ast.expr, text: bytes) -> Any:
     if isinstance(node, (ast.List, ast.Tuple)):
         return [_python(v, text) for v in node.elts]
     if isinstance(node, ast.Set):
-        return sorted((_python(v, text) for v in node.elts), key=str)
+        return {_key(_python(v, text)) for v in node.elts}
     if isinstance(node, ast.Constant) and isinstance(node.value, (str, bool, type(None))):
         return node.value
     value = node.operand if isinstance(node, ast.UnaryOp) else node
@@ -123,14 +161,43 @@ def _entry(value: Any) -> Entry:
     """
     if isinstance(value, str):
         value = meaning(value)
-    if isinstance(value, list) and value and all(_is_pair(v) for v in value):  # an Arrow map
-        value = once_each(value)
+    if isinstance(value, set):
+        raise BadJson("a set has no order, so it does not say whose its numbers are")
+    if isinstance(value, list) and value:
+        if all(isinstance(v, dict) for v in value):
+            value = _pairs(value) or value
+        if all(_is_pair(v) for v in value):  # an Arrow map
+            value = once_each(value)
     if isinstance(value, dict):
         try:
             return by_label(value, "arm", "a record of probabilities")
         except ArmError as error:
             raise BadJson(str(error).rstrip(".")) from None
     return value if isinstance(value, list) else None
+
+
+def _pairs(records: Sequence[dict[str, Any]]) -> list[tuple[Any, Any]] | None:
+    """Return label and number of each of some records, such as {"arm": "a", "p": 0.5}."""
+    keys = set(records[0])
+    chance = [key for key in keys if words_of(key) & CHANCE_WORDS]
+    label = [key for key in keys.difference(chance) if words_of(key) & _LABELS or len(keys) == 2]
+    if len(chance) != 1 or len(label) != 1 or any(set(record) != keys for record in records):
+        return None
+    return [(record[label[0]], record[chance[0]]) for record in records]
+
+
+def chances_in(value: Any) -> bool:
+    """Whether text, a list or a record holds numbers that sum to 1, however it is written."""
+    if isinstance(value, str):
+        found = [float(number) for number in _NUMBER.findall(value)]
+    elif isinstance(value, list) and value and all(isinstance(v, dict) for v in value):
+        return any(chances_in([v.get(key) for v in value]) for key in value[0])
+    else:
+        held = value.values() if isinstance(value, dict) else value
+        held = held if isinstance(held, list) or isinstance(value, dict) else ()
+        found = [float(v) for v in held if isinstance(v, (int, float)) and not isinstance(v, bool)]
+    inside = len(found) > 1 and all(0 <= v <= 1 for v in found)
+    return inside and abs(sum(found) - 1) <= SLACK and not set(found) <= {0.0, 1.0}
 
 
 def _is_pair(value: Any) -> bool:
@@ -195,7 +262,12 @@ def keys_of(found: Sequence[Entry]) -> tuple[str, ...] | None:
     return tuple(in_order(keys)) if keys else None
 
 
-def nested_matrix(column: Any, where: Where, arms: Sequence[str]) -> NDArray[np.float64]:
+def nested_matrix(
+    column: Any,
+    where: Where,
+    arms: Sequence[str],
+    labels: Sequence[Sequence[str] | None] | None = None,
+) -> NDArray[np.float64]:
     """Return the numbers of a column of records or lists, ``(rows, arms)``; NaN = none.
 
     Parameters
@@ -206,6 +278,8 @@ def nested_matrix(column: Any, where: Where, arms: Sequence[str]) -> NDArray[np.
         Names the row at a position of the column, with the column.
     arms : sequence of str
         Labels.
+    labels : sequence of sequences of str, optional
+        Whose the numbers of the list in each row are, where they are as many.
 
     Raises
     ------
@@ -229,18 +303,18 @@ def nested_matrix(column: Any, where: Where, arms: Sequence[str]) -> NDArray[np.
                 at = int(np.flatnonzero(~np.isnan(values))[0])
                 raise _unknown(where(at), field.name, arms)
         return out
-    seen: dict[str, list[float]] = {}
+    seen: dict[Any, list[float]] = {}
     for at, value in enumerate(simple(column, where).to_pylist()):
         if value is None or value == "":
             continue
-        text = value if isinstance(value, str) else ""
-        if not text or text not in seen:
-            row = _row(value, where, at, place)
-            if not text:
-                out[at] = row
-                continue
-            seen[text] = row
-        out[at] = seen[text]
+        own = labels[at] if labels is not None else None
+        key = (value, None if own is None else tuple(own)) if isinstance(value, str) else None
+        row = seen.get(key) if key else None
+        if row is None:
+            row = _row(value, where, at, place, own)
+            if key:
+                seen[key] = row
+        out[at] = row
     return out
 
 
@@ -252,12 +326,21 @@ def _once_each_arm(kind: Any, where: Where) -> None:
         raise DataError(f"{where(0)}: {error}.", kind="duplicate_field") from None
 
 
-def _row(value: Any, where: Where, at: int, place: dict[str, int]) -> list[float]:
+def _row(
+    value: Any, where: Where, at: int, place: dict[str, int], labels: Sequence[str] | None
+) -> list[float]:
     why = ""
     try:
         entry = _entry(value)
     except BadJson as error:
         entry, why = None, f" ({error})"
+    if isinstance(entry, list) and labels is not None and len(labels) == len(entry):
+        if len(set(labels)) < len(labels):
+            raise DataError(
+                f"{where(at)}: the labels beside it, {listed(labels)}, name an arm twice.",
+                kind="duplicate_field",
+            )
+        entry = dict(zip(labels, entry, strict=True))
     if entry is None:
         raise DataError(
             f"{where(at)}: {str(value)[:80]!r} is no record or list of probabilities{why}. Write "
@@ -268,8 +351,8 @@ def _row(value: Any, where: Where, at: int, place: dict[str, int]) -> list[float
         )
     if isinstance(entry, list) and len(entry) != len(place):
         raise DataError(
-            f"{where(at)}: {len(entry)} probabilities for {len(place)} arms {listed(place)}. Give "
-            "each arm its own, null where it is not on offer.",
+            f"{where(at)}: {len(entry)} probabilities for {len(labels or place)} arms "
+            f"{listed(labels or place)}. Give each arm its own, null where it is not on offer.",
             kind="bad_probabilities",
             value=str(value)[:80],
         )

@@ -17,7 +17,7 @@ from bayesfair.base.arrow_arrays import plain
 from bayesfair.base.checks import listed
 from bayesfair.base.json_text import BadJson, once_each
 from bayesfair.base.label_encoder import LabelEncoder
-from bayesfair.base.labels import text_of
+from bayesfair.base.labels import clean_label, text_of
 from bayesfair.errors import DataError
 from bayesfair.readers.log.nested import meaning
 from bayesfair.typing import Where
@@ -80,6 +80,18 @@ class Offers:
             mask[present] = True
         return masks[which]
 
+    def lists(self, column: Any) -> list[list[str] | None]:
+        """Return the labels that each row lists, None where it is no list of labels."""
+        return [self._listed(value) for value in plain(column).to_pylist()]
+
+    def _listed(self, value: Any) -> list[str] | None:
+        try:
+            found = None if value is None else self._parsed(value)
+        except BadJson:
+            return None
+        labels = [_label(x) for x in found] if isinstance(found, (list, tuple)) else [None]
+        return None if None in labels else [clean_label(str(label)) for label in labels]
+
     def _parsed(self, value: Any) -> Offer:
         """Return labels or marks as a list, labels alone as a tuple, marks by label as a dict."""
         if isinstance(value, str):
@@ -98,6 +110,8 @@ class Offers:
         found = meaning(text)
         if isinstance(found, (list, dict)):
             return found
+        if isinstance(found, set):
+            return sorted(found, key=str)
         inside = text[1:-1]
         if self.delimiter not in inside:  # as Postgres and Spark write lists
             fields = next(csv.reader([inside], skipinitialspace=True), [])

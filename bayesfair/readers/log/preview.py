@@ -157,8 +157,8 @@ def _named(layout: Layout) -> dict[str, str]:
         found |= {"propensity": layout.assembled, "constant_within": ",".join(layout.within)}
     elif layout.probabilities:
         found["probabilities"] = layout.pattern
-    if layout.offered_list:
-        found["offered"] = layout.offered_list
+    if layout.offered_list or layout.nested_labels:
+        found["offered"] = str(layout.offered_list or layout.nested_labels)
     if layout.context:
         found["context"] = ",".join(layout.context)
     return found
@@ -184,6 +184,8 @@ def _parts(layout: Layout) -> dict[str, str]:
         found.setdefault(column, []).append(f"is {arm} offered?")
     if layout.offered_list:
         found.setdefault(layout.offered_list, []).append("arms on offer")
+    if layout.nested_labels:
+        found.setdefault(layout.nested_labels, []).append("whose the probabilities are")
     if layout.spare:
         found.setdefault(layout.spare, []).append("compared only")
     for column in layout.watched:

@@ -166,7 +166,9 @@ class Converter:
         arm = self.book.encode(*column(layout.arm))
         pi = None
         if layout.nested is not None:
-            pi = nested_matrix(*column(layout.nested), tuple(layout.probabilities))
+            beside = layout.nested_labels
+            labels = None if beside is None else self.offers.lists(table.column(beside))
+            pi = nested_matrix(*column(layout.nested), tuple(layout.probabilities), labels)
             pi.flags.writeable = False
         elif layout.probabilities:
             pairs = [column(name) for name in layout.probabilities.values()]
