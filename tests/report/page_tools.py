@@ -1,7 +1,11 @@
-"""Reading a page back: balanced tags, ids, links, the JSON in it, tables as lists."""
+"""Logs to write pages of, and reading a page back: balanced tags, ids, links, JSON, tables."""
 
 import json
 from html.parser import HTMLParser
+
+import numpy as np
+
+import bayesfair as bf
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 # https://html.spec.whatwg.org: what may not stand inside a paragraph
@@ -70,3 +74,23 @@ class Page(HTMLParser):
             if tuple(table[0][: len(heading)]) == heading:
                 return table[1:]
         raise AssertionError(f"no table {heading}")
+
+
+def log(k, n, selection="full", *, seed=0, **options):
+    """Return n rounds of k Bernoulli arms chosen by varying, known probabilities."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(k, 2.0), n)
+    arm = np.array([rng.choice(k, p=row) for row in p])
+    logged = {
+        "full": {"selection_probability": p},
+        "chosen": {"propensity": p[np.arange(n), arm]},
+        "none": {},
+    }[selection]
+    arms = options.pop("arms", [f"arm {i}" for i in range(k)])
+    reward = (rng.random(n) < 0.4).astype(float)
+    return bf.History([arms[i] for i in arm], reward, arms=arms, **logged, **options)
+
+
+def page_of(audit, tmp_path, **options):
+    bf.write_report(audit, tmp_path / "page.html", **options)
+    return Page.of(tmp_path / "page.html")
