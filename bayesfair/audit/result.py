@@ -74,7 +74,7 @@ class Audit(Record, Shown):
             the same where it is exact), ``smallest_eps2`` (the largest of its rounds),
             ``violating_share``, and ``regret_objective`` with its 95 % over the draws where P* of
             a draw is the same in all rounds (of at most some 200 rounds of each window, evenly
-            spaced).
+            spaced; exact where the true rewards are known).
             Dim ``worst``, up to 10 violating rounds: ``worst_round``, ``worst_row`` (-1 = not
             known), ``worst_eps2``, ``worst_arm``, ``worst_arm_other``.
             Dim ``pair``, up to 400 pairs that were the worst of violating rounds: ``pair_arm``

@@ -40,9 +40,11 @@ chosen arm), timestamp.
 
 Example: `bayesfair audit --example ecmo`
 
-Example: `bayesfair examples ecmo && bayesfair audit ecmo.csv --json audit.json --report audit.html`
+Example: `bayesfair examples ecmo`
 
-Other columns: `bayesfair audit log.csv --arm item --reward click --propensity p --order timestamp`
+Then: `bayesfair audit ecmo.csv --json audit.json --report audit.html`
+
+Other columns: `bayesfair audit log.csv --arm item --reward click --order time`
 """
 
 

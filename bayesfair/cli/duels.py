@@ -29,10 +29,11 @@ the left was put there), and timestamp or tstamp. Without probabilities, shares 
 them. Judged is how often an item fills the slot; whom it meets there is not (a notice says if items
 of like worth met others by different laws). One row per duel: no counts of wins, no weights.
 
-Example: `bayesfair simulate fair_sd_dts --arms a=3,b=2,c=1 --param exploitation=C --out duels.csv
-&& bayesfair audit-comparisons duels.csv --json audit.json`
+Example: `bayesfair simulate fair_sd_dts --arms a=3,b=2,c=1 --out duels.csv`
 
-Other columns: `bayesfair audit-comparisons battles.jsonl --order tstamp --slot mean --window 1000`
+Then: `bayesfair audit-comparisons duels.csv --json audit.json`
+
+Windows: `bayesfair audit-comparisons log.jsonl --slot mean --window 1000`
 """
 
 

@@ -27,10 +27,11 @@ lines are read too.
 
 Example: `bayesfair fit --example baseball`
 
-Example: `bayesfair examples baseball && bayesfair fit baseball.csv --left home --right away --wins
-home_wins,away_wins --json fit.json`
+Example: `bayesfair fit --example baseball --check --json fit.json`
 
-Other columns: `bayesfair fit battles.csv --left model_a --right model_b --winner winner`
+Other columns: `bayesfair fit games.csv --left a --right b --winner won`
+
+Counts: `bayesfair fit games.csv --left a --right b --wins a_won,b_won`
 """
 
 #: Longest side of a picture; the renderer stops at 2^16.

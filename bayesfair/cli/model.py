@@ -20,8 +20,8 @@ model_app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Models of your own, in PyMC: `new` writes a template, `check` holds one against what "
-    "audits rely on.\n\nExample: `bayesfair model new mine && bayesfair model check mine.py:build "
-    "--allow-code`",
+    "audits rely on.\n\nExample: `bayesfair model new mine`\n\nThen: `bayesfair model check "
+    "mine.py:build --allow-code`",
 )
 
 _TEMPLATE = '''"""NAME: arms of one population, a PyMC model of the rewards for bayesfair."""

@@ -24,13 +24,16 @@ def simulate_command(
 ) -> None:
     """Run a decision rule on Bernoulli arms and log its exact selection probabilities.
 
-    Example: `bayesfair simulate sd_ts --arms a=.6,b=.5,c=.4 --rounds 10000 --out run.parquet &&
-    bayesfair audit run.parquet`
+    Example: `bayesfair simulate sd_ts --arms a=.6,b=.5,c=.4 --out run.parquet`
 
-    A rule that sees a context: `bayesfair simulate sd_ts --contexts phone,desk --arms
-    "a=.6,b=.3;a=.2,b=.5" --out run.csv && bayesfair audit run.csv --context context`
+    Then: `bayesfair audit run.parquet`
 
-    The rule fair_sd_dts runs duels; its arms are worths: `--arms a=3,b=2,c=1`.
+    A rule that sees a context, its log audited with `--context context`, and one of duels, whose
+    arms are worths:
+
+    Example: `bayesfair simulate sd_ts --contexts x,y --arms "a=.6,b=.3;a=.2,b=.5"`
+
+    Example: `bayesfair simulate fair_sd_dts --arms a=3,b=2,c=1 --rounds 300`
     """
     from bayesfair.report.simulation import formulas, next_step, report, write_runs
 

@@ -297,7 +297,8 @@ class ComparisonCells(Shown):
     def text(self, u: int) -> str:
         """Return a unique comparison as ``a > b``, ``a = b``, or a ranking, best first.
 
-        The unordered rest of a choice or a top ranking stands in braces.
+        Of duels with an order it says who was first, as in ``a > b (b first)``. The unordered rest
+        of a choice or a top ranking stands in braces.
         """
         names = self.items
         if self.kind == "duels":
@@ -305,7 +306,9 @@ class ComparisonCells(Shown):
             outcome = int(self.outcome[u])
             if outcome == 1:
                 a, b = b, a
-            return f"{a} {'=' if outcome >= 2 else '>'} {b}"
+            first = {0: "", 1: f" ({names[self.left[u]]} first)",
+                     -1: f" ({names[self.right[u]]} first)"}[int(self.first[u])]  # fmt: skip
+            return f"{a} {'=' if outcome >= 2 else '>'} {b}{first}"
         places: dict[int, list[str]] = {}
         for p in range(self.start[u], self.start[u + 1]):
             places.setdefault(int(self.level[p]), []).append(names[self.item[p]])

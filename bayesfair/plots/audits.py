@@ -149,7 +149,7 @@ def plot_frontier(audit: Numbered | Mapping[str, Any], *, ax: Axes | None = None
     width = max(row["eps1"] for row in rows) or 1.0
     axes.set_xlim(-0.03 * width, 1.05 * width)
     axes.grid(color=FAINT, alpha=0.35, linewidth=0.6)
-    return legend(axes)
+    return legend(axes, above=3)
 
 
 def _finite(value: Any) -> float:

@@ -18,6 +18,7 @@ __all__ = [
     "ACCENT",
     "FAINT",
     "INK",
+    "NAME",
     "ROW",
     "audit_numbers",
     "bare",
@@ -29,13 +30,14 @@ __all__ = [
     "plot",
     "rank_figure_size",
     "refuse",
+    "title",
 ]
 
 INK, FAINT, ACCENT = "#22313f", "#9aa5b1", "#b5482a"
 ROW = 0.24  # inches per item
 _TALLEST = 600  # inches; at 100 dots per inch near the largest image that can be written
 _NUMBERED_CELLS = 144
-_NAME = 20  # cells of a name beside a table of colours
+NAME = 20  # cells of a name where there is little room
 _SCRIPTS = ("Noto Sans CJK JP", "Noto Sans CJK SC", "Source Han Sans", "Hiragino Sans", "Yu Gothic",
             "Microsoft YaHei", "PingFang SC", "WenQuanYi Micro Hei", "Droid Sans Fallback",
             "Noto Sans Arabic", "Noto Sans Hebrew", "Arial Unicode MS")  # fmt: skip
@@ -148,6 +150,11 @@ def legend(axes: Axes, *, above: int = 0) -> Axes:
     return axes
 
 
+def title(axes: Axes, text: str) -> None:
+    """Write a title with names in it, as wide as the axes and the names beside them."""
+    axes.set_title(text, fontsize=9, loc="right", parse_math=False, fontfamily=_fonts())
+
+
 def names_on(axes: Axes, names: Sequence[str], *, side: str = "y", at: float = 0.0) -> None:
     """Write one name at each of at, at + 1, ..., the first on top, in fonts with its letters."""
     options: dict[str, Any] = {"fontsize": 8, "parse_math": False, "fontfamily": _fonts()}
@@ -191,15 +198,15 @@ def heat(
     image = axes.pcolormesh(shown, cmap=colormaps["Blues"].resampled(32), **limits)
     # of up to 50 colours the bar is made of shapes, and a page needs no pictures
     axes.set_ylim(len(rows), 0)
-    names_on(axes, shortened(rows, _NAME), at=0.5)
-    names_on(axes, shortened(columns, _NAME), side="x", at=0.5)
+    names_on(axes, shortened(rows, NAME), at=0.5)
+    names_on(axes, shortened(columns, NAME), side="x", at=0.5)
     axes.tick_params(length=0)
     for spine in axes.spines.values():
         spine.set_visible(False)
     if shown.size <= _NUMBERED_CELLS:
         for (i, j), value in np.ndenumerate(shown):
             if np.isfinite(value):
-                text = f"{value:.2g}".removeprefix("0") if 0 < value < 1 else f"{value:.3g}"
+                text = f"{value:.2f}".lstrip("0") if 0 < value < 1 else f"{value:.3g}"
                 axes.text(j + 0.5, i + 0.5, text, ha="center", va="center", fontsize=7,
                           color=_legible(image.cmap(image.norm(value))))  # fmt: skip
     bar = axes.figure.colorbar(image, ax=axes, shrink=0.8)

@@ -12,6 +12,7 @@ from bayesfair.plots.base import (
     ACCENT,
     FAINT,
     INK,
+    NAME,
     ROW,
     bare,
     grid,
@@ -21,6 +22,7 @@ from bayesfair.plots.base import (
     new_axes,
     plot,
     rank_figure_size,
+    title,
 )
 from bayesfair.ranking import rank_probability, rank_table, win_probability
 
@@ -88,16 +90,17 @@ def plot_ranks(
     names_on(axes, names)
     label = {"rank": "rank (1 = best)", "log_worth": "log-worth", "worth": "worth"}[quantity]
     axes.set_xlabel(f"{label}, {table.attrs.get('interval', '95 %')}")
-    title = f"{table.attrs.get('model', '')}; colours alternate between tiers"
+    text = f"{table.attrs.get('model', '')}; colours alternate between tiers"
     if islands > 1:
-        title += "\n[islands] share no comparison: between them only the prior speaks"
-    axes.set_title(title, fontsize=9, loc="left")
+        text += "\n[islands] share no comparison: between them only the prior speaks"
+    axes.set_title(text, fontsize=9, loc="left")
     if quantity == "rank":
         from matplotlib.ticker import MaxNLocator
 
         axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
-        axes.set_xlim(0.5, int(ranked.sum()) + 0.5)
-        axes.set_xticks(sorted({1, *(int(t) for t in axes.get_xticks() if 1 < t <= ranked.sum())}))
+        last = int(table.attrs.get("n_ranked", ranked.sum()))  # of the whole table, not a part
+        axes.set_xlim(0.5, last + 0.5)
+        axes.set_xticks(sorted({1, *(int(t) for t in axes.get_xticks() if 1 < t <= last)}))
     return bare(axes)
 
 
@@ -233,7 +236,8 @@ def plot_influence(influence: xr.Dataset, *, ax: Axes | None = None) -> Axes:
     names_on(axes, shortened(f"{count:g} x {name}" for count, name in kinds))
     axes.axvline(0, color=FAINT, linewidth=1)
     leader, other = influence.attrs["leader"], influence.attrs["runner_up"]
-    axes.set_xlabel("change of the lead, in log-worth, without them")
+    leader, other = shortened((leader, other), NAME)
+    axes.set_xlabel("change of the lead (log-worth) without them", loc="right")
     text = f"lead of {leader} over {other}: {float(influence['lead']):.3g}"
-    axes.set_title(text, fontsize=9, loc="left", parse_math=False)
+    title(axes, text)
     return bare(axes)

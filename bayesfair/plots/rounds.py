@@ -57,9 +57,10 @@ def plot_regret(audit: Numbered | xr.Dataset, *, ax: Axes | None = None) -> Axes
         raise OptionError("this log holds no probabilities: the regret of a window is not known.")
     axes = new_axes(ax, (6.0, 3.4))
     if "regret_objective" in found:
+        known = found["regret_objective_lower"].equals(found["regret_objective_upper"])
         _band(axes, found, "regret_objective", ACCENT)
-        _steps(axes, found, "regret_objective", color=ACCENT,
-               label="under the true rewards, mean and 95 %")  # fmt: skip
+        label = f"under the true rewards, {'exact' if known else 'mean and 95 %'}"
+        _steps(axes, found, "regret_objective", color=ACCENT, label=label)
     label = "under the beliefs, exact" if found.attrs["exact"] else "under the beliefs, 95 %"
     if not found.attrs["exact"]:
         _band(axes, found, "regret", INK)

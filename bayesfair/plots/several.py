@@ -45,7 +45,7 @@ __all__ = [
 LABELLED_GROUPS = 60
 DRAWN_GROUPS = 1000
 _MOST_ARMS = 100
-_MOST_ITEMS = 8
+DRAWN_ITEMS = 8
 _ESTIMATES = {"ips": INK, "self_normalised": FAINT, "doubly_robust": ACCENT}
 
 
@@ -177,7 +177,7 @@ def plot_shares(audit: Numbered, *, ax: Axes | None = None) -> Axes:
     log, windows = record.log, record.law.windows
     edges = np.append(windows.start, windows.stop[-1])
     mean = np.nansum(windows.share * windows.length[:, None], axis=0)
-    shown = np.argsort(-mean, kind="stable")[:_MOST_ITEMS]
+    shown = np.argsort(-mean, kind="stable")[:DRAWN_ITEMS]
     names = shortened(str(log.items[i]) for i in shown)
     axes = new_axes(ax, (6.4, 3.6))
     for place, (i, name) in enumerate(zip(shown, names, strict=True)):

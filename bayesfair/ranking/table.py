@@ -105,6 +105,7 @@ def rank_table(
         "direction": "rank 1 = best",
         "interval": interval_of(tree),
         "tier_probability": level,
+        "n_ranked": n_seen,
         "anchor": anchor or "",
         "notice": fit.island_notice(),
     }

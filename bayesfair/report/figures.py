@@ -30,7 +30,7 @@ from bayesfair.plots import (
 )
 from bayesfair.plots.audits import LABELLED_ARMS
 from bayesfair.plots.base import ROW
-from bayesfair.plots.several import DRAWN_GROUPS, LABELLED_GROUPS
+from bayesfair.plots.several import DRAWN_GROUPS, DRAWN_ITEMS, LABELLED_GROUPS
 from bayesfair.ranking import predicted_wins, rank_table, win_probability
 from bayesfair.report.labels import clean
 from bayesfair.report.svg import Figure, figure
@@ -105,7 +105,9 @@ def group_figures(numbers: dict[str, Any]) -> list[Figure]:
 def windows_figure(found: Any, name: str = "windows") -> Figure:
     """Return the figure of the regret of one log by windows of time (`Audit.over_time`)."""
     values = found["regret"].values
-    band = "regret_objective" in found
+    band = "regret_objective" in found and not found["regret_objective_lower"].equals(
+        found["regret_objective_upper"]
+    )
     return figure(
         name, lambda axes: plot_regret(found, ax=axes),
         f"Fairness regret per round in {len(values)} windows of time: {number(values[0])} in "
@@ -158,9 +160,10 @@ def fit_figures(tree: Any, comparisons: Any, seed: int) -> list[Figure]:
     table = rank_table(tree)
     ranked = table.isel(item=np.flatnonzero(table["island"].values >= 0))
     k, best = ranked.sizes["item"], clean(str(ranked["item"].values[0]))
+    named = table.assign_coords(item=shortened(table["item"].values, _LABEL))
     figures = [figure(
         f"ranks-{first}" if first else "ranks",
-        partial(_ranks, table.isel(item=slice(first, first + _A_PAGE))),
+        partial(_ranks, named.isel(item=slice(first, first + _A_PAGE))),
         f"Ranks or worths with 95 % intervals, items {first + 1} to "
         f"{min(first + _A_PAGE, table.sizes['item'])}; the best is {best!r}.",
         "A point is the mean, a line the equal-tailed 95 % interval; colours alternate between "
@@ -204,7 +207,7 @@ def fit_figures(tree: Any, comparisons: Any, seed: int) -> list[Figure]:
 
 def _ranks(table: Any, axes: Axes) -> None:
     plot_ranks(table, ax=axes)
-    axes.set_title("")
+    axes.set_title("", loc="left")  # the caption says it
 
 
 def duel_figures(audit: Any, numbers: dict[str, Any]) -> list[Figure]:
@@ -216,8 +219,10 @@ def duel_figures(audit: Any, numbers: dict[str, Any]) -> list[Figure]:
         figures.append(figure(
             "shares", lambda axes: plot_shares(audit, ax=axes),
             "How often each item filled the slot, over the duels.",
-            "How often each item filled the slot, over time; the eight items with the most. Bands: "
-            "limits of shares that stand for probabilities.",
+            "How often each item filled the slot, over time"
+            + ("; the eight items with the most." if len(numbers["items"]) > DRAWN_ITEMS else ".")
+            + (" Bands: limits of shares that stand for probabilities."
+               if numbers["log"]["selection"] == "windows" else ""),
         ))  # fmt: skip
         items = [numbers["items"][i] for i in by_gap([_gap(item) for item in numbers["items"]])]
         some = items if len(items) <= LABELLED_ARMS else items[:0]

@@ -164,12 +164,14 @@ class _Kept:
     """
 
     def __init__(self, audit: Record, edges: NDArray[np.int64]) -> None:
-        stays = audit.model == "conjugate" and audit.context_model is None
+        stays = audit.model in ("conjugate", "truth") and audit.context_model is None
         self.best = audit.objective.p_best if stays and audit.objective is not None else None
         if self.best is not None:
             places = np.linspace(0, len(self.best) - 1, min(_DRAWS, len(self.best)))
             self.best = self.best[places.round().astype(int)]
         self.every = np.maximum(np.diff(edges) // _ROUNDS, 1)
+        if self.best is not None and len(self.best) == 1:  # the true rewards are known
+            self.every[:] = 1
         self.edges = edges
         self.total = np.zeros((len(edges) - 1, 0 if self.best is None else len(self.best)))
         self.n = np.zeros(len(edges) - 1)
