@@ -31,7 +31,7 @@ of like worth met others by different laws). One row per duel: no counts of wins
 
 Example: `bayesfair simulate fair_sd_dts --arms a=3,b=2,c=1 --out duels.csv`
 
-Then: `bayesfair audit-comparisons duels.csv --json audit.json`
+Then: `bayesfair audit-comparisons duels.csv --missing drop --json a.json`
 
 Windows: `bayesfair audit-comparisons log.jsonl --slot mean --window 1000`
 """
