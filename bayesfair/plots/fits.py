@@ -222,18 +222,18 @@ def plot_influence(influence: xr.Dataset, *, ax: Axes | None = None) -> Axes:
     influence : xarray.Dataset
         What `influence` returned. The 30 kinds that matter most are drawn.
     """
-    change = influence["lead_change"].values
+    # a > b is one kind, on whichever side of its row each stood
+    kinds, at, kind = np.unique(influence["comparison"], return_index=True, return_inverse=True)
+    change = influence["lead_change"].values[at]
+    count, flip = (np.bincount(kind, influence[name]) for name in ("count", "flip_removed"))
     shown = np.argsort(-np.abs(np.nan_to_num(change)), kind="stable")[:_MOST_KINDS]
     shown = shown[np.argsort(change[shown], kind="stable")]
     axes = new_axes(ax, (6.4, 1.3 + ROW * len(shown)))
-    y, flips = np.arange(len(shown)), influence["flip_removed"].values[shown] > 0
+    y, flips = np.arange(len(shown)), flip[shown] > 0
     for part, colour in ((flips, ACCENT), (~flips, INK)):
         axes.hlines(y[part], 0, change[shown][part], color=colour, linewidth=2)
         axes.plot(change[shown][part], y[part], "o", color=colour, markersize=4)
-    kinds = zip(
-        influence["count"].values[shown], influence["comparison"].values[shown], strict=True
-    )
-    names_on(axes, shortened(f"{count:g} x {name}" for count, name in kinds))
+    names_on(axes, shortened(f"{count[i]:g} x {kinds[i]}" for i in shown))
     axes.axvline(0, color=FAINT, linewidth=1)
     leader, other = influence.attrs["leader"], influence.attrs["runner_up"]
     leader, other = shortened((leader, other), NAME)

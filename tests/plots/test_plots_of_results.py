@@ -60,6 +60,16 @@ def test_windows_of_a_long_log_have_the_mean_of_all_rounds():
     np.testing.assert_allclose(line.get_ydata(), found.p_best)
 
 
+def test_windows_under_known_rewards_are_exact():
+    run = bf.simulate("uniform", {"a": 0.7, "b": 0.4}, 1000, seed=1)
+    audit = bf.audit(run, truth=bf.rewards.Bernoulli([0.7, 0.4]), seed=1)
+    found = audit.over_time()
+    # P*(a) = .7 x .6 + half of the ties .7 x .4 + .3 x .6; the rule gives 1/2
+    np.testing.assert_allclose(found.regret_objective, 0.42 + 0.23 - 0.5)
+    legend = bf.plots.plot_regret(found, ax=axes()).get_legend()
+    assert "under the true rewards, exact" in [text.get_text() for text in legend.get_texts()]
+
+
 def test_reliability_is_that_of_a_loop_over_all_chances(ecmo):
     log, rounds = bf.read_history(examples.path("ecmo")), ecmo.rounds()
     pi, best = log.selection_probability.ravel(), rounds.best_arm_probability.values.ravel()
@@ -96,6 +106,23 @@ def test_matrices_hold_the_tables(fit, games):
     hangs = bf.influence(fit, games)
     shown = bf.plots.plot_influence(hangs, ax=axes())
     assert len(shown.get_yticks()) == hangs.sizes["comparison"]
+
+
+def test_kinds_of_comparison_are_drawn_once_and_say_who_was_first():
+    sides = (["a", "b", "a", "b"], ["b", "a", "b", "a"], ["left", "right", "right", "left"])
+    for first, kinds in ((None, ["2 x a > b", "2 x b > a"]), (
+        "left", ["1 x a > b (a first)", "1 x a > b (b first)", "1 x b > a (a first)",
+                 "1 x b > a (b first)"],
+    )):  # fmt: skip
+        duels = bf.Comparisons.from_duels(*sides, first=first)
+        hangs = bf.influence(bf.fit(duels, seed=1, draws=400), duels)
+        drawn = bf.plots.plot_influence(hangs, ax=axes()).get_yticklabels()
+        assert sorted(text.get_text() for text in drawn) == kinds
+
+
+def test_a_part_of_a_table_of_ranks_keeps_its_scale(fit):
+    last = bf.rank_table(fit).isel(item=[2])
+    assert bf.plots.plot_ranks(last, ax=axes()).get_xlim() == (0.5, 3.5)
 
 
 def test_groups_rules_and_their_price():
