@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import string
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["letters_of"]
+__all__ = ["in_runs", "letters_of"]
 
 _ALPHABET = string.ascii_letters
 
@@ -60,3 +61,22 @@ def letters_of(apart: NDArray[np.bool_]) -> list[str]:
     return [
         "".join(name for name, of in zip(names, groups, strict=True) if of[i]) for i in range(k)
     ]
+
+
+def in_runs(letters: str) -> str:
+    """Return the letters of an item for reading: of four and more in a row, the ends.
+
+    Examples
+    --------
+    >>> in_runs("abcdefyzAB"), in_runs("abc"), in_runs("YZa2b2c2")
+    ('a-fy-B', 'abc', 'Y-c2')
+    """
+    names = re.findall(r"[A-Za-z]\d*", letters)
+    at = [_ALPHABET.index(name[0]) + 52 * (int(name[1:] or 1) - 1) for name in names]
+    runs: list[list[str]] = []
+    for i, name in enumerate(names):
+        if i and at[i] == at[i - 1] + 1:
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    return "".join(f"{run[0]}-{run[-1]}" if len(run) > 3 else "".join(run) for run in runs)

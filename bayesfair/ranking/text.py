@@ -10,9 +10,11 @@ from bayesfair.comparisons import Comparisons
 from bayesfair.errors import BayesfairError
 from bayesfair.ranking.consistency import pl_consistency
 from bayesfair.ranking.influence import influence
+from bayesfair.ranking.letters import in_runs
 
 __all__ = ["check_sentences", "render_fit"]
 
+_LONGEST = 120  # cells of a comparison in a sentence
 #: Columns that a narrow terminal can spare, in this order.
 _SPARED = ("sd", "log-worth", "won", "n", "tier", "letters", "95 %")
 
@@ -52,7 +54,8 @@ def check_sentences(tree: Any, comparisons: Any, seed: int, hangs: Any = None) -
     for name, count in zip(hangs["comparison"].values, hangs["flip_removed"].values, strict=True):
         if count:
             removed[str(name)] = removed.get(str(name), 0.0) + float(count)
-    few = [f"{count:.12g} x {name}" for name, count in removed.items()]
+    names = shortened(removed, _LONGEST)
+    few = [f"{n:.12g} x {name}" for n, name in zip(removed.values(), names, strict=True)]
     more = f" and {len(few) - 4} more kinds" if len(few) > 4 else ""
     return [
         *sentences,
@@ -97,7 +100,7 @@ def render_fit(
             label,
             "no data" if none else str(rank["shared"]),
             "-" if none else str(row["tier"]),
-            row["letters"] or "-",
+            in_runs(row["letters"] or "") or "-",
             number(row["n"], 1),
             f"{row['n_wins']:.12g}",
             number(row["worth"]["mean"]),
@@ -145,7 +148,7 @@ def render_fit(
         "Rank 1 = best. rank: 1 + number of items told apart from it and better (probability >= "
         f"{numbers['tier_probability']:g}).",
         "A new tier begins where every item above is told apart from every item below. Items that "
-        "share a letter are not told apart.",
+        "share a letter are not told apart; a-d stands for a, b, c and d.",
         f"Intervals: {numbers['interval']}; won: came first alone.",
     ]
     if gone:

@@ -9,6 +9,7 @@ from bayesfair.base.shown import number
 from bayesfair.errors import BayesfairError
 from bayesfair.plots import plot_influence
 from bayesfair.ranking import influence
+from bayesfair.ranking.letters import in_runs
 from bayesfair.ranking.text import check_sentences
 from bayesfair.report.figures import fit_figures
 from bayesfair.report.svg import figure
@@ -97,7 +98,7 @@ def _row(item: dict[str, Any]) -> list[str]:
         "no data" if none else str(rank["shared"]),
         f"{rank['lower']} to {rank['upper']}" if known else "-",
         number(item["p_rank1"]) if known else "-",
-        item["letters"] or "-",
+        in_runs(item["letters"] or "") or "-",
         number(worth["mean"]),
         f"[{number(worth['lower'])}, {number(worth['upper'])}]",
         f"{log['mean']:.3f}",
