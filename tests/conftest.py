@@ -13,6 +13,14 @@ def _wide_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "10000")
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _machine_code_is_kept():
+    """Compile no graph of a model twice in a process, however many there are."""
+    from bayesfair.inference import compiled
+
+    compiled._KEPT = 1000
+
+
 @pytest.hookimpl(tryfirst=True)  # before the groups are read
 def pytest_collection_modifyitems(items):
     """Let one process take all files that sample models, and first; the others go file by file.

@@ -1,10 +1,13 @@
-"""Machine code of PyMC models: one graph is compiled once in a process, its data are swapped."""
+"""Machine code of PyMC models: one graph is compiled once in a process.
+
+Data and labels are swapped: neither is in the machine code.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["data_of", "machine_code", "same_graph"]
+__all__ = ["data_of", "labelled", "machine_code", "same_graph"]
 
 _KEPT = 8
 """Graphs whose machine code is kept, those used last."""
@@ -22,6 +25,8 @@ def data_of(model: Any) -> dict[str, Any]:
 
 def machine_code(model: Any) -> Any:
     """Return the model as nutpie samples it, compiled only if no model with its graph was before.
+
+    Its draws have the labels of the model that was compiled: see `labelled`.
 
     Parameters
     ----------
@@ -66,10 +71,16 @@ def _outputs(model: Any) -> list[Any]:
     return [model.logp(), *model.replace_rvs_by_values(list(model.deterministics))]
 
 
-def _known(model: Any) -> tuple[list[tuple[int, ...]], dict[str, list[str]]]:
-    """Return the shapes of the data and the labels, which are compiled in."""
-    labels = {
-        name: [] if values is None else [str(v) for v in values]
-        for name, values in model.coords.items()
-    }
-    return [v.get_value(borrow=True).shape for v in model.data_vars], labels
+def labelled(tree: Any, model: Any) -> Any:
+    """Return draws with the labels of this model, whichever model of its graph was compiled."""
+    labels = {name: list(values) for name, values in model.coords.items() if values is not None}
+    return tree.map_over_datasets(
+        lambda group: group.assign_coords({n: v for n, v in labels.items() if n in group.dims})
+    )
+
+
+def _known(model: Any) -> tuple[Any, ...]:
+    """Return what is compiled in beside the graph: shapes, lengths and the names of dims."""
+    lengths = {name: None if v is None else len(v) for name, v in model.coords.items()}
+    dims = {name: tuple(dims) for name, dims in model.named_vars_to_dims.items()}
+    return [v.get_value(borrow=True).shape for v in model.data_vars], lengths, dims

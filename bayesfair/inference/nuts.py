@@ -15,7 +15,7 @@ import numpy as np
 from bayesfair.base.notices import Notice
 from bayesfair.base.progress import steps
 from bayesfair.errors import ConvergenceError, OptionError
-from bayesfair.inference.compiled import machine_code
+from bayesfair.inference.compiled import labelled, machine_code
 from bayesfair.inference.sampler import Sampler
 from bayesfair.inference.tree import N_CHAINS
 from bayesfair.kernels.orders.convergence import convergence
@@ -152,7 +152,7 @@ class CompiledModel:
                 "impossible under it."
             ) from error
         told.end()
-        return tree
+        return labelled(tree, self.model)
 
     def _sample_pymc(
         self,

@@ -34,8 +34,8 @@ def jeffreys_means(history):
     return ((won + 0.5) / (pulls + 1))[:-1]
 
 
-@pytest.mark.parametrize("k", [3, 10])
-def test_two_thousand_rounds_from_few_fits(k):
+def test_two_thousand_rounds_from_few_fits():
+    k = 3
     history = bernoulli_log(k, 2000, seed=k)
     found = sequential_beliefs(history, model="bernoulli_independent", seed=1, cores=1)
     exact = jeffreys_means(history)
@@ -146,7 +146,7 @@ def hierarchical(history):
 
 def test_dependent_arms_against_quadrature():
     """Means and P* under the hierarchical model, fitted or carried, against the exact ones."""
-    history = bernoulli_log(4, 120, seed=7)
+    history = bernoulli_log(3, 120, seed=7)
     found = sequential_beliefs(history, model="bernoulli_hierarchical", seed=1, cores=1)
     rounds = (0, 5, 12, 20, 32, 45, 70, 100, 119)
     assert sum(t not in found.fit_rounds for t in rounds) >= 5
@@ -160,7 +160,8 @@ def test_drift_is_filtered_bin_by_bin():
     rng = np.random.default_rng(8)
     arm = np.tile([0, 1], 150)
     theta = np.where(np.arange(300)[:, None] < 150, [[0.9, 0.5]], [[0.1, 0.5]])
-    history = History(arm, rng.random(300) < theta[np.arange(300), arm], arms=("falls", "stays"))
+    arms = ("falls", "stays", "never tried")
+    history = History(arm, rng.random(300) < theta[np.arange(300), arm], arms=arms)
     found = sequential_beliefs(
         history, model="bernoulli_drifting", model_options={"n_bins": 4}, seed=1, cores=1
     )
@@ -192,9 +193,9 @@ def test_own_models_that_embed_their_data_are_compiled_anew():
         return model
 
     build.READS = ("theta",)
-    history = bernoulli_log(2, 30, seed=9)
+    history = bernoulli_log(2, 5, seed=9)
     found = sequential_beliefs(history, model=build, seed=1, cores=1)
-    assert found.n_compiled == found.n_fits
+    assert found.n_compiled == found.n_fits > 1
     z = (found.mean - jeffreys_means(history)) / found.mean_mcse
     assert np.abs(z).max() < 5
 

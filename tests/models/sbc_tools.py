@@ -5,8 +5,8 @@ from scipy import special, stats
 
 from bayesfair.history import History
 
-ARMS = ("a", "b")
-N_ROUNDS = 8
+ARMS = ("a", "b", "c")
+N_ROUNDS = 12
 N_BINS = 4
 LEVELS = np.array([1.0, 2.0, 3.0])
 N_DRAWS = 100  # kept per simulation, nearly independent
@@ -19,7 +19,7 @@ def _history(rng, theta_of_round, draw):
 
 
 def bernoulli_independent(rng, alpha=0.5, beta=0.5):
-    theta = rng.beta(alpha, beta, 2)
+    theta = rng.beta(alpha, beta, 3)
     history = _history(rng, lambda t, a: theta[a], lambda p: rng.random() < p)
     return {"theta": theta}, history
 
@@ -27,16 +27,16 @@ def bernoulli_independent(rng, alpha=0.5, beta=0.5):
 def bernoulli_hierarchical(rng, spread=1.0, center_scale=1.0):
     mu = center_scale * special.logit(rng.random())  # a standard logistic variate, scaled
     tau = abs(rng.normal(0, spread))
-    theta = special.expit(rng.normal(mu, tau, 2))
+    theta = special.expit(rng.normal(mu, tau, 3))
     history = _history(rng, lambda t, a: theta[a], lambda p: rng.random() < p)
     return {"mu": mu, "tau": tau, "theta": theta}, history
 
 
 def bernoulli_drifting(rng, drift=0.5):
     tau = abs(rng.normal(0, drift))
-    steps = tau * rng.normal(size=(N_BINS - 1, 2))
-    first = special.logit(rng.random(2))
-    logit = first + np.concatenate([np.zeros((1, 2)), np.cumsum(steps, axis=0)])
+    steps = tau * rng.normal(size=(N_BINS - 1, 3))
+    first = special.logit(rng.random(3))
+    logit = first + np.concatenate([np.zeros((1, 3)), np.cumsum(steps, axis=0)])
     theta = special.expit(logit)
     length = N_ROUNDS // N_BINS
     history = _history(rng, lambda t, a: theta[t // length, a], lambda p: rng.random() < p)
@@ -44,7 +44,7 @@ def bernoulli_drifting(rng, drift=0.5):
 
 
 def finite_independent(rng, concentration=(0.5, 0.5, 0.5)):
-    probability = rng.dirichlet(concentration, 2)
+    probability = rng.dirichlet(concentration, 3)
     history = _history(
         rng, lambda t, a: probability[a], lambda p: LEVELS[rng.choice(3, p=p / p.sum())]
     )
@@ -52,13 +52,13 @@ def finite_independent(rng, concentration=(0.5, 0.5, 0.5)):
 
 
 def poisson_independent(rng, shape=0.5, rate=0.5):
-    rates = rng.gamma(shape, 1 / rate, 2)
+    rates = rng.gamma(shape, 1 / rate, 3)
     return {"rate": rates}, _history(rng, lambda t, a: rates[a], rng.poisson)
 
 
 def normal_independent(rng, location=0.0, shape=1.0, scale=1.0):
-    sd = np.sqrt(scale / rng.gamma(shape, 1.0, 2))
-    mean = location + sd * rng.normal(size=2)
+    sd = np.sqrt(scale / rng.gamma(shape, 1.0, 3))
+    mean = location + sd * rng.normal(size=3)
     history = _history(rng, lambda t, a: (mean[a], sd[a]), lambda p: rng.normal(*p))
     return {"mean": mean, "sd": sd}, history
 
@@ -86,13 +86,14 @@ CASES = {
 SITES = np.repeat([f"s{i}" for i in range(6)], [40, 30, 20, 10, 4, 2])
 SHOWN = {"x": np.random.default_rng(2).normal(50, 10, 60), "site": np.repeat(["u", "v", "w"], 20)}
 _X = (SHOWN["x"] - SHOWN["x"].mean()) / SHOWN["x"].std()
+TWO = ("a", "b")
 ROWS = np.column_stack([np.ones(60), _X, SHOWN["site"][:, None] == np.array(["u", "v", "w"])])
 
 
 def _given(rng, context, draw):
     n = len(ROWS if context is SHOWN else SITES)
     arm = rng.permutation(np.arange(n) % 2)
-    return History(arm, [draw(t, a) for t, a in enumerate(arm)], arms=ARMS, context=context)
+    return History(arm, [draw(t, a) for t, a in enumerate(arm)], arms=TWO, context=context)
 
 
 def _in_sites(rng, theta):
@@ -151,11 +152,11 @@ def normalised_ranks(compiled, name, n_simulations, seed, wrong=False):
         truth, history = simulate(rng, **(wrong_prior if wrong else {}))
         model, data = compiled(name, history, **options)
         tree = model.sample(
-            draws=4 * N_DRAWS, tune=300, target_accept=0.9, chains=1,
+            draws=2 * N_DRAWS, tune=200, target_accept=0.9, chains=1,
             seed=int(rng.integers(2**31)), cores=1, data=data,
         )  # fmt: skip
         for parameter, value in truth.items():
-            draws = tree["posterior"][parameter].values[0, ::4]
+            draws = tree["posterior"][parameter].values[0, ::2]
             rank = (draws < value).sum(axis=0)
             for index in np.ndindex(np.shape(value)):
                 u = (np.asarray(rank)[index] + 0.5) / (N_DRAWS + 1)

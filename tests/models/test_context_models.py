@@ -1,8 +1,11 @@
-"""The definitions of beliefs given a context: NUTS against the closed form and quadrature."""
+"""The definitions of beliefs given a context against closed forms, quadrature and weights."""
+
+import importlib
 
 import numpy as np
 import pytest
-from sbc_tools import ARMS, CONTEXT_CASES, SHOWN, SITES, normalised_ranks, smallest_p
+from densities import log_density
+from sbc_tools import SHOWN, SITES, TWO, normalised_ranks, smallest_p
 from scipy import special, stats
 
 import bayesfair as bf
@@ -12,6 +15,7 @@ from bayesfair.models import (
     bernoulli_cells,
     bernoulli_pooled_cells,
     bernoulli_shared_weights,
+    normal_linear,
 )
 
 
@@ -23,7 +27,7 @@ def log():
     theta = pays[np.unique(SITES, return_inverse=True)[1], arm]
     reward = (rng.random(len(SITES)) < theta).astype(float)
     reward[5] = np.nan
-    return bf.History(arm, reward, context=SITES, arms=ARMS)
+    return bf.History(arm, reward, context=SITES, arms=TWO)
 
 
 def counts():
@@ -93,11 +97,12 @@ def test_the_audit_has_the_beliefs_of_the_pooled_definition():
     assert settled.kappa[[0, -1]].tolist() == pytest.approx(KAPPA)
 
 
-@pytest.mark.statistical
-def test_nuts_on_cells_agrees_with_the_closed_form(compiled):
+def test_the_density_of_cells_is_the_closed_form():
     won, seen = counts()
-    mean, error = of(compiled("bernoulli_cells", log()))
-    assert (np.abs(mean - stats.beta(won + 0.5, seen - won + 0.5).mean()) / error).max() < 5
+    at = np.random.default_rng(5).random((4, 6, 2))
+    found = log_density(bernoulli_cells.build(log()), [{"theta": theta} for theta in at])
+    law = stats.beta(won + 0.5, seen - won + 0.5)
+    assert np.ptp(found - law.logpdf(at).sum(axis=(1, 2))) < 1e-9
 
 
 @pytest.mark.statistical
@@ -110,51 +115,68 @@ def test_nuts_on_pooled_cells_agrees_with_quadrature_and_not_with_cells(compiled
 
 def with_features(reward):
     rng = np.random.default_rng(9)
-    return bf.History(np.arange(60) % 2, reward(SHOWN["x"], rng), context=SHOWN, arms=ARMS)
+    return bf.History(np.arange(60) % 2, reward(SHOWN["x"], rng), context=SHOWN, arms=TWO)
 
 
-def by_weights(log, link, sd):
-    """Means of the coefficients by 60 000 draws from the prior, weighted by the likelihood."""
+def rows(log):
+    """Features of each round: intercept, the number in standard units, indicators of labels."""
     x = log.context.codes[:, 0]
     value = np.array([float(v) for v in log.context.labels[0]])[x]
-    z = np.column_stack([np.ones(60), (value - value.mean()) / value.std(),
-                         log.context.codes[:, [1]] == np.arange(3)])  # fmt: skip
-    beta = np.random.default_rng(4).normal(0, sd, (60_000, 5))
-    found = []
-    for i in range(2):
-        mine = log.arm == i
-        p = link(beta @ z[mine].T)
-        weight = np.where(log.reward[mine] == 1, p, 1 - p).prod(axis=1)
-        found.append(weight @ beta / weight.sum())
-    return np.array(found)
+    return np.column_stack([np.ones(60), (value - value.mean()) / value.std(),
+                            log.context.codes[:, [1]] == np.arange(3)])  # fmt: skip
 
 
-@pytest.mark.statistical
 @pytest.mark.parametrize(
     ("name", "link", "sd"), [("probit", special.ndtr, 1.0), ("logit", special.expit, 1.5)]
 )
-def test_nuts_on_binary_features_agrees_with_weighted_draws_and_the_filter_is_near(
-    compiled, name, link, sd
+def test_the_density_on_binary_features_is_that_of_the_words_and_the_filter_is_near_its_mean(
+    name, link, sd
 ):
     log = with_features(lambda x, rng: rng.random(60) < special.expit((x - 50) / 10))
-    mean, error = of(compiled(f"bernoulli_{name}", log), "beta", ("arm", "feature"))
-    assert np.abs(mean - by_weights(log, link, sd)).max() < 0.06 + 5 * error.max()
+    z, won, mine = rows(log), log.reward == 1, log.arm[:, None] == np.arange(2)
+    at = np.random.default_rng(5).normal(size=(4, 2, 5))
+    model = importlib.import_module(f"bayesfair.models.bernoulli_{name}").build(log)
+    found = log_density(model, [{"beta": beta} for beta in at])
+    chance = link(z @ at.swapaxes(1, 2))[:, mine]
+    words = np.log(np.where(won, chance, 1 - chance)).sum(axis=1)
+    assert np.ptp(found - words - stats.norm(0, sd).logpdf(at).sum(axis=(1, 2))) < 1e-5
+    # means of the coefficients by 60 000 draws from the prior, weighted by the likelihood
+    beta = np.random.default_rng(4).normal(0, sd, (60_000, 5))
+    means = []
+    for arm in range(2):
+        p = link(beta @ z[log.arm == arm].T)
+        weight = np.where(won[log.arm == arm], p, 1 - p).prod(axis=1)
+        means.append(weight @ beta / weight.sum())
     end = bf.audit(log, context_model=name, objective=False).state.beliefs.featured
-    assert np.abs(end.beliefs.mean - mean).max() < 0.15
+    assert np.abs(end.beliefs.mean - means).max() < 0.15
 
 
-@pytest.mark.statistical
-def test_nuts_on_linear_features_agrees_with_the_closed_form_of_the_audit(compiled):
+def test_the_density_on_linear_features_is_the_closed_form_of_the_audit():
     log = with_features(lambda x, rng: 300 + x + 3 * rng.normal(size=60))
-    mean, error = of(compiled("normal_linear", log, prior=None), "beta", ("arm", "feature"))
-    end = bf.audit(log, context_model="linear", objective=False).state.beliefs.featured
-    assert (np.abs(mean - end.beliefs.mean) / error).max() < 5
+    end = bf.audit(log, context_model="linear", objective=False).state.beliefs.featured.beliefs
+    model = normal_linear.build(log)
+    m, kappa = (model[name].get_value() for name in ("prior_mean", "prior_kappa"))
+    rng = np.random.default_rng(5)
+    points, closed = [], []
+    for _ in range(4):
+        variance = end.scale / rng.gamma(end.shape)
+        sd, raw = np.sqrt(variance), rng.normal(size=(2, 5))
+        beta = raw * (sd / np.sqrt(kappa))[:, None] + np.eye(5)[0] * m[:, None]
+        points.append({"variance": variance, "raw": raw})
+        # the model samples coefficients in units of their prior
+        closed.append(sum(
+            stats.multivariate_normal(end.mean[i], variance[i] * end.spread[i]).logpdf(beta[i])
+            + stats.invgamma(end.shape[i], scale=end.scale[i]).logpdf(variance[i])
+            + 5 * np.log(sd[i] / np.sqrt(kappa[i]))
+            for i in range(2)
+        ))  # fmt: skip
+    assert np.ptp(log_density(model, points) - closed) < 1e-7
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("name", sorted({*CONTEXT_CASES} - {"bernoulli_pooled_cells"}))
+@pytest.mark.parametrize("name", ["bernoulli_probit", "normal_linear"])
 def test_ranks_are_uniform_and_a_wrong_prior_is_found_out(compiled, name):
-    """A few logs, on what the tests above compiled; many: benchmarks/context_models.py."""
+    """A few logs of two of the models; many, of all five: benchmarks/context_models.py."""
     for wrong in (False, True):
         ranks = normalised_ranks(compiled, name, 10, seed=30, wrong=wrong)
         p, label = smallest_p(ranks)
