@@ -140,15 +140,17 @@ def test_the_density_on_binary_features_is_that_of_the_words_and_the_filter_is_n
     chance = link(z @ at.swapaxes(1, 2))[:, mine]
     words = np.log(np.where(won, chance, 1 - chance)).sum(axis=1)
     assert np.ptp(found - words - stats.norm(0, sd).logpdf(at).sum(axis=(1, 2))) < 1e-5
-    # means of the coefficients by 60 000 draws from the prior, weighted by the likelihood
-    beta = np.random.default_rng(4).normal(0, sd, (60_000, 5))
-    means = []
+    # exact means of the coefficients: draws of a wider law, weighted by prior and likelihood
+    end = bf.audit(log, context_model=name, objective=False).state.beliefs.featured.beliefs
     for arm in range(2):
-        p = link(beta @ z[log.arm == arm].T)
-        weight = np.where(won[log.arm == arm], p, 1 - p).prod(axis=1)
-        means.append(weight @ beta / weight.sum())
-    end = bf.audit(log, context_model=name, objective=False).state.beliefs.featured
-    assert np.abs(end.beliefs.mean - means).max() < 0.15
+        wide = stats.multivariate_t(end.mean[arm], end.spread[arm], df=5)
+        beta = wide.rvs(40_000, random_state=4)
+        chance = link(beta @ z[log.arm == arm].T)
+        log_weight = np.log(np.where(won[log.arm == arm], chance, 1 - chance)).sum(axis=1)
+        log_weight += stats.norm(0, sd).logpdf(beta).sum(axis=1) - wide.logpdf(beta)
+        weight = np.exp(log_weight - log_weight.max())
+        means = weight @ beta / weight.sum()
+        assert np.abs(end.mean[arm] - means).max() < 0.1
 
 
 def test_the_density_on_linear_features_is_the_closed_form_of_the_audit():
