@@ -5,7 +5,10 @@ Data and labels are swapped: neither is in the machine code.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 __all__ = ["data_of", "labelled", "machine_code", "same_graph"]
 
@@ -71,12 +74,13 @@ def _outputs(model: Any) -> list[Any]:
     return [model.logp(), *model.replace_rvs_by_values(list(model.deterministics))]
 
 
-def labelled(tree: Any, model: Any) -> Any:
+def labelled(tree: xr.DataTree, model: Any) -> xr.DataTree:
     """Return draws with the labels of this model, whichever model of its graph was compiled."""
     labels = {name: list(values) for name, values in model.coords.items() if values is not None}
-    return tree.map_over_datasets(
+    found: xr.DataTree = tree.map_over_datasets(
         lambda group: group.assign_coords({n: v for n, v in labels.items() if n in group.dims})
     )
+    return found
 
 
 def _known(model: Any) -> tuple[Any, ...]:

@@ -134,7 +134,9 @@ def test_the_density_on_binary_features_is_that_of_the_words_and_the_filter_is_n
 ):
     log = with_features(lambda x, rng: rng.random(60) < special.expit((x - 50) / 10))
     z, won, mine = rows(log), log.reward == 1, log.arm[:, None] == np.arange(2)
-    at = np.random.default_rng(5).normal(size=(4, 2, 5))
+    at = np.random.default_rng(5).normal(
+        0, 0.5, (4, 2, 5)
+    )  # no far tails, where 1 - Phi is rounded
     model = importlib.import_module(f"bayesfair.models.bernoulli_{name}").build(log)
     found = log_density(model, [{"beta": beta} for beta in at])
     chance = link(z @ at.swapaxes(1, 2))[:, mine]
@@ -150,7 +152,7 @@ def test_the_density_on_binary_features_is_that_of_the_words_and_the_filter_is_n
         log_weight += stats.norm(0, sd).logpdf(beta).sum(axis=1) - wide.logpdf(beta)
         weight = np.exp(log_weight - log_weight.max())
         means = weight @ beta / weight.sum()
-        assert np.abs(end.mean[arm] - means).max() < 0.1
+        assert (np.abs(end.mean[arm] - means) / np.sqrt(np.diag(end.spread[arm]))).max() < 0.2
 
 
 def test_the_density_on_linear_features_is_the_closed_form_of_the_audit():
