@@ -134,21 +134,19 @@ def test_the_density_on_binary_features_is_that_of_the_words_and_the_filter_is_n
 ):
     log = with_features(lambda x, rng: rng.random(60) < special.expit((x - 50) / 10))
     z, won, mine = rows(log), log.reward == 1, log.arm[:, None] == np.arange(2)
-    at = np.random.default_rng(5).normal(
-        0, 0.5, (4, 2, 5)
-    )  # no far tails, where 1 - Phi is rounded
+    # no far tails, where 1 - Phi is rounded
+    at = np.random.default_rng(5).normal(0, 0.5, (4, 2, 5))
     model = importlib.import_module(f"bayesfair.models.bernoulli_{name}").build(log)
     found = log_density(model, [{"beta": beta} for beta in at])
-    chance = link(z @ at.swapaxes(1, 2))[:, mine]
-    words = np.log(np.where(won, chance, 1 - chance)).sum(axis=1)
+    sign = np.where(won, 1, -1)  # both links are symmetric
+    words = np.log(link(sign * (z @ at.swapaxes(1, 2))[:, mine])).sum(axis=1)
     assert np.ptp(found - words - stats.norm(0, sd).logpdf(at).sum(axis=(1, 2))) < 1e-5
     # exact means of the coefficients: draws of a wider law, weighted by prior and likelihood
     end = bf.audit(log, context_model=name, objective=False).state.beliefs.featured.beliefs
     for arm in range(2):
         wide = stats.multivariate_t(end.mean[arm], end.spread[arm], df=5)
         beta = wide.rvs(40_000, random_state=4)
-        chance = link(beta @ z[log.arm == arm].T)
-        log_weight = np.log(np.where(won[log.arm == arm], chance, 1 - chance)).sum(axis=1)
+        log_weight = np.log(link(sign[log.arm == arm] * (beta @ z[log.arm == arm].T))).sum(axis=1)
         log_weight += stats.norm(0, sd).logpdf(beta).sum(axis=1) - wide.logpdf(beta)
         weight = np.exp(log_weight - log_weight.max())
         means = weight @ beta / weight.sum()
