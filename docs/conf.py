@@ -203,7 +203,21 @@ def _mathml(writer, node):
     raise nodes.SkipNode
 
 
+SEARCH = re.compile(r'(<button[^>]*search-button-field[^>]*? aria-label="Search)"')
+SECTION = re.compile(r"(<a [^>]*>)([^<]*)(</a>\s*<details[^>]*>\s*)<summary>")
+
+
+def _name_controls(app, failed):
+    """Name the theme's controls: the arrows of the list of pages, and search as it is written."""
+    for path in [] if failed else Path(app.outdir).rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        text = SEARCH.sub(r'\1 Ctrl+K"', text)
+        text = SECTION.sub(r'\1\2\3<summary aria-label="Pages under \2">', text)
+        path.write_text(text, encoding="utf-8")
+
+
 def setup(app):
     """Sphinx calls this."""
     app.add_html_math_renderer("mathml", (_mathml, None), (_mathml, None))
     app.connect("source-read", _complete)
+    app.connect("build-finished", _name_controls)
