@@ -199,7 +199,7 @@ def _mathml(writer, node):
     except MathError as error:
         logging.getLogger(__name__).warning("%s: %s", error, written, location=node)
         formula = f"<code>{html.escape(written)}</code>"
-    writer.body.append(f'<p class="formula">{formula}</p>' if block else formula)
+    writer.body.append(f'<p class="formula" tabindex="0">{formula}</p>' if block else formula)
     raise nodes.SkipNode
 
 
