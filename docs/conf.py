@@ -108,8 +108,8 @@ def _output(found, picture):
         picture.write_bytes(base64.b64decode("".join(data["image/png"])))
         return f"![What the cell above draws]({picture.name})"
     if "text/html" in data:
-        table = "".join(data["text/html"])
-        return f"````{{raw}} html\n<div class='output'>{table}</div>\n````"
+        table = "".join(data["text/html"]).replace("<th></th>", "<td></td>")  # a corner, no heading
+        return f"````{{raw}} html\n<div class='output' tabindex='0'>{table}</div>\n````"
     text = "".join(found.get("text", data.get("text/plain", ""))).rstrip()
     return f"````text\n{text}\n````" if text else ""
 
