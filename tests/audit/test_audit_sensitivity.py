@@ -100,11 +100,3 @@ def test_what_has_no_prior_to_scale_is_refused():
     rest = bf.audit(log.rounds(10, 20), prior=first.state, seed=1)
     with pytest.raises(bf.OptionError, match="resumed"):
         rest.prior_sensitivity()
-
-
-@pytest.mark.statistical
-def test_a_model_s_prior_can_be_scaled_too():
-    log = bf.read_history(examples.path("ecmo"))
-    found = bf.audit(log, eps1=1, model="bernoulli_hierarchical", seed=1).prior_sensitivity()
-    assert len(found.probability_fair) == len(POWERS)
-    assert np.isfinite(found.table[["prior", "likelihood"]].to_numpy()).any()

@@ -346,21 +346,6 @@ def test_what_cannot_go_on_says_why(tmp_path):
         plain.prior_sensitivity()
 
 
-def test_beliefs_under_a_model_are_saved_but_cannot_go_on(tmp_path):
-    log = random_log(1, 12, 2)
-    audit = bf.audit(
-        log.before(6), beliefs_model="bernoulli_independent", seed=1, draws=100, objective=False
-    )
-    loaded = through_a_file(audit, tmp_path)
-    assert loaded.to_dict() == audit.to_dict()
-    with pytest.raises(bf.OptionError, match="ends in draws of a model"):
-        bf.audit(log.rounds(6, 12), prior=loaded, seed=1)
-    with pytest.raises(bf.OptionError, match="ends in draws of a model"):
-        loaded.resume(log.rounds(6, 12))
-    with pytest.raises(bf.OptionError, match="beliefs_model="):
-        bf.merge(loaded, bf.audit(log.rounds(6, 12), seed=1))
-
-
 def with_counts(log, counts):
     found = log.rounds(0, log.n_rounds)
     object.__setattr__(found, "prior_counts", np.array(counts, dtype=float))

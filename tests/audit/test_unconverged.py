@@ -16,12 +16,8 @@ def build(history):
 
     seen = ~np.isnan(history.reward)
     with pm.Model(coords={"arm": list(history.arms)}) as model:
-        z = pm.Mixture(
-            "z",
-            w=[0.5, 0.5],
-            comp_dists=[pm.Normal.dist(-8, 0.3), pm.Normal.dist(8, 0.3)],
-            dims="arm",
-        )
+        z = pm.Normal("z", 0, 20, dims="arm")
+        pm.Potential("modes", -8 * (((z / 8) ** 2 - 1) ** 2).sum())
         theta = pm.Deterministic("theta", pm.math.sigmoid(z / 8), dims="arm")
         pm.Bernoulli("reward", theta[history.arm[seen]], observed=history.reward[seen].astype(int))
     return model

@@ -18,7 +18,7 @@ from bayesfair.inference.certified import Proposal, weighted_draws
 from bayesfair.inference.comparison_problem import problem_of
 from bayesfair.inference.laplace import find_mode
 
-K, RUNS, DRAWS = 5, 300, 1000
+K, RUNS, DRAWS = 5, 150, 1000
 ITEMS = [f"i{j}" for j in range(K)]
 
 
