@@ -155,20 +155,20 @@ def test_prior_predictive_counts():
 
     def predictive(name, variable, history=pulls, **options):
         with module(name).build(history, **options):
-            found = pm.sample_prior_predictive(draws=4000, random_seed=7, compile_kwargs=PLAIN)
-        return found["prior_predictive"][variable].values.reshape(4000, -1)
+            found = pm.sample_prior_predictive(draws=1500, random_seed=7, compile_kwargs=PLAIN)
+        return found["prior_predictive"][variable].values.reshape(1500, -1)
 
     won = predictive("bernoulli_independent", "successes")[:, 0]
-    expected = 4000 * stats.betabinom(12, 0.5, 0.5).pmf(np.arange(13))
+    expected = 1500 * stats.betabinom(12, 0.5, 0.5).pmf(np.arange(13))
     assert stats.chisquare(np.bincount(won, minlength=13), expected).pvalue > 0.001
     level = predictive("finite_independent", "counts")[:, 0]
     assert stats.chisquare(np.bincount(level, minlength=13), expected).pvalue > 0.001
     total = predictive("poisson_independent", "total")[:, 0]
     law = stats.nbinom(0.5, 0.5 / 12.5)
     edges = np.array([-1, 0, 1, 3, 6, 10, 15, 25, 40, 10**9])
-    expected = 4000 * np.diff(law.cdf(edges))
+    expected = 1500 * np.diff(law.cdf(edges))
     seen = np.histogram(total, edges + 0.5)[0]
-    assert stats.chisquare(seen, expected * 4000 / expected.sum()).pvalue > 0.001
+    assert stats.chisquare(seen, expected * 1500 / expected.sum()).pvalue > 0.001
     average = predictive("normal_independent", "average", prior=(0, 1, 1, 1))[:, 0]
     law = stats.t(2, scale=np.sqrt(1 + 1 / 12))
     assert stats.kstest(average, law.cdf).pvalue > 0.001
