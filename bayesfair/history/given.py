@@ -17,7 +17,6 @@ from bayesfair.base.labels import by_label, labels_of, text_of
 from bayesfair.base.notices import Notice
 from bayesfair.errors import ArmError, DataError
 from bayesfair.kernels.log.guards import text_prints
-from bayesfair.kernels.log.rows import fixed
 from bayesfair.typing import Column, Labels, Where
 
 __all__ = [
@@ -26,7 +25,6 @@ __all__ = [
     "check_whole",
     "column_labels",
     "fingerprints",
-    "frozen",
     "marks",
     "no_number",
     "prior_pairs",
@@ -430,8 +428,3 @@ def _check_one_meaning(raw: NDArray[Any], arms: tuple[str, ...], where: Where) -
             f"{arms[differ[0]]!r} in arms {listed(arms)}. Give the arms as text if they are "
             "labels; if they are positions, as an array of int32 or with arms that are no numbers."
         )
-
-
-def frozen(values: NDArray[Any] | None) -> NDArray[Any] | None:
-    """Return a read-only view, so that a validated history stays valid."""
-    return None if values is None else fixed(values)

@@ -27,7 +27,6 @@ from bayesfair.history.given import (
     check_whole,
     column_labels,
     fingerprints,
-    frozen,
     marks,
     no_number,
     prior_pairs,
@@ -42,7 +41,7 @@ from bayesfair.history.probabilities import (
 )
 from bayesfair.history.tables import covered_chances, matrix_of
 from bayesfair.history.thinned import kept_chances
-from bayesfair.kernels.log.rows import by_code, largest_row_error
+from bayesfair.kernels.log.rows import by_code, fixed, largest_row_error
 from bayesfair.typing import Column, Ints
 
 __all__ = ["History"]
@@ -191,7 +190,7 @@ class History(Tabled):
                 kind="bad_reward", column=self.reward_column,
                 row=None if self.row is None else int(self.row[t]), value=float(reward[t]),
             )  # fmt: skip
-        put(self, "reward", frozen(reward))
+        put(self, "reward", fixed(reward))
         if pi is not None:
             if pi.shape != (n_rounds, len(arms)):
                 raise DataError(
@@ -224,26 +223,26 @@ class History(Tabled):
                     kind="not_on_offer", value=arms[codes[hidden.at]],
                 )  # fmt: skip
             offered = None if offered.all() else offered
-        put(self, "selection_probability", frozen(pi))
-        put(self, "offered", frozen(offered))
+        put(self, "selection_probability", fixed(pi))
+        put(self, "offered", fixed(offered))
         propensity = self._column("propensity", self.propensity, np.float64)
         if propensity is not None:
             put(self, "resolution", self.resolution.merged(resolution_of(propensity)))
             propensity, repairs = clipped_propensity(propensity, self.where)
             put(self, "repairs", self.repairs.merged(repairs))
-        put(self, "propensity", frozen(propensity))
+        put(self, "propensity", fixed(propensity))
         covered = matrix_of("covered", self.covered, self.source)
         covered = covered_chances(covered, propensity, codes, arms, self.offered, self.where)
-        put(self, "covered", frozen(covered))
+        put(self, "covered", fixed(covered))
         kept = self._column("keep_prob", self.keep_prob, np.float64)
-        put(self, "keep_prob", frozen(kept_chances(kept, self.where)))
+        put(self, "keep_prob", fixed(kept_chances(kept, self.where)))
         for name in ("unique", "user"):
             if (values := getattr(self, name)) is not None:
-                put(self, name, frozen(fingerprints(name, values, n_rounds)))
+                put(self, name, fixed(fingerprints(name, values, n_rounds)))
         if self.context is not None:
             put(self, "context", context_of(self.context, n_rounds, self.where))
-        put(self, "known_at", frozen(self._resolve_known_at(known_until)))
-        put(self, "prior_counts", frozen(prior_pairs(self.prior_counts, arms)))
+        put(self, "known_at", fixed(self._resolve_known_at(known_until)))
+        put(self, "prior_counts", fixed(prior_pairs(self.prior_counts, arms)))
         put(self, "notices", unique((*self.notices, *self.repairs.sentences())))
 
     # -- what it holds -------------------------------------------------------------------------
@@ -287,7 +286,7 @@ class History(Tabled):
         """Return the rounds start..stop-1 as a history of their own (beliefs start afresh)."""
         new = self._taken(operator.itemgetter(slice(int(start), int(stop))))
         if start and new.known_at is not None:
-            object.__setattr__(new, "known_at", frozen(new.known_at - start))
+            object.__setattr__(new, "known_at", fixed(new.known_at - start))
         return new
 
     @takes(n_cells=COUNT)
@@ -299,7 +298,7 @@ class History(Tabled):
         for a, b in itertools.pairwise([0, *ends.tolist()]):
             new = whole._taken(operator.itemgetter(slice(a, b)))
             known = known_in_cell(new.known_at, order[a:b], self.n_rounds)
-            object.__setattr__(new, "known_at", frozen(known))
+            object.__setattr__(new, "known_at", fixed(known))
             yield order[a:b], new
 
     def _taken(self, take: Callable[[Any], Any], *, bare: bool = False) -> History:
@@ -317,12 +316,12 @@ class History(Tabled):
             return self
         new, put = self.rounds(0, self.n_rounds), object.__setattr__
         put(new, "arms", tuple(self.arms[i] for i in order))
-        put(new, "arm", frozen(np.argsort(order).astype(np.int32)[self.arm]))
+        put(new, "arm", fixed(np.argsort(order).astype(np.int32)[self.arm]))
         for name in ("selection_probability", "offered", "covered"):
             if (table := getattr(self, name)) is not None:
-                put(new, name, frozen(np.ascontiguousarray(table[:, order])))
+                put(new, name, fixed(np.ascontiguousarray(table[:, order])))
         if self.prior_counts is not None:
-            put(new, "prior_counts", frozen(self.prior_counts[order]))
+            put(new, "prior_counts", fixed(self.prior_counts[order]))
         return new
 
     def with_notices(self, *notices: str) -> History:
@@ -339,7 +338,7 @@ class History(Tabled):
         if kind != ((self.n_rounds,), "uint64"):
             raise DataError(f"prints must be {self.n_rounds} whole numbers of 64 bits (uint64).")
         new, put = self.rounds(0, self.n_rounds), object.__setattr__
-        put(new, name, frozen(prints))
+        put(new, name, fixed(prints))
         put(new, f"{name}_column", column)
         return new
 
@@ -388,7 +387,7 @@ class History(Tabled):
             pi = by_name("selection_probability", pi, names, arms)
         if offered is not None and (names := named[-1]):
             offered = by_name("offered", offered, names, arms)
-        put(self, "arm", frozen(codes))
+        put(self, "arm", fixed(codes))
         put(self, "arms", arms)
         if offered is not None and offered.shape != (n_rounds, len(arms)):
             raise DataError(f"offered has shape {offered.shape}, expected {(n_rounds, len(arms))}.")

@@ -1,4 +1,4 @@
-"""The numbers of about 200 audits, fits and audits of duels, to hold a rebuilt house against.
+"""The numbers of about 240 audits, fits and audits of duels, to hold a rebuilt house against.
 
 Before a change of the structure:  python tests/guards/corpus.py write before.json
 After every step:                  python tests/guards/corpus.py compare before.json
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import bayesfair as bf
+from bayesfair.value import policy_value
 
 Case = tuple[str, Callable[[], Any]]
 
@@ -191,6 +192,64 @@ def duel_audits() -> Iterator[Case]:
             yield name, lambda r=run, o=options: bf.audit_comparisons(r, seed=1, draws=400, **o)
 
 
+def seen(seed: int, *, family: str = "bernoulli", numbers: bool = False, **more: Any) -> bf.History:
+    """Return a made-up log with a context, of labels or of numbers."""
+    plain, rng = log(seed, family=family, **more), np.random.default_rng(seed + 100)
+    n = plain.n_rounds
+    context = {"x": rng.normal(size=n)} if numbers else {"where": rng.choice(["a", "b", "c"], n)}
+    fields = {name: getattr(plain, name) for name in ("selection_probability", "propensity")}
+    return bf.History(plain.arm, plain.reward, arms=plain.arms, context=context, **fields)
+
+
+def given_contexts() -> Iterator[Case]:
+    """Yield audits given a context, of rules known in part or estimated, and of other rules."""
+    asked: dict[str, Any] = {"draws": 200, "seed": 1}
+    for logged in ("full", "chosen", "none"):
+        for model, numbers_ in (
+            ("cells", False), ("pooled", False), ("probit", True), ("logit", True),
+            ("linear", True),
+        ):  # fmt: skip
+            family = "normal" if model == "linear" else "bernoulli"
+            yield (
+                f"context {model} {logged}",
+                lambda m=model, lo=logged, f=family, x=numbers_: bf.audit(
+                    seen(3, n=60, logged=lo, family=f, numbers=x), context_model=m, **asked
+                ),
+            )
+    whole = seen(4)
+    yield "across contexts", lambda: bf.audit(whole, across="contexts", objective=False)
+    covered = whole.selection_probability.copy()
+    covered[::2, 1:] = np.nan
+    arm = np.where(np.arange(80) % 2, whole.arm, 0).astype(np.int32)
+    p = np.nan_to_num(covered[np.arange(80), arm], nan=0.5)
+    partly = bf.History(arm, whole.reward, propensity=p, covered=covered, arms=whole.arms)
+    yield "covered", lambda: bf.audit(partly, **asked)
+    bare = log(6, logged="none", n=300)
+    yield "estimated rule", lambda: bf.audit(bare, rule="estimated", rule_window=60, **asked)
+    yield (
+        "value of rules",
+        lambda: policy_value(whole, ("p_star", "uniform", "greedy")).to_dataframe().to_json(),
+    )
+
+
+def arenas() -> Iterator[Case]:
+    """Yield audits of duels whose law was not logged: shares in windows, or propensities."""
+    for seed, share in enumerate(([0.4, 0.3, 0.2, 0.1], [0.25] * 4)):
+        rng, n = np.random.default_rng(seed), 900
+        left = rng.choice(4, n, p=share)
+        right = (left + rng.integers(1, 4, n)) % 4
+        names = np.array(["m0", "m1", "m2", "m3"])
+        won = np.where(rng.random(n) < 1 / (1 + np.exp(0.3 * (left - right))), "left", "right")
+        log = bf.Comparisons.from_duels(names[left], names[right], won, keep_rows=True)
+        for asked in (
+            {}, {"window": 90}, {"slot": "mean"}, {"propensity": np.asarray(share)[left]},
+        ):  # fmt: skip
+            yield (
+                f"arena {seed} {sorted(asked)}",
+                lambda lo=log, a=asked: bf.audit_comparisons(lo, seed=1, draws=400, **a),
+            )
+
+
 def numbers(result: Any) -> Any:
     """Return a result as JSON has it: draws as sums that any change of one would move."""
     if hasattr(result, "to_dict") and hasattr(result, "verdict"):
@@ -221,7 +280,7 @@ def corpus() -> dict[str, Any]:
     found = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for source in (audits, parts, fits, duel_audits):
+        for source in (audits, parts, fits, duel_audits, given_contexts, arenas):
             for name, run in source():
                 try:
                     found[name] = numbers(run())

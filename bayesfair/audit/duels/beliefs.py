@@ -15,13 +15,12 @@ from bayesfair.comparisons import Comparisons, DuelLog
 from bayesfair.errors import OptionError
 from bayesfair.inference.comparison_problem import choose_model, problem_of, problem_options
 from bayesfair.inference.laplace import find_mode
-from bayesfair.kernels.laws.races import race_total_variation
 from bayesfair.typing import Floats, Ints
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Path", "beliefs_at", "checkpoints", "distance_limits", "options_of", "path_of"]
+__all__ = ["Path", "beliefs_at", "checkpoints", "options_of", "path_of"]
 
 
 _CHECKS = 50  # how often beliefs are refreshed at even distances
@@ -55,18 +54,6 @@ class Path:
         """Yield first round, round after the last, and the beliefs at both ends, ``(2, k)``."""
         for g, (a, b) in enumerate(zip(self.start.tolist(), self.stop.tolist(), strict=True)):
             yield a, b, self.log_worth[g : g + 2]
-
-
-def distance_limits(ends: Floats) -> tuple[Floats, Floats]:
-    """Return the least and the largest divergence of two items between two beliefs, ``(k, k)``.
-
-    Every gap of log-worths counts as anywhere between its values at the two ends.
-    """
-    gap = ends[:, :, None] - ends[:, None, :]
-    size = np.abs(gap)
-    crossed = gap[0] * gap[1] < 0
-    least = np.where(crossed, 0.0, size.min(axis=0))
-    return race_total_variation(least), race_total_variation(size.max(axis=0))
 
 
 def path_of(log: DuelLog, options: Mapping[str, Any], start: Ints) -> Path:

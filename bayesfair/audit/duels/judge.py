@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.audit.criterion import Criterion
-from bayesfair.audit.duels.beliefs import Path, distance_limits
+from bayesfair.audit.duels.beliefs import Path
 from bayesfair.audit.duels.law import Law, Windows
+from bayesfair.audit.duels.pairs import distance_limits, distances, least_gaps
 from bayesfair.audit.duels.regret import Regrets, regrets
 from bayesfair.audit.duels.truth import Truth
 from bayesfair.comparisons import DuelLog
-from bayesfair.kernels.laws.races import race_total_variation
 from bayesfair.kernels.log.violations import count_violations
 from bayesfair.typing import Floats, Ints
 
@@ -65,7 +65,7 @@ class Truly:
     ----------
     least, plug, most : (n, E) arrays
         The eps2 that the log needs: lower limit, that of the shares, upper limit.
-    gap, shown : (k, k) arrays
+    gap, shown : (P,) arrays
         Lower limits of the largest gaps, and those of the shares.
     n, first, last, n_windows : (n,) arrays
         Rounds in windows that surely violate, the first and the last of them (-1 = none), and how
@@ -124,9 +124,9 @@ def _judge_believed(law: Law, path: Path, criterion: Criterion) -> Believed:
             top, place = _excesses(part, criterion.eps1 * far)
             r = int(top.argmax())
             if top[r] > worst.excess:
-                i, j = divmod(int(place[r]), part.n_items)
-                i, j = (i, j) if part.share[r, i] >= part.share[r, j] else (j, i)
-                worst = Worst(float(top[r]), int(part.start[r]), i, j)
+                pair = [int(x[place[r]]) for x in np.triu_indices(part.n_items, 1)]
+                pair.sort(key=lambda i: -part.share[r, i])
+                worst = Worst(float(top[r]), int(part.start[r]), *pair)
             if windows is law.windows:
                 high = np.maximum(high, _needed_at(most, near, eps1))
                 over.append(top > allowed)
@@ -169,13 +169,13 @@ def _blocks(law: Windows, path: Path) -> Iterator[_Block]:
     if law.logged:
         for a, b, ends in path.stretches():
             part, _ = law.overlapping(a, b)
-            known = race_total_variation(ends[0][:, None] - ends[0])
+            known = distances(ends[0])
             yield _Block(law.rows(part), known, known)
         return
     for w in range(len(law.start)):
         window = law.rows(slice(w, w + 1))
         begin, end = int(window.start[0]), int(window.stop[0])
-        near, far = np.zeros((2, law.n_items, law.n_items))
+        near, far = np.zeros((2, law.n_pairs))
         for a, b, ends in path.stretches():
             n = min(b, end) - max(a, begin)
             if n > 0:
@@ -190,27 +190,22 @@ def _violating(
 ) -> tuple[Floats, Ints, Ints, Floats]:
     """Return rounds that violate per draw, the first, the last, and the number of windows."""
     allowed = criterion.allowed
-    i, j = np.triu_indices(law.n_items, 1)
     spread = np.nanmax(law.upper, axis=1, initial=0) - np.nanmin(law.lower, axis=1, initial=1)
     at = np.flatnonzero(spread > allowed)
     index, weights = np.arange(len(at)), law.length[at]
     parts = []
-    step = max(1, _AT_ONCE // max(len(i), 1))
+    step = max(1, _AT_ONCE // law.n_pairs)
     for s in range(0, len(log_worth), step):
-        worth = log_worth[s : s + step]
-        distances = np.ascontiguousarray(race_total_variation(worth[:, i] - worth[:, j]).T)
-        n, windows = np.zeros((2, len(worth)))
-        first, last = np.full((2, len(worth)), -1)
+        apart = np.ascontiguousarray(distances(log_worth[s : s + step]).T)
+        n, windows = np.zeros((2, apart.shape[1]))
+        first, last = np.full((2, apart.shape[1]), -1)
         for r in range(0, len(at), step):
             rows = slice(r, r + step)
             held = at[rows]
-            ahead = np.fmax(
-                law.lower[held][:, i] - law.upper[held][:, j],
-                law.lower[held][:, j] - law.upper[held][:, i],
-            )
+            ahead = least_gaps(law.lower[held], law.upper[held])
             for ones in (False, True):
                 found = count_violations(
-                    ahead, index[rows], np.ones(len(held)) if ones else weights[rows], distances,
+                    ahead, index[rows], np.ones(len(held)) if ones else weights[rows], apart,
                     criterion.eps1, allowed,
                 )  # fmt: skip
                 if ones:
@@ -229,81 +224,63 @@ def _violating(
 # -- gaps and bounds -------------------------------------------------------------------------------
 
 
+def _parts(law: Windows) -> Iterator[tuple[slice, Windows]]:
+    """Yield some windows at a time."""
+    step = max(1, _AT_ONCE // law.n_pairs)
+    for begin in range(0, len(law.start), step):
+        rows = slice(begin, begin + step)
+        yield rows, law.rows(rows)
+
+
 def _gaps(law: Windows) -> tuple[Floats, Floats]:
-    """Return lower and upper limits of the largest |pi(i) - pi(j)| over windows, ``(k, k)``.
+    """Return lower and upper limits of the largest |pi(i) - pi(j)| over windows, ``(P,)``.
 
     Pairs that are not on offer together have 0.
     """
-    k = law.n_items
-    low, high = np.zeros((2, k, k))
-    step = max(1, _AT_ONCE // (k * k))
-    for begin in range(0, len(law.start), step):
-        part = law.rows(slice(begin, begin + step))
-        ahead = part.lower[:, :, None] - part.upper[:, None, :]
-        ahead = np.fmax.reduce(ahead, axis=0, initial=0.0)
-        low = np.fmax(low, np.fmax(ahead, ahead.T))
-        if not part.logged:
-            reach = part.upper[:, :, None] - part.lower[:, None, :]
-            reach = np.fmax.reduce(reach, axis=0, initial=0.0)
-            high = np.fmax(high, np.fmax(reach, reach.T))
-    if law.logged:
-        return low, low
-    for table in (low, high):
-        np.fill_diagonal(table, 0.0)
-    return low, high
+    low, high = np.zeros((2, law.n_pairs))
+    for _, part in _parts(law):
+        low = np.fmax(low, np.fmax.reduce(least_gaps(part.lower, part.upper), axis=0))
+        if not law.logged:
+            high = np.fmax(high, np.fmax.reduce(least_gaps(part.upper, part.lower), axis=0))
+    return low, low if law.logged else high
 
 
 def _excesses(law: Windows, bound: Floats) -> tuple[Floats, Ints]:
-    """Return the largest certain gap - bound of each window, and where: i k + j, the first one.
+    """Return the largest certain gap - bound of each window, and of which pair, the first one.
 
     Windows with fewer than two items on offer give 0.
     """
-    k, n = law.n_items, len(law.start)
-    top, place = np.zeros(n), np.zeros(n, np.int64)
-    bound = bound + np.where(np.eye(k, dtype=bool), np.inf, 0.0)
-    step = max(1, _AT_ONCE // (k * k))
-    for begin in range(0, n, step):
-        part = law.rows(slice(begin, begin + step))
-        ahead = part.lower[:, :, None] - part.upper[:, None, :]
-        excess = (np.maximum(ahead, ahead.transpose(0, 2, 1)) - bound).reshape(len(ahead), -1)
+    top, place = np.zeros(len(law.start)), np.zeros(len(law.start), np.int64)
+    for rows, part in _parts(law):
+        excess = least_gaps(part.lower, part.upper) - bound
         excess = np.where(np.isnan(excess), -np.inf, excess)
-        at = excess.argmax(axis=1)
-        place[begin : begin + step] = at
-        top[begin : begin + step] = np.maximum(excess[np.arange(len(at)), at], 0.0)
+        place[rows] = excess.argmax(axis=1)
+        top[rows] = excess.max(axis=1, initial=0.0)
     return top, place
 
 
 def _needed_at(gap: Floats, divergence: Floats, eps1: Floats) -> Floats:
     """Return max over pairs of gap - eps1 D, cut at 0, for one table of divergences: ``(E,)``."""
-    i, j = np.triu_indices(gap.shape[0], 1)
-    excess = gap[i, j][:, None] - divergence[i, j][:, None] * eps1
-    return np.asarray(excess.max(axis=0, initial=0.0))
+    return np.asarray((gap[:, None] - divergence[:, None] * eps1).max(axis=0, initial=0.0))
 
 
 def _smallest(gap: Floats, log_worth: Floats, eps1: Floats) -> Floats:
     """Return max over pairs of gap - eps1 D, cut at 0, for each draw and eps1: ``(n, E)``."""
-    i, j = np.triu_indices(gap.shape[0], 1)
-    g = gap[i, j]
-    result = np.zeros((len(log_worth), len(eps1)))
-    keep = g > 0
-    i, j, g = i[keep], j[keep], g[keep]
-    if not g.size:
+    result, keep = np.zeros((len(log_worth), len(eps1))), gap > 0
+    if not keep.any():
         return result
-    step = max(1, _AT_ONCE // len(g))
+    step = max(1, _AT_ONCE // len(gap))
     for begin in range(0, len(log_worth), step):
-        part = log_worth[begin : begin + step]
-        divergence = race_total_variation(part[:, i] - part[:, j])
+        rows = slice(begin, begin + step)
+        divergence = distances(log_worth[rows])[:, keep]
         for e, slope in enumerate(eps1):
-            result[begin : begin + step, e] = (g - slope * divergence).max(axis=1)
+            result[rows, e] = (gap[keep] - slope * divergence).max(axis=1)
     return np.maximum(result, 0.0)
 
 
-def worst_pair(gap: Floats, worth: Floats, eps1: float) -> tuple[int, int]:
-    """Return the pair with the largest excess at one set of log-worths."""
-    excess = gap - eps1 * race_total_variation(worth[:, None] - worth)
-    np.fill_diagonal(excess, -np.inf)
-    i, j = divmod(int(np.argmax(excess)), len(worth))
-    return i, j
+def worst_pair(gap: Floats, worth: Floats, eps1: float) -> int:
+    """Return which pair has the largest excess at one set of log-worths."""
+    return int((gap - eps1 * distances(worth)).argmax())
 
 
 def _as_logged(law: Windows) -> Windows:

@@ -66,6 +66,11 @@ class Windows:
         return int(self.share.shape[1])
 
     @property
+    def n_pairs(self) -> int:
+        """Number of pairs of them, P."""
+        return self.n_items * (self.n_items - 1) // 2
+
+    @property
     def most_offered(self) -> int:
         """The most items that are on offer in one window."""
         return int((~np.isnan(self.share)).sum(axis=1).max(initial=0))

@@ -113,15 +113,16 @@ def _objective(record: DuelRecord) -> dict[str, Any]:
     """Return the keys of the question under the true worths."""
     found, criterion, logged = record.judged.true, record.criterion, record.law.logged
     low, high = record.probability_fair
-    i, j = worst_pair(found.gap, record.truth.log_worth.mean(axis=0), criterion.eps1)
-    items, violates = record.log.items, found.first >= 0
+    pair = worst_pair(found.gap, record.truth.log_worth.mean(axis=0), criterion.eps1)
+    i, j = (record.log.items[x[pair]] for x in np.triu_indices(record.log.n_items, 1))
+    violates = found.first >= 0
     return {
         "verdict": record.verdicts["objective"],
         "probability_fair": low if logged else None,
         "probability_fair_lower": low,
         "probability_fair_upper": high,
         "smallest_eps2": _needed(found, criterion.grid_index),
-        "worst": {"item": items[i], "item_other": items[j], "gap": float(found.shown[i, j])},
+        "worst": {"item": i, "item_other": j, "gap": float(found.shown[pair])},
         "first_violating_round": _of(found.first[violates]),
         "last_violating_round": _of(found.last[violates]),
         "n_violating_rounds": {**(_of(found.n) or {}), "exact": True},

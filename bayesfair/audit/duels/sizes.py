@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.audit.criterion import Criterion
-from bayesfair.audit.duels.beliefs import Path, distance_limits
+from bayesfair.audit.duels.beliefs import Path
 from bayesfair.audit.duels.judge import Judged
 from bayesfair.audit.duels.law import ALPHA, Law, share_limits, window_size, window_starts
+from bayesfair.audit.duels.pairs import distance_limits, distances, least_gaps
 from bayesfair.audit.duels.record import QUESTIONS, verdicts_of
 from bayesfair.audit.duels.truth import Truth
 from bayesfair.base.labels import label_order
 from bayesfair.base.notices import Notice
 from bayesfair.comparisons import DuelLog
-from bayesfair.kernels.laws.races import race_total_variation
 from bayesfair.typing import Floats
 
 __all__ = ["Sizes", "duels_needed", "sizes_of"]
@@ -56,7 +56,7 @@ class Sizes:
         Those that are true in the drawn logs.
     reach : (G + 1,) array
         Rounds since the first judged one at which the beliefs are known.
-    near, far : (G + 1, m, m) arrays
+    near, far : (G + 1, P) arrays
         Sums up to there of the least and the largest divergence of the rounds.
     """
 
@@ -125,20 +125,16 @@ class Sizes:
 
     def _gaps(self, lower: Floats, upper: Floats) -> Iterator[tuple[slice, Floats, Floats]]:
         """Yield limits of the gaps in some windows of every log, ``(logs, w, P)``."""
-        i, j = np.triu_indices(len(self.mean), 1)
-        step = max(1, _AT_ONCE // (_LOGS * len(i)))
+        step = max(1, _AT_ONCE // (_LOGS * self.near.shape[1]))
         for first in range(0, lower.shape[1], step):
             w = slice(first, first + step)
             low, high = lower[:, w], upper[:, w]
-            ahead = np.maximum(low[..., i] - high[..., j], low[..., j] - high[..., i])
-            reach = np.maximum(high[..., i] - low[..., j], high[..., j] - low[..., i])
-            yield w, np.maximum(ahead, 0.0), np.maximum(reach, 0.0)
+            yield w, np.maximum(least_gaps(low, high), 0.0), np.maximum(least_gaps(high, low), 0.0)
 
     def _believed(self, n: int, criterion: Criterion) -> float:
         """Return the share of logs of n duels that are decided under the beliefs."""
         lower, upper, starts = self._limits(n)
-        i, j = np.triu_indices(len(self.mean), 1)
-        later = race_total_variation(self.truths[:, i] - self.truths[:, j])
+        later = distances(self.truths)
         unfair, unsure = np.zeros(_LOGS, bool), np.zeros(_LOGS, bool)
         begins, ends = np.append(starts, 0), np.append(np.append(starts[1:], n), n)
         beyond = np.maximum(ends - np.maximum(begins, self.rounds), 0)
@@ -149,7 +145,7 @@ class Sizes:
                 criterion.eps1
                 * (self._until(sums, ends[w]) - self._until(sums, begins[w]) + added)
                 / size
-                for sums in (self.near[:, i, j], self.far[:, i, j])
+                for sums in (self.near, self.far)
             )
             unfair |= (least - far > criterion.allowed).any(axis=(1, 2))
             whole = len(starts) - w.start  # the last is the whole log
@@ -166,16 +162,14 @@ class Sizes:
     def _truly(self, n: int, criterion: Criterion) -> float:
         """Return the share of logs of n duels that are decided under the true worths."""
         lower, upper, starts = self._limits(n)
-        least, most = np.zeros((2, _LOGS, len(self.mean) * (len(self.mean) - 1) // 2))
+        least, most = np.zeros((2, _LOGS, self.near.shape[1]))
         for w, low, high in self._gaps(lower, upper):
             least = np.maximum(least, low.max(axis=1))
             most = np.maximum(most, high[:, : len(starts) - w.start].max(axis=1, initial=0.0))
         spread = (self.log_worth - self.log_worth.mean(axis=0)) * (self.rounds / n) ** 0.5
-        i, j = np.triu_indices(len(self.mean), 1)
         decided = 0
         for log in range(_LOGS):
-            worth = self.truths[log] + spread
-            bound = criterion.eps1 * race_total_variation(worth[:, i] - worth[:, j])
+            bound = criterion.eps1 * distances(self.truths[log] + spread)
             surely = float(((most[log] - bound).max(axis=1) <= criterion.allowed).mean())
             maybe = float(((least[log] - bound).max(axis=1) <= criterion.allowed).mean())
             decided += criterion.verdict_of(surely, maybe) != "undetermined"
@@ -243,7 +237,8 @@ def sizes_of(log: DuelLog, law: Law, truth: Truth, path: Path) -> Sizes | None:
         second = np.diag(mean) + both + both.T
     values, vectors = np.linalg.eigh(second - np.outer(mean, mean))
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    reach, near, far = [0.0], [np.zeros((len(on),) * 2)], [np.zeros((len(on),) * 2)]
+    none = np.zeros(len(on) * (len(on) - 1) // 2)
+    reach, near, far = [0.0], [none], [none]
     for a, b, ends in path.stretches():
         least, most = distance_limits(ends[:, on])
         reach.append(float(b - begin))

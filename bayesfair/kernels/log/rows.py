@@ -45,8 +45,10 @@ def largest_row_error(pi: NDArray[np.float64], arm: NDArray[np.int32]) -> float:
     return float(_largest_row_error(pi, arm))
 
 
-def fixed(values: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view: one compiled version serves frozen and ordinary arrays."""
+def fixed[A: NDArray[Any] | None](values: A) -> A:
+    """Return a read-only view: one compiled version serves all arrays; None stays None."""
+    if values is None:
+        return values
     view = values.view()
     view.flags.writeable = False
     return view
