@@ -9,7 +9,7 @@ different beliefs as well, hence for a rule that learns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from bayesfair.audit.group import GroupRecord
 from bayesfair.audit.log.context_tables import iter_cells, numbered, shared_beliefs
 from bayesfair.audit.record import Record
 from bayesfair.base.checks import check_choice, listed
+from bayesfair.base.options import refuse_beside
 from bayesfair.errors import DataError, OptionError
 from bayesfair.families import FAMILIES
 from bayesfair.history import History
@@ -30,15 +31,19 @@ from bayesfair.kernels.log.across import MOST_OUTCOMES, arms_as_individuals, wor
 from bayesfair.rewards import Bernoulli, Finite
 from bayesfair.typing import Floats, Ints
 
-__all__ = ["check_across", "with_across"]
+__all__ = ["Across", "check_across", "with_across"]
 
 _MOST = 20_000  # different rounds up to which all pairs are looked at
 _NEAREST = 50
 _SPREAD = 1_000_000  # pairs at even distances
 
 
-def check_across(across: str | None, rule_version: str | None, data: Any, **others: Any) -> Any:
-    """Return the data whose context is what beliefs are given, after a check of both options.
+type Across = str | Mapping[str, str]
+"""``"contexts"``, or ``{"rule_version": column}``: within the versions of the rule."""
+
+
+def check_across(across: Across | None, data: Any, **others: Any) -> tuple[Any, str | None]:
+    """Return the data whose context is what beliefs are given, and the column of versions.
 
     Raises
     ------
@@ -46,22 +51,23 @@ def check_across(across: str | None, rule_version: str | None, data: Any, **othe
         Naming the option, and what does not go with it.
     """
     if across is None:
-        if rule_version is not None:
+        return data, None
+    version = None
+    if isinstance(across, Mapping):
+        if list(across) != ["rule_version"]:
             raise OptionError(
-                f"rule_version={rule_version!r} says within which rounds pairs are made, and "
-                "across= was not given: add across='contexts'.",
-                kind="bad_option", column="rule_version", value=rule_version,
+                f"across={across!r} must name the column that tells the version of the rule, as in "
+                "{'rule_version': 'build'}, or be 'contexts'.",
+                kind="bad_option", column="across", value=across,
             )  # fmt: skip
-        return data
-    check_choice(across, "across", ("contexts",))
-    for name, value in others.items():
-        if value is not None:
-            raise OptionError(
-                f"across={across!r} and {name}={value!r:.40} exclude each other: pairs of rounds "
-                "are held against conjugate beliefs given the context, by f-divergences, in one "
-                "process.",
-                kind="excluded", column="across", value=across,
-            )  # fmt: skip
+        version = across["rule_version"]
+    else:
+        check_choice(across, "across", ("contexts",))
+    refuse_beside(
+        "across", across, others,
+        "pairs of rounds are held against conjugate beliefs given the context, by f-divergences, "
+        "in one process",
+    )  # fmt: skip
     for log in logs_in(data):
         if not isinstance(log, History):
             raise OptionError(
@@ -75,11 +81,11 @@ def check_across(across: str | None, rule_version: str | None, data: Any, **othe
                 "context=.",
                 kind="unused_option", column="across", value=across,
             )  # fmt: skip
-    if rule_version is None:
-        return data
+    if version is None:
+        return data, None
     if isinstance(data, History):
-        return _without(data, rule_version)
-    return {label: _without(log, rule_version) for label, log in data.items()}
+        return _without(data, version), version
+    return {label: _without(log, version) for label, log in data.items()}, version
 
 
 def _without(log: History, version: str) -> History:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Protocol, cast, overload
 
 from numpy.typing import ArrayLike
 
-from bayesfair.audit.across import check_across, with_across
+from bayesfair.audit.across import Across, check_across, with_across
 from bayesfair.audit.cluster import check_client
 from bayesfair.audit.covered import with_covered_pairs
 from bayesfair.audit.criterion import Criterion, check_judge, eps2_options
@@ -24,9 +24,9 @@ from bayesfair.audit.result import Audit, AuditGroup, as_audit
 from bayesfair.audit.run import run
 from bayesfair.audit.saved.storage import read_audit
 from bayesfair.audit.truth.model import check_fit, fitting_options
-from bayesfair.base.arguments import PLAIN, each, takes
+from bayesfair.base.arguments import PLAIN, TEXT_OR_MAPPING, each, takes
 from bayesfair.base.checks import check_choice, no_seed
-from bayesfair.base.options import given
+from bayesfair.base.options import given, refuse_beside
 from bayesfair.base.progress import tells
 from bayesfair.errors import OptionError
 from bayesfair.families.finite import check_support
@@ -68,8 +68,8 @@ def _by_data[**P](function: Callable[Concatenate[Any, P], object]) -> _OfLogs[P]
 @_by_data
 @takes(**each(
     PLAIN, "eps1", "family", "divergence", "reward_divergence", "objective", "judge",
-    "context_model", "rule", "rule_window", "propensity_draws", "across", "rule_version",
-))  # fmt: skip
+    "context_model", "rule", "rule_window", "propensity_draws",
+), across=TEXT_OR_MAPPING)  # fmt: skip
 @tells
 def audit(
     data: Any,
@@ -97,8 +97,7 @@ def audit(
     rule: str | None = None,
     rule_window: int | None = None,
     propensity_draws: int | None = None,
-    across: str | None = None,
-    rule_version: str | None = None,
+    across: Across | None = None,
     progress: Progress = None,
     partial: Any = None,
     model_options: Mapping[str, Any] | None = None,
@@ -195,7 +194,7 @@ def audit(
         round counts as violating where it does beyond their error, a verdict is ``undetermined``
         where it hangs on it, and regrets have wider intervals (``monte_carlo`` in
         `Audit.to_dict`). With ``divergence`` total_variation or wasserstein.
-    across : str, optional
+    across : str or mapping, optional
         ``"contexts"``: also hold decisions of two rounds against each other, with the same eps1 and
         eps2: D of the laws of the choice, and D of the joint laws of all rewards that were believed
         before these rounds, given the context. A verdict of its own (``across`` in
@@ -203,10 +202,10 @@ def audit(
         true rewards. At eps1 = 1 a calibrated rule needs no eps2, also while it learns. Needs
         rewards 0 and 1 or few levels, whole rules, a log in memory. ``arms_as_individuals`` there
         is the eps2 of all pairs of arms in rounds, which calibrated rules may need.
-    rule_version : str, optional
-        With `across`: the column of the context that says which version of the rule a round had,
-        no part of what the beliefs are given. Pairs are within a version, of the beliefs before its
-        first round with each context: with the same context two rounds should have one rule.
+        ``{"rule_version": column}``: likewise, where a column of the context says which version of
+        the rule a round had, no part of what the beliefs are given. Pairs are within a version, of
+        the beliefs before its first round with each context: with the same context two rounds
+        should have one rule.
     progress : bool or callable, optional
         True shows on stderr how many rounds are done, and the draws of fits, how fast, and how long
         the rest will take. A function is called as ``progress(done, total, what)``, such as
@@ -275,8 +274,8 @@ def audit(
         rule, rule_window, context_model=context_model, beliefs_model=beliefs_model, client=client,
         divergence=None if divergence == "total_variation" else divergence,
     )  # fmt: skip
-    seen = check_across(
-        across, rule_version, data, model=model, beliefs_model=beliefs_model,
+    seen, rule_version = check_across(
+        across, data, model=model, beliefs_model=beliefs_model,
         arm_groups=arm_groups, client=client, propensity_draws=propensity_draws,
         **{name: "wasserstein" for name, D in (("divergence", divergence),
            ("reward_divergence", reward_divergence)) if D == "wasserstein"},
@@ -344,24 +343,22 @@ def audit(
     return as_audit(found)
 
 
+_NO_CONTEXT_MODEL = {
+    "model": "the true rewards are drawn given the context",
+    "fit": "the true rewards are drawn given the context",
+    "beliefs_model": "each says what the beliefs are",
+    "arm_groups": "pairs of groups of arms are not made given a context yet",
+    "propensity_draws": "Monte Carlo error is not allowed for by context yet",
+}
+
+
 def _check_context_model(context_model: str | None, **others: Any) -> None:
     """Refuse a model of the context that is not known, or what does not go with one."""
     if context_model is None:
         return
     check_choice(context_model, "context_model", (*CONTEXT_MODELS, "none"))
-    for name, value in others.items():
-        if value is not None and context_model != "none":
-            raise OptionError(
-                f"{name}= and context_model= exclude each other: "
-                + {
-                    "model": "the true rewards are drawn given the context.",
-                    "fit": "the true rewards are drawn given the context.",
-                    "beliefs_model": "each says what the beliefs are.",
-                    "arm_groups": "pairs of groups of arms are not made given a context yet.",
-                    "propensity_draws": "Monte Carlo error is not allowed for by context yet.",
-                }[name],
-                kind="excluded", column=name, value=value,
-            )  # fmt: skip
+    if context_model != "none":
+        refuse_beside("context_model", context_model, others, _NO_CONTEXT_MODEL)
 
 
 def _eps2_arms(data: Any, prior: Any) -> int:

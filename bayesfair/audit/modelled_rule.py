@@ -13,6 +13,7 @@ from bayesfair.audit.log.rounds import iter_results
 from bayesfair.audit.record import Record
 from bayesfair.base.checks import as_generator
 from bayesfair.base.estimates import interval
+from bayesfair.base.options import refuse_beside
 from bayesfair.errors import DataError, OptionError
 from bayesfair.families import FAMILIES
 from bayesfair.inference.beliefs import iter_beliefs
@@ -54,14 +55,11 @@ def check_rule(rule: str | None, window: Any, **others: Any) -> None:
             f"rule={rule!r} is not known. Options: 'estimated'.", kind="bad_option", column="rule",
             value=rule,
         )  # fmt: skip
-    for name, value in others.items():
-        if value is not None:
-            raise OptionError(
-                f"rule={rule!r} and {name}={value!r:.40} exclude each other: a rule is estimated "
-                "against conjugate beliefs that know no context, by total variation of decisions, "
-                "in one process.",
-                kind="excluded", column="rule", value=rule,
-            )  # fmt: skip
+    refuse_beside(
+        "rule", rule, others,
+        "a rule is estimated against conjugate beliefs that know no context, by total variation of "
+        "decisions, in one process",
+    )  # fmt: skip
 
 
 def with_modelled_rule(

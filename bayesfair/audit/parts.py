@@ -25,26 +25,24 @@ from bayesfair.typing import Progress, Seed
 __all__ = ["join", "merge_records", "resume", "resume_parts"]
 
 
-_NOT_MODELLED = Notice(
-    "The rule that was estimated from the choices of a part (rule='estimated') is left out: its "
-    "intervals cannot be joined. Audit the whole log with rule= for those of all rounds.",
-    kind="modelled_left_out", column="rule",
-)  # fmt: skip
-_NOT_ACROSS = Notice(
-    "Pairs of rounds across contexts (across='contexts') are left out: those of one part and the "
-    "other were not looked at. Audit the whole log with across= for all of them.",
-    kind="across_left_out", column="across",
-)  # fmt: skip
-_NOT_COVERED = Notice(
-    "Pairs of arms whose probabilities are known (constant_within=) are left out: those of one "
-    "part and the other cannot be joined. Audit the whole log for those of all rounds.",
-    kind="covered_left_out", column="constant_within",
-)  # fmt: skip
-_NO_VALUE = Notice(
-    "The value of other rules on a part of the log is left out. Give --value, or policy_value, the "
-    "whole log for that of all rounds.",
-    kind="value_left_out", column="value",
-)  # fmt: skip
+_LEFT_OUT = {
+    name: Notice(text, kind=f"{name}_left_out", column=column)
+    for name, column, text in (
+        ("modelled", "rule",
+         "The rule that was estimated from the choices of a part (rule='estimated') is left out: "
+         "its intervals cannot be joined. Audit the whole log with rule= for those of all rounds."),
+        ("across", "across",
+         "Pairs of rounds across contexts (across='contexts') are left out: those of one part and "
+         "the other were not looked at. Audit the whole log with across= for all of them."),
+        ("covered", "constant_within",
+         "Pairs of arms whose probabilities are known (constant_within=) are left out: those of "
+         "one part and the other cannot be joined. Audit the whole log for those of all rounds."),
+        ("value", "value",
+         "The value of other rules on a part of the log is left out. Give --value, or "
+         "policy_value, the whole log for that of all rounds."),
+    )
+}  # fmt: skip
+"""What is not joined, by its name in `Record.extra`."""
 
 
 def merge_records[T: (Record, GroupRecord)](first: T, second: T, *, seed: Seed | None = None) -> T:
@@ -127,9 +125,7 @@ def join[T: (Record, GroupRecord)](first: T, second: T, **asked: Any) -> T:
     if (first.arm_groups is None) != (second.arm_groups is None):
         raise OptionError("one of the audits has arm_groups=, the other not; give both the same.")
     extra = first.extra | second.extra
-    left_out = {"modelled": _NOT_MODELLED, "across": _NOT_ACROSS, "covered": _NOT_COVERED,
-                "value": _NO_VALUE}  # fmt: skip
-    notes: list[str] = [notice for name, notice in left_out.items() if name in extra]
+    notes: list[str] = [notice for name, notice in _LEFT_OUT.items() if name in extra]
     whole = replace(conclude(summary, question, notes, None), origin=first.origin)
     if first.arm_groups is None or second.arm_groups is None:
         return whole

@@ -31,6 +31,7 @@ __all__ = [
     "REWARD",
     "TEXT",
     "TEXT_OR_FALSE",
+    "TEXT_OR_MAPPING",
     "Abstract",
     "Kind",
     "constructed",
@@ -100,6 +101,9 @@ TEXT = Kind(lambda value: value is None or isinstance(value, str), "text")
 TEXT_OR_FALSE = Kind(lambda value: TEXT.holds(value) or value is False, "text, or False for none")
 AXES = Kind(lambda value: value is None or hasattr(value, "hlines"), "the axes of matplotlib")
 MAPPING = Kind(lambda value: value is None or isinstance(value, Mapping), "a mapping")
+TEXT_OR_MAPPING = Kind(
+    lambda value: TEXT.holds(value) or isinstance(value, Mapping), "one word, or a mapping"
+)
 FIT = instance_of("DataTree", called="a fit: what bayesfair.fit returned")
 HISTORY = instance_of("History", called="a History: read a log with bayesfair.read_history")
 

@@ -25,6 +25,7 @@ __all__ = [
     "Effect",
     "given",
     "no_effect",
+    "refuse_beside",
     "refuse_without_effect",
     "written",
 ]
@@ -224,6 +225,39 @@ def refuse_without_effect(
             column=name,
             value=value,
         )
+
+
+def refuse_beside(
+    name: str, value: Any, others: Mapping[str, Any], why: str | Mapping[str, str]
+) -> None:
+    """Refuse the first of other options that was given beside one that it does not go with.
+
+    Parameters
+    ----------
+    name, value
+        The option that was given.
+    others : mapping of str to value
+        Those that exclude it; None = not given.
+    why : str or mapping of option to str
+        The reason, for all of them or each.
+
+    Examples
+    --------
+    >>> refuse_beside("rule", "estimated", {"client": None}, "it runs in one process")
+    >>> refuse_beside("rule", "estimated", {"client": 1}, "it runs in one process")
+    Traceback (most recent call last):
+    bayesfair.errors.OptionError: rule='estimated' and client=1 exclude each other: it runs in one
+    process.
+    """
+    for other, beside in others.items():
+        if beside is not None:
+            raise OptionError(
+                f"{name}={_shown(value)} and {other}={_shown(beside)} exclude each other: "
+                f"{why if isinstance(why, str) else why[other]}.",
+                kind="excluded",
+                column=other,
+                value=beside,
+            )
 
 
 def no_effect(name: str, value: Any, why: str) -> Notice:

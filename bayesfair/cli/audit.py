@@ -71,6 +71,7 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
         raise OptionError("give a LOG to audit, or --example ecmo; see bayesfair audit --help.")
     check_level(output.fail_on)
     question.model = load_model(question.model, allow_code)
+    _fold_version(question)
     if output.rounds is not None and columns.by is not None:
         raise OptionError("--rounds writes one log; it cannot be combined with --by.")
     if output.max_regret_per_round is not None:
@@ -145,6 +146,24 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
     write(numbers, text, output.json_file, shell)
     end_on_verdict(numbers, output.fail_on)
     end_on_regret(numbers, output.max_regret_per_round)
+
+
+def _fold_version(question: Values) -> None:
+    """Make --across and --rule-version the one option that `bayesfair.audit` takes."""
+    from bayesfair.base.checks import check_choice
+    from bayesfair.errors import OptionError
+
+    version = vars(question).pop("rule_version")
+    if version is None:
+        return
+    if question.across is None:
+        raise OptionError(
+            f"--rule-version {version} says within which rounds pairs are made, and --across was "
+            "not given: add --across contexts.",
+            kind="bad_option", column="rule_version", value=version,
+        )  # fmt: skip
+    check_choice(question.across, "--across", ("contexts",))
+    question.across = {"rule_version": version}
 
 
 def _bundled(example: str) -> Path:

@@ -28,7 +28,7 @@ def why_whole(
     prior_sensitivity: bool,
     value: Sequence[str] | None,
     value_rule: Sequence[str] | None,
-    across: str | None,
+    across: object,
 ) -> str | None:
     """Return which option needs the whole log, None where parts will do."""
     needs = {

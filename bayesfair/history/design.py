@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bayesfair.base.checks import listed
 from bayesfair.errors import DataError
+from bayesfair.history.cells import no_context
 from bayesfair.history.context import Context
 from bayesfair.history.history import History
 from bayesfair.typing import Floats
@@ -169,11 +170,7 @@ def design_of(history: History) -> tuple[tuple[str, ...], Floats]:
         If it has no context.
     """
     if history.context is None:
-        raise DataError(
-            f"{history.source} has no context, and the model has coefficients for its features. "
-            "Give the log one with context=.",
-            kind="no_context", column="context",
-        )  # fmt: skip
+        raise no_context(history, "has coefficients for its features")
     design = Design.start(history.context).widened(history.context)
     return design.names, design.rows(history.context)
 

@@ -14,6 +14,7 @@ from bayesfair.base.labels import text_of
 from bayesfair.errors import OptionError
 from bayesfair.families import FAMILIES, Family, family_named
 from bayesfair.history import History
+from bayesfair.history.cells import no_context
 
 __all__ = [
     "ARM_MODELS",
@@ -363,11 +364,7 @@ def check_reads(contract: Contract, model: Any, history: History) -> str | None:
     _check_labels(contract, model, "arm", history.arms, "arms")
     if dim in ("context", "round"):
         if history.context is None:
-            raise OptionError(
-                f"model {contract.name!r} has rewards by {dim}, and {history.source} has no "
-                "context. Read it with context=, the columns of what the rule saw.",
-                kind="no_context", column="context",
-            )  # fmt: skip
+            raise no_context(history, f"{contract.name!r} has rewards by {dim}")
         if dim == "context":
             _check_labels(contract, model, "context", history.context.cells[1], "contexts")
         elif len(model.coords["round"]) != history.n_rounds:

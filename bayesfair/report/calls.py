@@ -17,8 +17,8 @@ def _context_and_pairs(first: dict[str, Any]) -> tuple[list[str] | None, list[st
     if across is None:
         return columns, []
     version = [name for name in [across["rule_version"]] if name is not None]
-    asked = [f"across={across['of']!r}", *(f"rule_version={name!r}" for name in version)]
-    return [*columns, *version], asked
+    asked = {"rule_version": version[0]} if version else across["of"]
+    return [*columns, *version], [f"across={asked!r}"]
 
 
 def call(first: dict[str, Any], *, several: bool) -> str:

@@ -159,9 +159,9 @@ def test_a_version_has_one_rule_and_pairs_are_within_it():
     def of(pi, **more):
         log = bf.History(arm, reward, selection_probability=pi,
                          context={"where": where, "version": version})  # fmt: skip
-        return bf.audit(log, **asked, **more)
+        return bf.audit(log, **asked | more)
 
-    found = of(pi, rule_version="version")
+    found = of(pi, across={"rule_version": "version"})
     numbers = found.to_dict()["across"]
     # eps1 = 0: rewards do not count, .9 against .8; all rounds: .9 against .5
     assert numbers["smallest_eps2"] == pytest.approx(0.1) and numbers["n_versions"] == 2
@@ -169,7 +169,7 @@ def test_a_version_has_one_rule_and_pairs_are_within_it():
     assert of(pi).to_dict()["across"]["smallest_eps2"] == pytest.approx(0.4)
     other = pi.copy()
     other[-2] = 0.3, 0.7  # the same context and version, another rule: no reward explains it
-    numbers = of(other, rule_version="version").to_dict()["across"]
+    numbers = of(other, across={"rule_version": "version"}).to_dict()["across"]
     assert numbers["smallest_eps2"] == pytest.approx(0.6) and numbers["verdict"] == "unfair"
 
 
@@ -211,8 +211,8 @@ def test_what_is_too_many_is_sampled_and_never_called_fair(monkeypatch):
     ("given", "column"),
     [
         ({"across": "rounds"}, "across"),
-        ({"across": None, "rule_version": "context"}, "rule_version"),
-        ({"rule_version": "context"}, "rule_version"),
+        ({"across": {"versions": "context"}}, "across"),
+        ({"across": {"rule_version": "context"}}, "rule_version"),
         ({"context_model": "none"}, "across"),
         ({"divergence": "wasserstein"}, "across"),
         ({"propensity_draws": 50, "context_model": "none"}, "across"),

@@ -105,8 +105,8 @@ def test_groups_and_judged_rounds_and_scans(tmp_path):
         ({"rule": "guessed"}, "rule"),
         ({"rule_window": 5}, "rule_window"),
         ({"rule": "estimated", "rule_window": 0}, "rule_window"),
-        ({"rule": "estimated", "divergence": "hellinger"}, "rule"),
-        ({"rule": "estimated", "context_model": "cells"}, "rule"),
+        ({"rule": "estimated", "divergence": "hellinger"}, "divergence"),
+        ({"rule": "estimated", "context_model": "cells"}, "context_model"),
     ],
 )
 def test_what_cannot_be_estimated_is_refused(given, column):

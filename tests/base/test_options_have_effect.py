@@ -78,7 +78,7 @@ TRY = {
     "tier_probability": 0.51,
     "first": "item", "replicates": 30, "model_options": {"n_bins": 2}, "sampler": {"chains": 2},
     "context_model": "cells", "client": "tcp://nowhere", "rule": "estimated", "rule_window": 6,
-    "propensity_draws": 50, "across": "contexts", "rule_version": "version",
+    "propensity_draws": 50, "across": "contexts",
 }  # fmt: skip
 #: (function, option) or with the kind: it works on how, not on what, or there is nothing to do.
 MAY_AGREE = {

@@ -9,7 +9,7 @@ LIMITS = {
     "family_branches": 2,
     "private_imports": 0,
     "late_imports": 0,
-    "most_parameters": 31,
+    "most_parameters": 30,
 }
 
 

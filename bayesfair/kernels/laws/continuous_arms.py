@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.kernels.compiled import compiled
-from bayesfair.kernels.laws.finite_arms import arms_with_law
+from bayesfair.kernels.laws.finite_arms import arms_with_law, give_back
 from bayesfair.kernels.laws.quadrature import require_sum_of_one, unit_nodes
 
 __all__ = ["LOWEST_DF", "location_scale_best_arm"]
@@ -306,13 +306,7 @@ def _rows(df, loc, scale, offered, nodes, weights, integrate, out):  # type: ign
                 if off < _OFF:
                     break
                 shrink *= 0.5
-        k = 0
-        for i in range(k_all):
-            if offered[t * step, i] > 0:
-                out[t, i] = best[k]
-                k += 1
-            else:
-                out[t, i] = np.nan
+        give_back(best, offered[t * step], out[t])
 
 
 def location_scale_best_arm(

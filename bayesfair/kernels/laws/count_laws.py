@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.kernels.compiled import compiled
-from bayesfair.kernels.laws.finite_arms import arms_with_law, levels_best_arm
+from bayesfair.kernels.laws.finite_arms import arms_with_law, give_back, levels_best_arm
 from bayesfair.kernels.laws.quadrature import require_sum_of_one
 from bayesfair.kernels.laws.tie_integral import tie_rules
 
@@ -126,13 +126,7 @@ def _rows(mean, size, offered, sizes, nodes, weights, out):  # type: ignore[no-u
         levels_best_arm(
             mass[:k], below[:k], copies[:k], n_levels, sizes, nodes, weights, prefix[:k], best[:k]
         )
-        k = 0
-        for i in range(k_all):
-            if offered[t * step, i] > 0:
-                out[t, i] = best[k]
-                k += 1
-            else:
-                out[t, i] = np.nan
+        give_back(best, offered[t * step], out[t])
 
 
 @compiled()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.laws.tie_integral import FEW_ARMS, tie_reach, tie_rules
 
-__all__ = ["arms_with_law", "finite_best_arm", "levels_best_arm"]
+__all__ = ["arms_with_law", "finite_best_arm", "give_back", "levels_best_arm"]
 
 
 @compiled()
@@ -61,6 +61,18 @@ def levels_best_arm(mass, below, copies, n_levels, sizes, nodes, weights, prefix
 
 
 @compiled()
+def give_back(best, offered, out):  # type: ignore[no-untyped-def]
+    """Write what was found of the arms on offer, in their order, to their places; else NaN."""
+    n = 0
+    for i in range(out.shape[0]):
+        if offered[i] > 0:
+            out[i] = best[n]
+            n += 1
+        else:
+            out[i] = np.nan
+
+
+@compiled()
 def _finite_rows(pmf, offered, sizes, nodes, weights, out):  # type: ignore[no-untyped-def]
     n_rows, k, n_levels = pmf.shape
     mass = np.empty((k, n_levels))
@@ -81,13 +93,7 @@ def _finite_rows(pmf, offered, sizes, nodes, weights, out):  # type: ignore[no-u
         levels_best_arm(
             mass[:n], below[:n], copies[:n], n_levels, sizes, nodes, weights, prefix[:n], best[:n]
         )
-        n = 0
-        for i in range(k):
-            if offered[t * step, i] > 0:
-                out[t, i] = best[n]
-                n += 1
-            else:
-                out[t, i] = np.nan
+        give_back(best, offered[t * step], out[t])
 
 
 def arms_with_law(
