@@ -26,9 +26,10 @@ from .history import History
 from .inference import fit
 from .inference.beliefs import Beliefs, beliefs
 from .inference.elpd import compare, loo
+from .inference.influence import influence
 from .inference.prior_power import prior_sensitivity
+from .performance import tradeoff, utility
 from .ranking import (
-    influence,
     pl_consistency,
     predicted_wins,
     quasi_standard_errors,
@@ -42,7 +43,6 @@ from .readers.duels.log import read_duels
 from .report import write_report
 from .simulation.arms import simulate
 from .simulation.duels import simulate_duels
-from .simulation.performance import tradeoff, utility
 
 # without it type checkers take none of these names for public
 __all__ = [

@@ -20,11 +20,11 @@ import numpy as np
 from bayesfair import theory
 from bayesfair.errors import BayesfairWarning
 from bayesfair.kernels.laws.best_arm import bernoulli_best_arm
+from bayesfair.performance import utility
 from bayesfair.policies import SDTS, FairSDDTS, FairSDTS, Thompson, Uniform
 from bayesfair.rewards import Bernoulli
 from bayesfair.simulation.arms import simulate
 from bayesfair.simulation.duels import simulate_duels
-from bayesfair.simulation.performance import utility
 
 # theory.md, sections 6 and 11: T = 1e6, theta = linspace(.1, .9, k); None = not stated
 STATED = {

@@ -42,7 +42,7 @@ from bayesfair.families.featured import PRIOR_SD
 from bayesfair.history import History
 from bayesfair.history.logs import Logs, logs_in
 from bayesfair.kernels.team import usable_cores
-from bayesfair.simulation.performance import utility
+from bayesfair.performance import utility
 
 __all__ = ["run"]
 

@@ -19,7 +19,7 @@ from bayesfair.audit.log.verdict_words import (
 )
 from bayesfair.base.checks import counted
 from bayesfair.base.shown import MOST_ROWS, fitted, number, shortened, table, visible, wrapped
-from bayesfair.value import render_value
+from bayesfair.base.value_text import render_value
 
 __all__ = [
     "VERDICT_WORDS",

@@ -67,8 +67,9 @@ def fit_command(  # noqa: D103 - the help is FIT_HELP
     from bayesfair.errors import BayesfairWarning, DataError, OptionError
     from bayesfair.inference import fit
     from bayesfair.ranking.summary import fit_summary
-    from bayesfair.ranking.text import check_sentences, render_fit
+    from bayesfair.ranking.text import render_fit
     from bayesfair.readers.duels.comparisons import read_comparisons
+    from bayesfair.report.fit_checks import check_sentences
 
     if (file is None) == (example is None):
         raise OptionError(

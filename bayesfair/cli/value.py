@@ -87,7 +87,8 @@ class ValueAsked:
         if error.kind != "thinned" or self.found is None or more:
             raise error
         from bayesfair.base.shown import wrapped
-        from bayesfair.value import render_value, value_numbers
+        from bayesfair.base.value_text import render_value
+        from bayesfair.value import value_numbers
 
         numbers = value_numbers(self.found)
         why = "\n".join(wrapped(f"No audit: {error}", "", 90))
@@ -111,7 +112,8 @@ class ValueAsked:
         """Return the numbers and the report of an audit with the values beside them."""
         if self.found is None:
             return numbers, text
-        from bayesfair.value import render_value, value_numbers
+        from bayesfair.base.value_text import render_value
+        from bayesfair.value import value_numbers
 
         found = value_numbers(self.found)
         return {**numbers, "value": found}, f"{text}\n\n{render_value(found)}"

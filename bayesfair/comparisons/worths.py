@@ -1,4 +1,4 @@
-"""Known worths of items."""
+"""Worths of items: those that are known, and those of log-worths."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from bayesfair.base.checks import as_numbers
 from bayesfair.base.labels import by_label
 from bayesfair.errors import ArmError, DataError
+from bayesfair.kernels.laws.gauss_best import gauss_best_probability
 
-__all__ = ["known_worths"]
+__all__ = ["known_worths", "worth_of"]
 
 
 def known_worths(worth: Any, items: Sequence[str]) -> NDArray[np.float64]:
@@ -55,3 +56,15 @@ def known_worths(worth: Any, items: Sequence[str]) -> NDArray[np.float64]:
             column="worth",
         )
     return values
+
+
+def worth_of(model: str, log_worth: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return worths, ``(..., k)``: the probability that an item is the best of all.
+
+    Proportional to exp(log_worth), except under Thurstone's model, where performances are normal.
+    """
+    if model == "thurstone":
+        return gauss_best_probability(log_worth)
+    worth = np.exp(log_worth - log_worth.max(axis=-1, keepdims=True))
+    shares: NDArray[np.float64] = worth / worth.sum(axis=-1, keepdims=True)
+    return shares

@@ -11,8 +11,8 @@ from scipy import special
 
 from bayesfair.base.checks import listed
 from bayesfair.comparisons import Comparisons
+from bayesfair.comparisons.fitted_data import fitted_data
 from bayesfair.errors import DataError, OptionError
-from bayesfair.inference.fitted_data import fitted_data
 from bayesfair.kernels.orders.plackett_luce import log_likelihood_draws
 from bayesfair.kernels.orders.plackett_luce_stages import chains_of_rankings
 from bayesfair.typing import Floats

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from bayesfair.base.labels import text_of
 from bayesfair.comparisons import Comparisons
 from bayesfair.comparisons.connectivity import Connectivity
+from bayesfair.comparisons.worths import worth_of
 from bayesfair.errors import ConvergenceError, OptionError
 from bayesfair.inference.laplace import Mode, centred_covariance
 from bayesfair.inference.nuts import CompiledModel, diagnose, divergence_notices, refusal
 from bayesfair.inference.sampler import Sampler
 from bayesfair.inference.tree import in_order_of, posterior_dataset, storable_groups
 from bayesfair.inference.worth_nuts import sample_worths
-from bayesfair.kernels.laws.gauss_best import gauss_best_probability
 from bayesfair.kernels.team import usable_cores
 
 if TYPE_CHECKING:
@@ -35,22 +35,9 @@ __all__ = [
     "mode_group",
     "nuts_groups",
     "worth_nuts_groups",
-    "worth_of",
 ]
 
 _LEAST = 1000  # draws per chain that convergence is judged by
-
-
-def worth_of(model: str, log_worth: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return worths, ``(..., k)``: the probability that an item is the best of all.
-
-    Proportional to exp(log_worth), except under Thurstone's model, where performances are normal.
-    """
-    if model == "thurstone":
-        return gauss_best_probability(log_worth)
-    worth = np.exp(log_worth - log_worth.max(axis=-1, keepdims=True))
-    shares: NDArray[np.float64] = worth / worth.sum(axis=-1, keepdims=True)
-    return shares
 
 
 def data_group(comparisons: Comparisons, links: Connectivity) -> xr.Dataset:

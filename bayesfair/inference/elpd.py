@@ -12,6 +12,7 @@ from scipy import special
 from bayesfair.base.arguments import takes
 from bayesfair.base.checks import check_choice, listed
 from bayesfair.base.progress import steps, tells
+from bayesfair.base.read_fits import reads_fits
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError
 from bayesfair.families import FAMILIES
@@ -19,7 +20,6 @@ from bayesfair.history import History
 from bayesfair.history.cells import reward_cells
 from bayesfair.inference.comparison_cells import cell_columns, whole_counts
 from bayesfair.inference.posterior import bins_of, dim_of
-from bayesfair.inference.read_fits import reads_fits
 from bayesfair.inference.reweight import psis_weights
 from bayesfair.inference.tree import flat_reads
 from bayesfair.typing import Floats, Progress

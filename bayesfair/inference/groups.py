@@ -8,12 +8,12 @@ import numpy as np
 
 from bayesfair.base.arguments import FIT, FLAG, takes
 from bayesfair.base.checks import as_generator, no_seed
+from bayesfair.base.read_fits import reads_fits
 from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.inference.elpd import cells_of_fit, log_likelihood_of_cells
 from bayesfair.inference.posterior import rewards_from_posterior
 from bayesfair.inference.prior_power import log_prior_of
-from bayesfair.inference.read_fits import reads_fits
 from bayesfair.typing import Floats, Model, Seed
 
 if TYPE_CHECKING:

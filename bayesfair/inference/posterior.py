@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from bayesfair.base.arguments import FIT, takes
 from bayesfair.base.checks import listed
+from bayesfair.base.read_fits import reads_fits
 from bayesfair.errors import OptionError
 from bayesfair.families import FAMILIES
 from bayesfair.history import History
 from bayesfair.history.cells import bins_along
-from bayesfair.inference.read_fits import reads_fits
 from bayesfair.inference.tree import flat_reads
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ import numpy as np
 
 from bayesfair.base.arguments import MAPPING, NUMBER, takes
 from bayesfair.base.json_text import from_json
+from bayesfair.base.read_fits import reads_fits
 from bayesfair.errors import OptionError
 from bayesfair.families import FAMILIES
 from bayesfair.history import History
 from bayesfair.inference.contract import SHIPPED, closed_form, contract_of
 from bayesfair.inference.elpd import cells_of_fit, log_likelihood_of_cells
 from bayesfair.inference.posterior import dim_of, rewards_from_posterior
-from bayesfair.inference.read_fits import reads_fits
 from bayesfair.inference.reweight import psis_weights
 from bayesfair.typing import Floats, Model
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bayesfair.ranking.consistency import pl_consistency, predicted_wins
-from bayesfair.ranking.influence import influence
 from bayesfair.ranking.probability import rank_probability, win_probability
 from bayesfair.ranking.quasi_variances import quasi_standard_errors
 from bayesfair.ranking.summary import fit_summary
@@ -11,7 +10,6 @@ from bayesfair.ranking.table import rank_table
 
 __all__ = [
     "fit_summary",
-    "influence",
     "pl_consistency",
     "predicted_wins",
     "quasi_standard_errors",

@@ -10,10 +10,10 @@ from bayesfair.base.arguments import takes
 from bayesfair.base.checks import as_generator, check_in_range
 from bayesfair.base.estimates import ENDS
 from bayesfair.base.progress import tells
+from bayesfair.base.read_fits import reads_fits
 from bayesfair.comparisons import Comparisons
+from bayesfair.comparisons.fitted_data import fitted_data
 from bayesfair.errors import OptionError
-from bayesfair.inference.fitted_data import fitted_data
-from bayesfair.inference.read_fits import reads_fits
 from bayesfair.ranking.draws import fitted
 from bayesfair.ranking.probability import win_probability
 from bayesfair.ranking.replicate import observed_wins, replicated_wins

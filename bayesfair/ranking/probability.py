@@ -9,8 +9,8 @@ from scipy.special import expit, ndtr
 
 from bayesfair.base.arguments import PLAIN, takes
 from bayesfair.base.checks import check_choice
+from bayesfair.base.read_fits import reads_fits
 from bayesfair.errors import OptionError
-from bayesfair.inference.read_fits import reads_fits
 from bayesfair.kernels.orders.orders import mean_outcomes
 from bayesfair.kernels.team import usable_cores
 from bayesfair.ranking.draws import better_probability, fitted, ranks_of

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.base.arguments import takes
+from bayesfair.base.read_fits import reads_fits
 from bayesfair.errors import OptionError
-from bayesfair.inference.read_fits import reads_fits
 from bayesfair.ranking.draws import fitted
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from bayesfair.base.arguments import takes
 from bayesfair.base.estimates import Z95, interval
 from bayesfair.base.notices import Notice, notices_from_json, unique
+from bayesfair.base.read_fits import reads_fits
 from bayesfair.comparisons import Comparisons
-from bayesfair.inference.fitted_data import fitted_data
-from bayesfair.inference.read_fits import reads_fits
+from bayesfair.comparisons.fitted_data import fitted_data
 from bayesfair.ranking.table import rank_table
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from bayesfair.base.arguments import takes
 from bayesfair.base.checks import check_in_range, check_known
 from bayesfair.base.estimates import ENDS, Z95
 from bayesfair.base.labels import one_label
-from bayesfair.inference.comparison_trees import worth_of
-from bayesfair.inference.read_fits import reads_fits
+from bayesfair.base.read_fits import reads_fits
+from bayesfair.comparisons.worths import worth_of
 from bayesfair.ranking.draws import Fitted, better_probability, fitted, ranks_of
 from bayesfair.ranking.letters import letters_of
 from bayesfair.typing import Floats

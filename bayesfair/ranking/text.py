@@ -2,67 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from bayesfair.base.shown import MOST_ROWS, cells, in_cells, number, shortened, table
 from bayesfair.comparisons import Comparisons
-from bayesfair.errors import BayesfairError
-from bayesfair.ranking.consistency import pl_consistency
-from bayesfair.ranking.influence import influence
 from bayesfair.ranking.letters import in_runs
 
-__all__ = ["check_sentences", "render_fit"]
+__all__ = ["render_fit"]
 
-_LONGEST = 120  # cells of a comparison in a sentence
 #: Columns that a narrow terminal can spare, in this order.
 _SPARED = ("sd", "log-worth", "won", "n", "tier", "letters", "95 %")
-
-
-def check_sentences(tree: Any, comparisons: Any, seed: int, hangs: Any = None) -> list[str]:
-    """Return, in plain words, how well the model fits and how few comparisons its top hangs on.
-
-    `hangs` is what `influence` returned, where it is known already.
-    """
-    sentences = []
-    try:
-        found = pl_consistency(tree, comparisons, seed=seed)
-    except BayesfairError as reason:
-        sentences.append(f"Check: whether one worth per item fits could not be judged: {reason}")
-    else:
-        p = float(found["p_value"])
-        verdict = (
-            "fits badly: the pairs contradict one worth per item" if p < 0.05 else "is not refuted"
-        )
-        sentences.append(
-            f"Check: one worth per item {verdict}. Inconsistency "
-            f"{float(found['inconsistency']):.3f}, {float(found['inconsistency_expected']):.3f} "
-            f"expected under the model (p = {p:.3g}); {int(found['cycles'])} triples in a circle, "
-            f"{float(found['cycles_expected']):.1f} expected."
-        )
-    try:
-        hangs = influence(tree, comparisons) if hangs is None else hangs
-    except BayesfairError as reason:
-        return [*sentences, f"Check: no influence on the top could be computed: {reason}"]
-    n, leader = float(hangs["flip_n"]), hangs.attrs["leader"]
-    if math.isnan(n):
-        return [
-            *sentences,
-            f"Check: no set of comparisons was found without which {leader!r} falls.",
-        ]
-    removed: dict[str, float] = {}  # the same duel on either side is one kind
-    for name, count in zip(hangs["comparison"].values, hangs["flip_removed"].values, strict=True):
-        if count:
-            removed[str(name)] = removed.get(str(name), 0.0) + float(count)
-    names = shortened(removed, _LONGEST)
-    few = [f"{n:.12g} x {name}" for n, name in zip(removed.values(), names, strict=True)]
-    more = f" and {len(few) - 4} more kinds" if len(few) > 4 else ""
-    return [
-        *sentences,
-        f"Check: without {n:.12g} of {tree.attrs['n_comparisons']:.12g} comparisons "
-        f"({100 * float(hangs['flip_share']):.2g} %) {hangs.attrs['flip_to']!r} would have the "
-        f"highest worth instead of {leader!r}: {'; '.join(few[:4])}{more}.",
-    ]
 
 
 def _narrowed(

@@ -7,11 +7,11 @@ from typing import Any
 from bayesfair.base.checks import counted
 from bayesfair.base.shown import number
 from bayesfair.errors import BayesfairError
+from bayesfair.inference.influence import influence
 from bayesfair.plots import plot_influence
-from bayesfair.ranking import influence
 from bayesfair.ranking.letters import in_runs
-from bayesfair.ranking.text import check_sentences
 from bayesfair.report.figures import fit_figures
+from bayesfair.report.fit_checks import check_sentences
 from bayesfair.report.svg import figure
 
 __all__ = ["fit_context"]

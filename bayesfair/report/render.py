@@ -12,10 +12,10 @@ from bayesfair.audit.log.verdict_words import regret_words
 from bayesfair.audit.text import VERDICT_WORDS, hangs_words, log_words, modelled_words
 from bayesfair.base.checks import counted
 from bayesfair.base.shown import number
+from bayesfair.base.value_text import MEANINGS, value_table
 from bayesfair.report import words
 from bayesfair.report.audits import MOST_QUANTITIES, most_sensitive
 from bayesfair.report.labels import LONGEST, Labels, clean
-from bayesfair.value import MEANINGS, value_table
 
 __all__ = ["render_page"]
 

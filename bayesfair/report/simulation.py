@@ -16,10 +16,10 @@ from bayesfair.base.writing import replacing
 from bayesfair.comparisons import DuelLog
 from bayesfair.errors import OptionError
 from bayesfair.history import History
+from bayesfair.performance import utility
 from bayesfair.policies import FairSDDTS, policy_from_name
 from bayesfair.simulation.arms import simulate
 from bayesfair.simulation.duels import simulate_duels
-from bayesfair.simulation.performance import utility
 from bayesfair.simulation.truth import truth_of
 
 __all__ = ["formulas", "next_step", "parse_arms", "report", "write_runs"]

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesfair.base.arguments import constructed, takes
+from bayesfair.base.labels import by_label
 from bayesfair.kernels.laws.best_arm import bernoulli_best_arm
 from bayesfair.kernels.laws.divergences import bernoulli_divergence, finite_divergence
 from bayesfair.rewards.base import Rewards
 from bayesfair.typing import Floats, Labels
 
-__all__ = ["Bernoulli"]
+__all__ = ["Bernoulli", "as_rewards"]
 
 
 @constructed
@@ -118,3 +120,14 @@ class Bernoulli(Rewards):
         # 1 - mean would lose the digits that the complement keeps
         pmf = np.stack([self.complement, self.mean], axis=-1)
         return finite_divergence(pmf, np.array([0.0, 1.0]), name)
+
+
+def as_rewards(rewards: Any) -> Rewards:
+    """Return a reward family; arrays and mappings of label to mean are Bernoulli."""
+    if isinstance(rewards, Rewards):
+        return rewards
+    if isinstance(rewards, Mapping):
+        named = by_label(rewards, "arm", "rewards")
+        means: Any = list(named.values())
+        return Bernoulli(means, arms=tuple(named))
+    return Bernoulli(rewards)

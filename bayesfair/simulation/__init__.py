@@ -1,1 +1,1 @@
-"""Run decision rules on known truths: bandits and duels, and what a run cost."""
+"""Run decision rules on known truths: bandits and duels."""

@@ -27,9 +27,10 @@ from bayesfair.history.context import Context, known_in_cell
 from bayesfair.kernels.simulation.world import Run
 from bayesfair.policies import FairSDDTS, Policy, policy_from_name
 from bayesfair.rewards import Bernoulli, Rewards
+from bayesfair.rewards.bernoulli import as_rewards
 from bayesfair.simulation.featured import featured_start, run_featured
 from bayesfair.simulation.running import World, run_rule
-from bayesfair.simulation.truth import as_rewards, by_context, seen_in
+from bayesfair.simulation.truth import by_context, seen_in
 from bayesfair.typing import Progress, Seed
 
 __all__ = ["drifting_rewards", "simulate"]

@@ -8,24 +8,13 @@ from typing import Any
 import numpy as np
 
 from bayesfair.base.checks import check_choice, listed
-from bayesfair.base.labels import by_label
 from bayesfair.errors import OptionError
 from bayesfair.families.featured import FAMILY_OF
 from bayesfair.history.context import Context, context_of
 from bayesfair.rewards import Bernoulli, Rewards
+from bayesfair.rewards.bernoulli import as_rewards
 
-__all__ = ["as_rewards", "by_context", "seen_in", "truth_of"]
-
-
-def as_rewards(rewards: Any) -> Rewards:
-    """Return a reward family; arrays and mappings of label to mean are Bernoulli."""
-    if isinstance(rewards, Rewards):
-        return rewards
-    if isinstance(rewards, Mapping):
-        named = by_label(rewards, "arm", "rewards")
-        means: Any = list(named.values())
-        return Bernoulli(means, arms=tuple(named))
-    return Bernoulli(rewards)
+__all__ = ["by_context", "seen_in", "truth_of"]
 
 
 def seen_in(contexts: Any, model: str | None, rewards: Any, n_rounds: int) -> Context | None:

@@ -32,7 +32,6 @@ from bayesfair.value.estimates import (
 )
 from bayesfair.value.result import PolicyValue, RuleValue
 from bayesfair.value.rules import DEFAULT, Asked, Part, rows_in, rules_named
-from bayesfair.value.text import thinned_notice
 
 __all__ = ["policy_value", "value_numbers"]
 
@@ -279,7 +278,7 @@ def _rule_value(
 
 
 def _notices(log: History, found: list[RuleValue], n: int, n_used: int) -> list[Notice]:
-    notices = [] if log.keep_prob is None else [thinned_notice(log)]
+    notices = [] if log.keep_prob is None else [_thinned_notice(log)]
     if log.context is not None:
         notices.append(Notice(
             f"The context {listed(log.context.columns)} is not used for the values: p_star, "
@@ -323,3 +322,22 @@ def _notices(log: History, found: list[RuleValue], n: int, n_used: int) -> list[
                     kind="mean_weight", value=one.mean_weight,
                 ))  # fmt: skip
     return notices
+
+
+def _thinned_notice(log: History) -> Notice:
+    """Return what the values of a thinned log rest on."""
+    assert log.keep_prob is not None
+    total = float((1 / log.keep_prob).sum())
+    return Notice(
+        f"The log is thinned: {counted(log.n_rounds, 'round')} kept with "
+        f"{_chances(float(log.keep_prob.min()), float(log.keep_prob.max()))} (keep_prob) stand for "
+        "about "
+        f"{total:.0f}, each for 1 / keep_prob. Values are reweighted so. What the rule had seen "
+        "before each round cannot be followed, so no fairness regret is told; the doubly robust "
+        "estimate expects what the kept rounds taught.",
+        kind="thinned", column="keep_prob", value=total, n=log.n_rounds,
+    )  # fmt: skip
+
+
+def _chances(low: float, high: float) -> str:
+    return f"chance {low:g}" if low == high else f"chances from {low:g} to {high:g}"

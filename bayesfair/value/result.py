@@ -10,8 +10,8 @@ import numpy as np
 from bayesfair.base.checks import listed
 from bayesfair.base.html import Shown
 from bayesfair.base.notices import Notice
+from bayesfair.base.value_text import render_value
 from bayesfair.value.estimates import Estimate
-from bayesfair.value.text import render_value
 
 if TYPE_CHECKING:
     import pandas as pd

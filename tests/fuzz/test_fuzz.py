@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import fuzzing
 import pytest
@@ -64,7 +65,7 @@ def _sleeps(path):
 def test_the_fuzzer_sees_each_kind_of_fault(read, word, tmp_path, monkeypatch):
     monkeypatch.setattr(fuzzing, "SECONDS", 0.2)
     case = fuzzing.CASES[0]
-    broken = fuzzing.replaced(case, read=read, scan=None)
+    broken = replace(case, read=read, scan=None)
     assert fuzzing.judged(broken, case.original, tmp_path).word == word
-    lax = fuzzing.replaced(case, read=lambda _: case.strictly(case.original), scan=None)
+    lax = replace(case, read=lambda _: case.strictly(case.original), scan=None)
     assert fuzzing.judged(lax, b"arm,reward\n", tmp_path).word == "accepted"

@@ -8,9 +8,9 @@ import xarray as xr
 
 import bayesfair as bf
 from bayesfair import examples
+from bayesfair.base.read_fits import fault_of
 from bayesfair.errors import BayesfairError
 from bayesfair.inference import rewards_from_posterior
-from bayesfair.inference.read_fits import fault_of
 from bayesfair.ranking import fit_summary
 
 GAMES = bf.Comparisons.from_duels(

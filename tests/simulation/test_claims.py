@@ -12,10 +12,10 @@ import pytest
 
 from bayesfair import theory
 from bayesfair.kernels.laws.best_arm import bernoulli_best_arm
+from bayesfair.performance import fairness_regret_per_round, utility
 from bayesfair.policies import SDTS, FairSDDTS, FairSDTS, SDTSMixture, Thompson, Uniform
 from bayesfair.simulation.arms import simulate
 from bayesfair.simulation.duels import simulate_duels
-from bayesfair.simulation.performance import fairness_regret_per_round, utility
 
 pytestmark = pytest.mark.statistical
 

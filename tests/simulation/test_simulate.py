@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bayesfair.errors import ArmError, BayesfairWarning, DataError, OptionError
+from bayesfair.performance import fairness_regret_per_round, tradeoff, utility
 from bayesfair.policies import (
     POLICIES,
     SDTS,
@@ -25,7 +26,6 @@ from bayesfair.policies import (
 )
 from bayesfair.rewards import Bernoulli, Empirical, Finite, StudentT
 from bayesfair.simulation.arms import drifting_rewards, simulate
-from bayesfair.simulation.performance import fairness_regret_per_round, tradeoff, utility
 
 COMPILED = [
     SDTS(),

@@ -10,6 +10,7 @@ import pytest
 import bayesfair as bf
 from bayesfair.audit.duels.api import audit_comparisons
 from bayesfair.errors import DataError
+from bayesfair.performance import utility
 from bayesfair.policies import (
     SDTS,
     UCB1,
@@ -29,7 +30,6 @@ from bayesfair.policies import (
 from bayesfair.rewards import Bernoulli, Finite, Normal, Poisson
 from bayesfair.simulation.arms import drifting_rewards, simulate
 from bayesfair.simulation.duels import simulate_duels
-from bayesfair.simulation.performance import utility
 from bayesfair.theory import guarantee
 
 TRUTH = Bernoulli([0.7, 0.5, 0.4, 0.1], arms=["north", "south", "east", "west"])

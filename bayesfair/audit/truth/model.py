@@ -13,6 +13,7 @@ from bayesfair.audit.log.violations import JudgedRounds
 from bayesfair.audit.truth.objective import Part, parts_from_cells
 from bayesfair.base.checks import check_choice, listed
 from bayesfair.base.notices import Notice, notices_from_json
+from bayesfair.base.read_fits import reads_fits
 from bayesfair.errors import OptionError
 from bayesfair.history import History
 from bayesfair.history.cells import reward_cells
@@ -20,7 +21,6 @@ from bayesfair.inference import bin_starts, fit, rewards_from_posterior
 from bayesfair.inference.contract import checked_options, closed_form, share_options
 from bayesfair.inference.elpd import cells_of_fit
 from bayesfair.inference.posterior import bins_of, dim_of
-from bayesfair.inference.read_fits import reads_fits
 from bayesfair.inference.sampler import SAMPLER_OPTIONS, Sampler, sampler_mapping
 from bayesfair.rewards import Rewards
 

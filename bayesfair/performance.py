@@ -17,7 +17,7 @@ from bayesfair.base.labels import by_label
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.rewards import Rewards
-from bayesfair.simulation.truth import as_rewards
+from bayesfair.rewards.bernoulli import as_rewards
 from bayesfair.typing import Floats
 
 if TYPE_CHECKING:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from bayesfair.base.checks import counted
-from bayesfair.base.notices import Notice
 from bayesfair.base.shown import MOST_ROWS, fitted, number, shortened, table, visible, wrapped
-from bayesfair.history import History
 
-__all__ = ["MEANINGS", "render_value", "thinned_notice", "value_table"]
+__all__ = ["MEANINGS", "render_value", "value_table"]
 
 MEANINGS = (
     "IPS: mean of weight x reward, weight = the rule's probability of the chosen arm / the logged "
@@ -69,22 +67,3 @@ def _cell(estimate: dict[str, Any]) -> str:
 
 def _notice_lines(value: dict[str, Any]) -> list[str]:
     return [line for notice in value["notices"] for line in wrapped(notice)]
-
-
-def thinned_notice(log: History) -> Notice:
-    """Return what the values of a thinned log rest on."""
-    assert log.keep_prob is not None
-    total = float((1 / log.keep_prob).sum())
-    return Notice(
-        f"The log is thinned: {counted(log.n_rounds, 'round')} kept with "
-        f"{_chances(float(log.keep_prob.min()), float(log.keep_prob.max()))} (keep_prob) stand for "
-        "about "
-        f"{total:.0f}, each for 1 / keep_prob. Values are reweighted so. What the rule had seen "
-        "before each round cannot be followed, so no fairness regret is told; the doubly robust "
-        "estimate expects what the kept rounds taught.",
-        kind="thinned", column="keep_prob", value=total, n=log.n_rounds,
-    )  # fmt: skip
-
-
-def _chances(low: float, high: float) -> str:
-    return f"chance {low:g}" if low == high else f"chances from {low:g} to {high:g}"

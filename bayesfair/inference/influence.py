@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from bayesfair.base.arguments import takes
 from bayesfair.base.progress import steps, tells
+from bayesfair.base.read_fits import reads_fits
 from bayesfair.comparisons import Comparisons
+from bayesfair.comparisons.fitted_data import fitted_data
 from bayesfair.errors import OptionError
 from bayesfair.inference.comparison_cells import cell_columns, used_cells
 from bayesfair.inference.comparison_problem import problem_of, problem_options
-from bayesfair.inference.fitted_data import fitted_data
 from bayesfair.inference.laplace import find_mode
-from bayesfair.inference.read_fits import reads_fits
 from bayesfair.inference.reweight import psis_weights
 from bayesfair.ranking.draws import fitted
 from bayesfair.typing import Floats, Progress
