@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bayesfair as bf
-from bayesfair.errors import OptionError
+from bayesfair.errors import DataError, OptionError
 from bayesfair.families import FAMILIES
 from bayesfair.inference import refit
 from bayesfair.inference.contract import check_reads, contract_of
@@ -119,9 +119,9 @@ def test_what_such_a_model_must_not_be():
     with pytest.raises(OptionError, match="'context'"):
         check_reads(cells, cells.build(log), other)
     blind = bf.History(log.arm, log.reward, arms=log.arms)
-    with pytest.raises(OptionError) as refused:
+    with pytest.raises(DataError) as refused:
         check_reads(cells, cells.build(log), blind)
-    assert refused.value.kind == "no_context"
+    assert (refused.value.kind, refused.value.column) == ("no_context", "context")
     with pytest.raises(OptionError) as refused:
         bf.audit(log, context_model="cells", beliefs_model="bernoulli_cells", seed=1)
     assert refused.value.kind == "excluded"
