@@ -76,7 +76,7 @@ def speed(n: int, k: int = 10, n_contexts: int = 32) -> None:
     with on_cores(1):
         took = in_turns(
             {
-                "no context": lambda: of(None),
+                "no context": lambda: of("none"),
                 "cells": lambda: of("cells"),
                 "pooled": lambda: of("pooled"),
                 "pooled, beliefs alone, NumPy": lambda: by_script(
