@@ -21,6 +21,7 @@ from bayesfair.audit.group import GroupRecord
 from bayesfair.audit.log.context_tables import iter_cells, numbered, shared_beliefs
 from bayesfair.audit.record import Record
 from bayesfair.base.checks import check_choice, listed
+from bayesfair.base.labels import by_label
 from bayesfair.base.options import refuse_beside
 from bayesfair.errors import DataError, OptionError
 from bayesfair.families import FAMILIES
@@ -121,8 +122,9 @@ def with_across(
         If the beliefs are not given the context.
     """
     if isinstance(found, GroupRecord):
+        logs = by_label(given, "group", "data")
         audits: Any = {
-            label: with_across(one, given[label], rule_version)
+            label: with_across(one, logs[label], rule_version)
             for label, one in found.audits.items()
         }
         return replace(found, audits=audits, together=None)

@@ -21,6 +21,7 @@ from bayesfair.audit.truth.conjugate import posterior_rewards
 from bayesfair.audit.truth.objective import with_draw_axis
 from bayesfair.base.checks import as_generator
 from bayesfair.base.estimates import interval
+from bayesfair.base.labels import by_label
 from bayesfair.base.notices import Notice
 from bayesfair.families import FAMILIES
 from bayesfair.history import History
@@ -43,8 +44,9 @@ def with_covered_pairs(found: Record | GroupRecord, data: Any) -> Record | Group
         return found
     if isinstance(found, GroupRecord):
         assert isinstance(data, Mapping)
+        logs = by_label(data, "group", "data")
         audits: Any = {
-            label: with_covered_pairs(one, data[label]) for label, one in found.audits.items()
+            label: with_covered_pairs(one, logs[label]) for label, one in found.audits.items()
         }
         return replace(found, audits=audits, together=None)
     if found.unfinished is not None or not found.summary.sums.n_rounds:

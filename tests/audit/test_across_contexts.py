@@ -262,3 +262,14 @@ def test_where_no_round_is_judged_there_is_no_verdict():
     numbers = found.to_dict()["across"]
     assert numbers["verdict"] == "not_auditable" and numbers["smallest_eps2"] is None
     assert numbers["worst"] is None and numbers["arms_as_individuals"] is None and str(found)
+
+
+def test_labels_of_logs_may_be_numbers():
+    log = bf.History(
+        [0, 1] * 20, [1, 0] * 20, context={"x": ["x", "y"] * 20, "v": ["1"] * 20 + ["2"] * 20},
+        selection_probability=[[0.5, 0.5]] * 40,
+    )  # fmt: skip
+    for across in ("contexts", {"rule_version": "v"}):
+        asked = {"context_model": "cells", "objective": False, "across": across}
+        alone = bf.audit(log, **asked).to_dict()["across"]
+        assert bf.audit({2024: log}, **asked).audits["2024"].to_dict()["across"] == alone
