@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.audit.criterion import finite_or_text
-from bayesfair.audit.group import GroupRecord
+from bayesfair.audit.group import GroupRecord, with_each
 from bayesfair.audit.log.context_tables import iter_cells, numbered, shared_beliefs
-from bayesfair.audit.record import Record
+from bayesfair.audit.record import Record, with_extra
 from bayesfair.base.checks import check_choice, listed
-from bayesfair.base.labels import by_label
 from bayesfair.base.options import refuse_beside
 from bayesfair.errors import DataError, OptionError
 from bayesfair.families import FAMILIES
@@ -121,20 +120,16 @@ def with_across(
     OptionError
         If the beliefs are not given the context.
     """
-    if isinstance(found, GroupRecord):
-        logs = by_label(given, "group", "data")
-        audits: Any = {
-            label: with_across(one, logs[label], rule_version)
-            for label, one in found.audits.items()
-        }
-        return replace(found, audits=audits, together=None)
-    if found.unfinished is not None:
-        return found
-    versions = np.zeros(given.n_rounds, np.int64)
-    if rule_version is not None:
-        versions = given.context.codes[:, given.context.columns.index(rule_version)]
-    numbers = _across(found, versions.astype(np.int64), rule_version)
-    return replace(found, extra=found.extra | {"across": numbers})
+
+    def one(audit: Record, log: History) -> Record:
+        if audit.unfinished is not None:
+            return audit
+        versions = np.zeros(log.n_rounds, np.int64)
+        if rule_version is not None and log.context is not None:
+            versions += log.context.codes[:, log.context.columns.index(rule_version)]
+        return with_extra(audit, "across", _across(audit, versions, rule_version))
+
+    return with_each(found, given, one)
 
 
 class _Rounds(NamedTuple):

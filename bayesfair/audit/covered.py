@@ -8,20 +8,19 @@ The lower ends prove violations, the upper ones that there is none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from bayesfair.audit.criterion import DIFFERENCES, QUESTIONS, Criterion, finite_or_text
-from bayesfair.audit.group import GroupRecord
-from bayesfair.audit.record import Record
+from bayesfair.audit.group import GroupRecord, with_each
+from bayesfair.audit.record import Record, with_extra
 from bayesfair.audit.truth.conjugate import posterior_rewards
 from bayesfair.audit.truth.objective import with_draw_axis
 from bayesfair.base.checks import as_generator
 from bayesfair.base.estimates import interval
-from bayesfair.base.labels import by_label
 from bayesfair.base.notices import Notice
 from bayesfair.families import FAMILIES
 from bayesfair.history import History
@@ -42,14 +41,13 @@ def with_covered_pairs(found: Record | GroupRecord, data: Any) -> Record | Group
     """
     if all(getattr(log, "covered", None) is None for log in logs_in(data)):
         return found
-    if isinstance(found, GroupRecord):
-        assert isinstance(data, Mapping)
-        logs = by_label(data, "group", "data")
-        audits: Any = {
-            label: with_covered_pairs(one, logs[label]) for label, one in found.audits.items()
-        }
-        return replace(found, audits=audits, together=None)
-    if found.unfinished is not None or not found.summary.sums.n_rounds:
+    return with_each(found, data, _with_covered)
+
+
+def _with_covered(found: Record, log: History) -> Record:
+    if getattr(log, "covered", None) is None or found.unfinished is not None:
+        return found
+    if not found.summary.sums.n_rounds:
         return found
     if why := _why_not(found):
         note = Notice(
@@ -58,7 +56,7 @@ def with_covered_pairs(found: Record | GroupRecord, data: Any) -> Record | Group
             kind="covered_left_out", column="constant_within",
         )  # fmt: skip
         return replace(found, findings=(note, *found.findings))
-    numbers = _numbers(found, data)
+    numbers = _numbers(found, log)
     others = tuple(n for n in found.findings if Notice.of(n).kind != "chosen_only")
     pairs, upper = numbers["pairs"], numbers["subjective"]["smallest_eps2"]["upper"]
     note = Notice(
@@ -68,7 +66,7 @@ def with_covered_pairs(found: Record | GroupRecord, data: Any) -> Record | Group
         "arms' probabilities, without bias if the choices were drawn with them.",
         kind="covered_pairs", column="constant_within", n=pairs["known"], value=upper,
     )  # fmt: skip
-    return replace(found, extra=found.extra | {"covered": numbers}, findings=(note, *others))
+    return replace(with_extra(found, "covered", numbers), findings=(note, *others))
 
 
 def _why_not(found: Record) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,11 +19,11 @@ from bayesfair.audit.saved.file import Origin
 from bayesfair.audit.together import Pass
 from bayesfair.base.arguments import TEXT, constructed, takes
 from bayesfair.base.checks import check_known
-from bayesfair.base.labels import labels_of, one_label
+from bayesfair.base.labels import by_label, labels_of, one_label
 from bayesfair.base.notices import Notice
 from bayesfair.base.shown import MOST_ROWS
 
-__all__ = ["GroupRecord"]
+__all__ = ["GroupRecord", "with_each"]
 
 _MOST_WHOLE = 1000
 """Groups of which the JSON holds everything; of more it holds short records."""
@@ -192,3 +192,22 @@ def _priors(priors: list[str]) -> dict[str, Any]:
     if len(words) == 1:
         return {}
     return {"prior": f"each log has its own, such as: {words[0]}", "prior_learned": None}
+
+
+def with_each(
+    found: Record | GroupRecord, data: Any, change: Callable[[Record, Any], Record]
+) -> Record | GroupRecord:
+    """Return an audit changed, or each of several; what one pass found of all is left out.
+
+    Parameters
+    ----------
+    found : Record or GroupRecord
+    data : log, or mapping of label to log; None
+    change : callable
+        Called with an audit and what `data` has of it.
+    """
+    if isinstance(found, GroupRecord):
+        of = by_label(data, "group", "data") if isinstance(data, Mapping) else {}
+        audits = {label: change(one, of.get(label)) for label, one in found.audits.items()}
+        return replace(found, audits=audits, together=None)
+    return change(found, data)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from bayesfair.audit.group import GroupRecord
+from bayesfair.audit.group import GroupRecord, with_each
 from bayesfair.audit.log.rounds import iter_results
-from bayesfair.audit.record import Record
+from bayesfair.audit.record import Record, with_extra
 from bayesfair.base.checks import as_generator
 from bayesfair.base.estimates import interval
 from bayesfair.base.options import refuse_beside
@@ -72,14 +72,13 @@ def with_modelled_rule(
     DataError
         If not all arms were on offer in each round.
     """
-    if isinstance(found, GroupRecord):
-        audits: Any = {
-            label: with_modelled_rule(one, window, seed) for label, one in found.audits.items()
-        }
-        return replace(found, audits=audits, together=None)
-    if found.summary.selection != "none" or found.unfinished is not None:
-        return found
-    return replace(found, extra=found.extra | {"modelled": _modelled(found, window, seed)})
+
+    def one(audit: Record, _: Any) -> Record:
+        if audit.summary.selection != "none" or audit.unfinished is not None:
+            return audit
+        return with_extra(audit, "modelled", _modelled(audit, window, seed))
+
+    return with_each(found, None, one)
 
 
 @dataclass

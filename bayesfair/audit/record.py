@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-__all__ = ["Record", "ViolatingRounds"]
+__all__ = ["Record", "ViolatingRounds", "with_extra"]
 
 
 class ViolatingRounds(NamedTuple):
@@ -250,3 +250,8 @@ class Record:
                 "plays": np.vstack([s.plays, s.last_plays]),
             }
         return {"round": marks, "regret": s.regret, "plays": s.plays}
+
+
+def with_extra[R: Record](audit: R, name: str, numbers: Any) -> R:
+    """Return an audit whose `to_dict` has these numbers under a further key."""
+    return replace(audit, extra=audit.extra | {name: numbers})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from bayesfair.cli.options import Values
@@ -98,15 +97,12 @@ class ValueAsked:
         """Return an audit, or those of several logs, with the values in it, as it is saved."""
         if self.found is None:
             return result
-        from dataclasses import replace
+        from bayesfair.audit.group import with_each
+        from bayesfair.audit.record import with_extra
 
-        if isinstance(self.found, Mapping):
-            audits = {
-                label: replace(one, extra=one.extra | {"value": self.found[label].to_dict()})
-                for label, one in result.audits.items()
-            }
-            return replace(result, audits=audits, together=None)
-        return replace(result, extra=result.extra | {"value": self.found.to_dict()})
+        return with_each(
+            result, self.found, lambda one, value: with_extra(one, "value", value.to_dict())
+        )
 
     def beside(self, numbers: dict[str, Any], text: str) -> tuple[dict[str, Any], str]:
         """Return the numbers and the report of an audit with the values beside them."""

@@ -157,9 +157,8 @@ class Policy(Abstract, ABC):
             Reward family the rule learns under.
         prior : sequence, (k, p) array or mapping of label to sequence, optional
             Prior parameters, see `bayesfair.families.priors`. Default: Beta(1/2, 1/2),
-            Dirichlet(1/2),
-            Gamma(1/2, rate 1/2), or a normal-inverse-gamma law that is centred and scaled by the
-            first 20 known rewards (`bayesfair.families.learned.LearnedPrior`).
+            Dirichlet(1/2), Gamma(1/2, rate 1/2), or a normal-inverse-gamma law that is centred and
+            scaled by the first 20 known rewards (`bayesfair.families.learned.LearnedPrior`).
         support : (L,) array_like
             Values of the levels, increasing; required for ``"finite"`` only.
 

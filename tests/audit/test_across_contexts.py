@@ -191,9 +191,9 @@ def test_saved_loaded_printed_and_by_groups(tmp_path):
     merged = bf.merge(early, late)
     assert "across" not in merged.to_dict()
     assert "across_left_out" in [notice["kind"] for notice in merged.to_dict()["findings"]]
-    group = bf.audit({"x": log}, eps1=1, eps2=0.05, objective=False, across="contexts",
+    group = bf.audit({2024: log}, eps1=1, eps2=0.05, objective=False, across="contexts",
                      context_model="pooled")  # fmt: skip
-    assert group.to_dict()["groups"]["x"]["across"] == numbers
+    assert group.to_dict()["groups"]["2024"]["across"] == numbers
     assert "across contexts" in str(group)
 
 

@@ -116,9 +116,9 @@ def test_offers_starts_and_groups():
     assert (late.subjective_verdict, late.objective_verdict) == (
         exact.subjective_verdict, exact.objective_verdict,
     )  # fmt: skip
-    group = bf.audit({"one": log, "two": exact.data}, seed=1, draws=40)
-    assert "covered" in group["one"].to_dict() and "covered" not in group["two"].to_dict()
-    assert group["one"].verdict == bf.audit(log, seed=1, draws=40).verdict
+    group = bf.audit({1: log, "two": exact.data}, seed=1, draws=40)
+    assert "covered" in group["1"].to_dict() and "covered" not in group["two"].to_dict()
+    assert group["1"].verdict == bf.audit(log, seed=1, draws=40).verdict
 
 
 def test_kept_and_joined(tmp_path):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesfair.audit.criterion import finite_or_text
-from bayesfair.audit.group import GroupRecord
+from bayesfair.audit.group import GroupRecord, with_each
+from bayesfair.audit.record import Record, with_extra
 from bayesfair.audit.text import sensitivity_lines
 from bayesfair.audit.truth.model import parts_of_tree
 from bayesfair.audit.truth.objective import evaluate
@@ -22,7 +23,6 @@ from bayesfair.inference.prior_power import prior_power_weights, prior_sensitivi
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bayesfair.audit.record import Record
 
 __all__ = ["POWERS", "PriorSensitivity", "audit_prior_sensitivity", "with_prior_sensitivity"]
 
@@ -115,14 +115,10 @@ class PriorSensitivity(Shown):
 def with_prior_sensitivity(result: Record | GroupRecord) -> Record | GroupRecord:
     """Return the audit, or each of several, with ``prior_sensitivity`` in numbers and report."""
 
-    def one(audit: Record) -> Record:
-        found = audit_prior_sensitivity(audit).to_dict()
-        return replace(audit, extra=audit.extra | {"prior_sensitivity": found})
+    def one(audit: Record, _: Any) -> Record:
+        return with_extra(audit, "prior_sensitivity", audit_prior_sensitivity(audit).to_dict())
 
-    if isinstance(result, GroupRecord):
-        found = {label: one(audit) for label, audit in result.audits.items()}
-        return replace(result, audits=found, together=None)  # a pass knows nothing of this
-    return one(result)
+    return with_each(result, None, one)
 
 
 def audit_prior_sensitivity(audit: Record, *, model: Any = None) -> PriorSensitivity:
