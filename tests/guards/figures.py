@@ -1,14 +1,19 @@
 """Figures of the house, counted over the syntax trees.
 
 ``python tests/guards/figures.py`` prints them; ``test_figures.py`` holds each to its limit.
-``--write-table`` writes the table of floors into CONTRIBUTING.md.
+``--write-table`` writes the table of floors into CONTRIBUTING.md; ``--since COMMIT`` prints where
+the package has grown and shrunk since then.
 """
 
 from __future__ import annotations
 
 import ast
+import io
+import subprocess
 import sys
-from collections import defaultdict
+import tarfile
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -218,8 +223,8 @@ def late_imports() -> list[str]:
     return sorted(set(found))
 
 
-def statements() -> int:
-    """Return the number of statements of the package, docstrings left out."""
+def statements(tree: ast.AST) -> int:
+    """Return the number of statements of a tree, docstrings left out."""
     return sum(
         isinstance(node, ast.stmt)
         and not (
@@ -227,10 +232,46 @@ def statements() -> int:
             and isinstance(node.value, ast.Constant)
             and isinstance(node.value.value, str)
         )
-        for module, tree in sources().items()
-        if room(module) != "models"
         for node in ast.walk(tree)
     )
+
+
+def by_definition(trees: Iterable[ast.Module]) -> Counter[str]:
+    """Return the statements of each function, method and class body, and of all else under ""."""
+    found: Counter[str] = Counter()
+    for tree in trees:
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef):
+                found[node.name] += statements(node)
+            elif isinstance(node, ast.ClassDef):
+                methods = [part for part in node.body if isinstance(part, ast.FunctionDef)]
+                for method in methods:
+                    found[f"{node.name}.{method.name}"] += statements(method)
+                found[node.name] += statements(node) - sum(map(statements, methods))
+            else:
+                found[""] += statements(node)
+    return found
+
+
+def since(commit: str) -> str:
+    """Return how the statements of the package have changed since a commit, by definitions."""
+    packed = subprocess.run(
+        ["git", "-C", str(ROOT), "archive", commit, "bayesfair"], check=True, capture_output=True
+    ).stdout
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        files = [archive.extractfile(m) for m in archive if m.isfile() and m.name.endswith(".py")]
+        then = by_definition(ast.parse(file.read()) for file in files if file is not None)
+    now = by_definition(t for name, t in sources().items() if room(name) != "models")
+    both = then.keys() & now.keys() - {""}
+    rows = [
+        ("definitions of both, by name", sum(then[n] for n in both), sum(now[n] for n in both)),
+        ("definitions that are gone", sum(then[n] for n in then.keys() - now.keys()), 0),
+        ("new definitions", 0, sum(now[n] for n in now.keys() - then.keys())),
+        ("imports, constants, names that files show", then[""], now[""]),
+        ("all", then.total(), now.total()),
+    ]
+    head = f"| statements | {commit} | now |\n|---|---|---|\n"
+    return head + "\n".join(f"| {what} | {old} | {new} |" for what, old, new in rows)
 
 
 def _first_line(place: str) -> str:
@@ -275,7 +316,8 @@ def main() -> None:
     print("functions with more than 12 parameters:")
     for name, n in sorted(parameters().items(), key=lambda item: -item[1]):
         print(f"    {n} {name}")
-    print(f"statements: {statements()}")
+    trees = [tree for name, tree in sources().items() if room(name) != "models"]
+    print(f"statements: {sum(map(statements, trees))}")
 
 
 if __name__ == "__main__":
@@ -283,5 +325,7 @@ if __name__ == "__main__":
         CONTRIBUTING.write_text(
             with_table(CONTRIBUTING.read_text(encoding="utf-8")), encoding="utf-8"
         )
+    elif "--since" in sys.argv:
+        print(since(sys.argv[sys.argv.index("--since") + 1]))
     else:
         main()

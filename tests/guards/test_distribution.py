@@ -86,7 +86,7 @@ def test_no_machine_paths_or_lock_files():
 def test_files_stay_short():
     long = {
         name: count
-        for name in tracked("bayesfair", "models")
+        for name in tracked("bayesfair", "models", "tests", "benchmarks", "docs")
         if name.endswith(".py") and (ROOT / name).is_file()
         and (count := len((ROOT / name).read_text(encoding="utf-8").splitlines())) > 450
     }  # fmt: skip
