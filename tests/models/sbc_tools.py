@@ -1,6 +1,7 @@
 """Simulation-based calibration: simulators written from each model's docstring, ranks, verdict."""
 
 import numpy as np
+import pytest
 from scipy import special, stats
 
 from bayesfair.history import History
@@ -8,6 +9,8 @@ from bayesfair.history import History
 ARMS = ("a", "b", "c")
 N_ROUNDS = 12
 N_BINS = 4
+#: A minute of compilation. Their densities are held exactly in test_conjugate_agreement.py.
+LONG = ("finite_independent", "poisson_independent")
 LEVELS = np.array([1.0, 2.0, 3.0])
 N_DRAWS = 100  # kept per simulation, nearly independent
 
@@ -141,6 +144,11 @@ CONTEXT_CASES = {
         {"location": 8.0, "scale": 4.0},
     ),
 }
+
+
+def marked(cases):
+    """Return names of models as parameters of a test, those in `LONG` marked."""
+    return [pytest.param(c, marks=pytest.mark.long) if c in LONG else c for c in cases]
 
 
 def normalised_ranks(compiled, name, n_simulations, seed, wrong=False):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sbc_tools import LONG
 
 from bayesfair.history import History
 from bayesfair.inference.contract import ARM_MODELS
@@ -38,7 +39,7 @@ UNSEEN = [("finite_independent", "a_million_rounds")]
 @pytest.mark.parametrize(
     ("name", "log"),
     [
-        (name, log)
+        pytest.param(name, log, marks=[pytest.mark.long] * (name in LONG))
         for name in ARM_MODELS
         for log in LOGS
         if not log.startswith("one_arm") and (name, log) not in UNSEEN
