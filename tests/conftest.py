@@ -29,6 +29,7 @@ def pytest_collection_modifyitems(items):
     that what they share is made once.
     """
     slow = {item.path for item in items if item.get_closest_marker("statistical")}
+    slow |= {item.path for item in items if item.path.parent.name == "inference"}  # doctests too
     items.sort(key=lambda item: item.path not in slow)
     for item in items:
         group = "samplers" if item.path in slow else str(item.path)

@@ -152,12 +152,12 @@ def sequential_beliefs(
 
     Examples
     --------
-    >>> history = History(["a", "b", "a", "a"] * 5, [1, 0, 1, 0] * 5)
+    >>> history = History(["a", "b", "a", "a"] * 5, [1, 0, 1, 0] * 5, arms=["a", "b", "c"])
     >>> found = sequential_beliefs(history, model="bernoulli_independent", seed=1, draws=2000)
     >>> found.mean.shape, found.worst_khat <= 0.7, found.n_fits < 8
-    ((20, 2), True, True)
-    >>> found.mean[19].round(1)  # Beta(10.5, 4.5) and Beta(0.5, 5.5) in closed form
-    array([0.7, 0.1])
+    ((20, 3), True, True)
+    >>> found.mean[19].round(1)  # Beta(10.5, 4.5), Beta(.5, 5.5) and Beta(.5, .5) in closed form
+    array([0.7, 0.1, 0.5])
     """
     rng = as_generator(seed)
     contract = contract_of(model)
