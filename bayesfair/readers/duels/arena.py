@@ -19,12 +19,21 @@ from bayesfair.readers.files.quotes import LONGEST
 __all__ = ["JsonLines", "open_json"]
 
 _BLOCK = 1 << 24
+_HEAD = 1 << 16
 _BOM = b"\xef\xbb\xbf"
 _EXPECTED = "Expected one object per line, or one array of objects."
 
 
 class _Written(str):
-    """A number as the file writes it: looked at only where its key is wanted."""
+    """A number that nothing holds, as the file writes it: said only where its key is wanted."""
+
+
+def _held(text: str) -> float | _Written:
+    value = float(text)
+    if value and abs(value) < 1e308:
+        return value
+    found = number(text)
+    return _Written(text) if found is None else found
 
 
 @dataclass(frozen=True)
@@ -123,27 +132,42 @@ class JsonLines:
             yield from self._elements()
             return
         row, line = self.first_row, 1
-        for block in _blocks(self.path, self.name):
-            quick = _at_once(block)
-            if quick is not None:
-                line += block.count(b"\n")
-                row += len(quick)
-                yield quick
-                continue
-            records: list[dict[str, Any]] = []
-            # not splitlines(): JSON text may hold U+2028 and other characters that it takes for
-            # ends
-            for text in block.split(b"\n"):
-                if text.strip():
-                    records.append(self._record(text, row + len(records), line))
-                line += 1
-            line -= 1  # the block ends with a line break, or the file does
+        for block in self.blocks():
+            records = self.records_of(block, row, line)
+            line += block.count(b"\n")
             row += len(records)
             yield records
 
+    def head(self) -> list[dict[str, Any]]:
+        """Return some of the first records."""
+        if not self.lines:
+            return next((block for block in self.records() if block), [])
+        return self.records_of(self.first_lines(_HEAD), 1, 1)
+
+    def first_lines(self, most: int) -> bytes:
+        """Return first lines of so many bytes, at least one."""
+        block = next((block for block in self.blocks() if block.strip()), b"")
+        return block[: block.rfind(b"\n", 0, most) + 1] or block
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield blocks of whole lines."""
+        return _blocks(self.path, self.name)
+
+    def records_of(self, block: bytes, row: int, line: int) -> list[dict[str, Any]]:
+        """Return the records in a block of lines, which begins with this row, on this line."""
+        quick = _at_once(block)
+        if quick is not None:
+            return quick
+        records: list[dict[str, Any]] = []
+        # not splitlines(): JSON text may hold U+2028 and other characters that it takes for ends
+        for at, text in enumerate(block.split(b"\n")):
+            if text.strip():
+                records.append(self._record(text, row + len(records), line + at))
+        return records
+
     def _record(self, text: bytes, row: int, line: int) -> dict[str, Any]:
         try:
-            record = strictly(text, to_number=_Written)
+            record = strictly(text, to_number=_held)
             if isinstance(record, dict):
                 return record
             why = "is no object"
@@ -165,7 +189,7 @@ class JsonLines:
     def _meant(self, text: bytes, before: int) -> Any:
         """Return what a part of the file means that has so many lines before it."""
         try:
-            return strictly(text, to_number=_Written)
+            return strictly(text, to_number=_held)
         except BadJson as error:
             line = None if error.line is None else before + error.line
             place = self.name if line is None else f"row {line} of {self.name}"
@@ -185,7 +209,7 @@ class JsonLines:
 def _at_once(block: bytes) -> list[dict[str, Any]] | None:
     """Return the records of a block; None where a line has to be looked at on its own."""
     try:
-        records = each_line(block.decode("utf-8"), _Written)
+        records = each_line(block.decode("utf-8"), _held)
     except UnicodeDecodeError:
         return None
     if records is None or not all(type(record) is dict for record in records):
@@ -264,7 +288,7 @@ def _cut(name: str, error: Exception) -> DataError:
 def _text(value: Any) -> str | None:
     if value is None or type(value) is str:
         return value
-    return json.dumps(number(value) if isinstance(value, _Written) else value)
+    return json.dumps(value)
 
 
 def _objects(data: Any, name: str) -> list[dict[str, Any]]:
@@ -319,7 +343,7 @@ def open_json(path: Path) -> JsonLines:
             source=path.name,
         )
     try:
-        record = strictly(line, to_number=_Written)
+        record = strictly(line, to_number=_held)
         # one object of objects alone: columns of values by row
         if isinstance(record, dict) and (
             others.strip() or not all(isinstance(v, dict) for v in record.values())

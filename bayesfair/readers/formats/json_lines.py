@@ -6,6 +6,7 @@ blocks before any of them is handed on.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from bayesfair.readers.files.headers import column_names
 __all__ = ["JsonBlocks", "open_blocks"]
 
 _ROWS = 1 << 16
+_SAMPLE = 1 << 20  # bytes of the first rows
 
 Convert = Callable[[Sequence[Mapping[str, Any]], int], Any]
 """From records, and how many stand before them, to an Arrow table."""
@@ -39,6 +41,8 @@ class JsonBlocks:
     types : dict of str to pyarrow.DataType
         By the name of a column as it stands in the file.
     n_rows : int
+    plain : bool
+        Whether columns are what the keys of the records hold, and no more.
     notices : tuple of str
     """
 
@@ -47,6 +51,7 @@ class JsonBlocks:
     header: tuple[str, ...]
     types: dict[str, Any]
     n_rows: int
+    plain: bool = False
     notices: tuple[Notice, ...] = ()
 
     @property
@@ -77,26 +82,21 @@ class JsonBlocks:
         import pyarrow as pa
 
         found: list[Any] = []
-        for table in self._tables(columns):
+        for table in self._tables(columns, head=self.source.lines):
             found.append(table)
             if sum(map(len, found)) >= n:
                 break
         return pa.concat_tables(found).slice(0, n)
 
-    def _tables(self, columns: Sequence[str]) -> Iterator[Any]:
+    def _tables(self, columns: Sequence[str], *, head: bool = False) -> Iterator[Any]:
         import pyarrow as pa
 
         raw = dict(zip(self.header, self.types, strict=True))
-        row = 0
-        for records in self.source.records():
-            if not records:
-                continue
-            found = self.convert(records, row)
-            row += len(records)
+        for found in _converted(self.source, self.convert, self.types, self.plain, head=head):
             held = set(found.column_names)
             yield pa.table({
                 c: self._whole(found.column(raw[c]), raw[c])
-                if raw[c] in held else pa.nulls(len(records), self.types[raw[c]])
+                if raw[c] in held else pa.nulls(found.num_rows, self.types[raw[c]])
                 for c in columns
             })  # fmt: skip
 
@@ -119,8 +119,8 @@ class JsonBlocks:
             ) from error  # fmt: skip
 
 
-def open_blocks(source: JsonLines, convert: Convert) -> JsonBlocks:
-    """Read the file once, and settle its columns.
+def open_blocks(source: JsonLines, convert: Convert, *, plain: bool = False) -> JsonBlocks:
+    """Read the file once, and settle its columns; `plain`: `convert` makes one of each key.
 
     Raises
     ------
@@ -129,16 +129,104 @@ def open_blocks(source: JsonLines, convert: Convert) -> JsonBlocks:
     """
     types: dict[str, Any] = {}
     n_rows = 0
-    for records in source.records():
-        if not records:
-            continue
-        found = convert(records, n_rows)
-        n_rows += len(records)
+    for found in _converted(source, convert, types, plain):
+        n_rows += found.num_rows
         for field in found.schema:
             before = types.get(field.name)
             types[field.name] = field.type if before is None else _both(before, field.type)
     header = column_names(list(types), source.name)
-    return JsonBlocks(source, convert, header, types, n_rows)
+    return JsonBlocks(source, convert, header, types, n_rows, plain)
+
+
+def _converted(
+    source: JsonLines, convert: Convert, types: dict[str, Any], plain: bool, *, head: bool = False
+) -> Iterator[Any]:
+    """Yield a table of each block of records, by Arrow where it reads as is read here.
+
+    `types`, as far as they are known, may grow meanwhile. `head`: of some of the first lines.
+    """
+    row = 0
+    if not (plain and source.lines):
+        for records in [source.head()] if head else source.records():
+            if records:
+                yield convert(records, row)
+            row += len(records)
+        return
+    line = 1
+    for block in [source.first_lines(_SAMPLE)] if head else source.blocks():
+        if not types:  # the first lines tell, as a rule, what the others hold
+            schema = convert(source.head(), 0).schema
+            types.update(zip(schema.names, schema.types, strict=True))
+        found = _by_arrow(block, types)
+        if found is None and (records := source.records_of(block, row + 1, line)):
+            found = convert(records, row)
+        if found is not None:
+            row += found.num_rows
+            yield found
+        line += block.count(b"\n")
+
+
+_TWO = re.compile(rb"\}[ \t\r]*\{")  # records in a line
+_TINY = re.compile(rb"[eE]-[0-9]{3}")
+
+
+def _by_arrow(block: bytes, types: Mapping[str, Any]) -> Any:
+    """Return a block as a table of these columns, None where it has to be looked at.
+
+    Arrow takes words for numbers, numbers that are too small to be held, and several records in a
+    line; halves of characters, escaped, it may take. All else that it takes is JSON.
+    """
+    import pyarrow as pa
+    from pyarrow import json as arrow_json
+
+    if _TWO.search(block) or (b"\\u" in block and (b"\\ud" in block or b"\\uD" in block)):
+        return None
+    parse = arrow_json.ParseOptions(
+        explicit_schema=pa.schema(list(types.items())), unexpected_field_behavior="error"
+    )
+    read = arrow_json.ReadOptions(block_size=len(block) + 1, use_threads=False)
+    try:
+        if not block.isascii():
+            block.decode()
+        found = arrow_json.read_json(pa.py_buffer(block), read, parse)
+    except (pa.ArrowException, UnicodeDecodeError):
+        return None
+    n_lines = block.count(b"\n") + (block[-1:] != b"\n")
+    numbers = [column for chunked in found.columns for column in _floats(chunked)]
+    if found.num_rows != n_lines or not all(map(_finite, numbers)):
+        return None
+    return None if any(map(_has_zero, numbers)) and _may_be_tiny(block) else found
+
+
+def _may_be_tiny(block: bytes) -> bool:
+    """Whether a block may hold numbers that are too small to be held."""
+    exponents = b"e-" in block or b"E-" in block
+    return b"0" * 300 in block or (exponents and _TINY.search(block) is not None)
+
+
+def _floats(column: Any) -> list[Any]:
+    """Return the columns of floats in a column."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_struct(column.type):
+        inner = [pc.struct_field(column, i) for i in range(column.type.num_fields)]
+        return [one for field in inner for one in _floats(field)]
+    if pa.types.is_list(column.type):
+        return _floats(pc.list_flatten(column))
+    return [column] if pa.types.is_floating(column.type) else []
+
+
+def _finite(column: Any) -> bool:
+    import pyarrow.compute as pc
+
+    return pc.all(pc.is_finite(column)).as_py() is not False
+
+
+def _has_zero(column: Any) -> bool:
+    import pyarrow.compute as pc
+
+    return pc.any(pc.equal(column, 0.0)).as_py() is True
 
 
 def _both(one: Any, other: Any) -> Any:

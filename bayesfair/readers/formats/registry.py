@@ -107,13 +107,18 @@ def json_part(path: Path, asked: str | None, fields: Sequence[str]) -> Frame | J
     """
     source = open_json(path)
     long = path.stat().st_size > (_PACKED if is_packed(path) else _LONG)
-    first = next((block for block in source.records() if block), []) if long else []
+    first = source.head() if long else []
     if long and (source.lines or len(first) > 1):  # one object may be of columns
         if asked == "dsjson" or (asked is None and is_dsjson(first[0])):
             found = open_blocks(source, lambda rows, at: decisions(rows, path.name, at, fields))
             check_paths(fields, found.header, first[0], path.name)
             return replace(found, notices=(said_of(found.n_rows, first[0]),))
-        return open_blocks(source, lambda rows, at: _plain_records(rows, path.name, fields, at))
+        deeper = any("." in field and "{arm}" not in field for field in fields)
+
+        def convert(rows: Sequence[Mapping[str, Any]], at: int) -> Any:
+            return _plain_records(rows, path.name, fields, at, plain=asked == "json")
+
+        return open_blocks(source, convert, plain=not deeper)
     records = [record for block in source.records() for record in block]
     if not records:
         raise DataError(f"{path.name} holds no records.", kind="empty", source=path.name)
