@@ -38,10 +38,11 @@ from bayesfair.history.probabilities import (
     checked_rows,
     clipped_propensity,
     resolution_of,
+    rows_and_resolution,
 )
 from bayesfair.history.tables import covered_chances, matrix_of
 from bayesfair.history.thinned import kept_chances
-from bayesfair.kernels.log.rows import by_code, fixed, largest_row_error
+from bayesfair.kernels.log.rows import by_code, fixed
 from bayesfair.typing import Column, Ints
 
 __all__ = ["History"]
@@ -52,7 +53,6 @@ _OF_ROUNDS = (
     "known_at", "unique", "user", "keep_prob", "context", "covered",
 )  # fmt: skip
 _STAMPS = ("time", "row", "unique", "user", "context")
-_LONG = 100_000  # probabilities from which a compiled check pays
 
 
 @constructed
@@ -200,11 +200,12 @@ class History(Tabled):
             if offered is not None:
                 pi = np.where(offered, pi, np.nan)
             logged = np.asarray(self.selection_probability)
-            resolution = self.resolution.merged(resolution_of(logged))
+            error, own = rows_and_resolution(pi, codes, logged)
+            resolution = self.resolution.merged(own)
             put(self, "resolution", resolution)
             offered = None
             # One compiled pass finds most long logs clean; checks say what is wrong with the rest.
-            if pi.size < _LONG or largest_row_error(pi, codes) > 1e-12:
+            if error > 1e-12:
                 pi, repairs = checked_rows(
                     pi, codes, arms, self.where,
                     tolerance=self.probability_tolerance, resolution=resolution,

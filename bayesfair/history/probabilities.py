@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bayesfair.base.checks import counted, first_where
 from bayesfair.base.notices import Notice
 from bayesfair.errors import ProbabilityError
-from bayesfair.kernels.log.rows import decimals_of
+from bayesfair.kernels.log.rows import decimals_of, look_at_rows
 
 __all__ = [
     "Repairs",
@@ -144,10 +144,14 @@ def _significant_each(flat: NDArray[np.float64]) -> NDArray[np.int64]:
     return found
 
 
+_SAMPLED = 2000
+_LONG = 100_000  # values from which on one compiled pass pays
+
+
 def resolution_of(values: NDArray[Any]) -> Resolution:
     """Return how finely ``values`` were logged."""
     values = np.asarray(values).ravel()
-    sample = _finite(values[:: max(1, values.size // 2000)])
+    sample = _finite(values[:: max(1, values.size // _SAMPLED)])
     single = values.dtype == np.float32 or _are_single(sample)
     if not single:
         few, decimals = _few_values(sample), _decimals(sample)
@@ -164,6 +168,25 @@ def resolution_of(values: NDArray[Any]) -> Resolution:
         decimals = _decimals(np.array([float(str(np.float32(v))) for v in sample]))
         return Resolution(decimals, True, _few_values(values))
     return Resolution(_decimals(values), False, _few_values(values))
+
+
+def rows_and_resolution(
+    pi: NDArray[np.float64], arm: NDArray[np.int32], logged: NDArray[Any]
+) -> tuple[float, Resolution]:
+    """Return how far rows of ``(T, k)`` probabilities sum from 1 at most, and how fine they are.
+
+    The distance is that of `look_at_rows`, infinite for short logs. One pass is enough where all
+    have as few decimals as a sample of them; ``logged`` holds them as they were given.
+    """
+    if pi.size < _LONG or logged.dtype != np.float64:
+        return np.inf, resolution_of(logged)
+    sample = _finite(pi.ravel()[:: max(1, pi.size // _SAMPLED)])
+    decimals = _decimals(sample)
+    plain = decimals <= 6 and not _are_single(sample)
+    error, finer = look_at_rows(pi, arm, decimals if plain else 0)
+    if not plain or finer or not np.isfinite(error):
+        return error, resolution_of(logged)
+    return error, Resolution(decimals, False, _few_values(pi.ravel()))
 
 
 def _finite(values: NDArray[Any]) -> NDArray[np.float64]:
@@ -195,7 +218,7 @@ def _decimals_each(flat: NDArray[np.float64], start: int = 0) -> NDArray[np.int8
     return decimals_of(flat, start, _MAX_DECIMALS)
 
 
-_SAMPLED = 4000  # values from which on `resolution_of` looks at a sample first
+_SAMPLED_FROM = 4000  # values from which on `resolution_of` looks at a sample first
 
 
 def units_of(
@@ -235,9 +258,9 @@ def units_of(
     units = _UNITS[np.minimum(decimals, _MAX_DECIMALS + 1)]
     units[few & ((decimals <= 2) | dyadic)] = 0.0
     known: dict[bytes, float] = {}
-    for g in np.flatnonzero((single & ~(few & dyadic)) | (sizes >= _SAMPLED)).tolist():
+    for g in np.flatnonzero((single & ~(few & dyadic)) | (sizes >= _SAMPLED_FROM)).tolist():
         part = flat[edges[g] : edges[g + 1]]
-        key = np.unique(part).tobytes() if len(part) < _SAMPLED else b""
+        key = np.unique(part).tobytes() if len(part) < _SAMPLED_FROM else b""
         if key not in known or not key:
             known[key] = resolution_of(part).unit
         units[g] = known[key]

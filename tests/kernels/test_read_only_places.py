@@ -12,8 +12,9 @@ ROOT = Path(__file__).resolve().parents[2]
 KERNEL = """
 import numpy as np
 from bayesfair.kernels.log import rows
-assert rows.largest_row_error(np.array([[0.5, 0.25]]), np.array([0], dtype=np.int32)) == 0.25
-stats = rows._largest_row_error.stats
+found = rows.look_at_rows(np.array([[0.5, 0.25]]), np.array([0], dtype=np.int32), 2)
+assert found == (0.25, False)
+stats = rows._look_at_rows.stats
 print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
 """
 

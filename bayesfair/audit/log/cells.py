@@ -88,7 +88,10 @@ class FullCell:
         maxima = np.maximum(self.maxima, other.maxima)
         if n <= EXACT_ROUNDS and self.rows is not None and other.rows is not None:
             return FullCell(n, maxima, np.concatenate([self.rows, other.rows]), None)
-        return FullCell(n, maxima, None, self._binned().merged(other._binned()))
+        if "histogram" in other.__dict__:
+            return FullCell(n, maxima, None, self._binned().merged(other._binned()))
+        pi, _, threads = other._logged
+        return FullCell(n, maxima, None, self._binned().filled(pi, threads))
 
     def _binned(self) -> Histogram:
         if self.histogram is not None:

@@ -393,6 +393,8 @@ def _beliefs_after(part: History, state: AuditState) -> Any:
 
 
 def _same(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
     x, y = np.asarray(a), np.asarray(b)

@@ -39,6 +39,7 @@ _STEPS = 8  # beyond them, 1/8 as many rounds are kept for every doubling of the
 _AT_ONCE = 4_000_000
 MOST_COMPARISONS = 10_000_000_000  # of a pair in a round under a draw: seconds, where all are open
 _FEWEST_DRAWS = 200
+Numbers = NDArray[np.int64]
 _NO_CONTEXT = np.empty(0, np.int32)
 _ARE_DIFFERENCES = ("total_variation", "wasserstein")
 """Between two-outcome laws both are |p - q|."""
@@ -193,15 +194,23 @@ class JudgedRounds:
             return later
         if later.end == later.base:
             return self
-        keep = _kept(later.round, self.base, self.rows.shape[1])
+        rounds, rows, context = later._kept_since(self.base)
         return JudgedRounds(
             self.base,
             later.end,
-            np.concatenate([self.round, later.round[keep]]),
-            np.concatenate([self.rows, later.rows[keep]]),
-            np.concatenate([self.context, later.context[keep]])
-            if self.context.size or later.context.size else _NO_CONTEXT,
+            np.concatenate([self.round, rounds]),
+            np.concatenate([self.rows, rows]),
+            np.concatenate([self.context, context])
+            if self.context.size or context.size else _NO_CONTEXT,
         )  # fmt: skip
+
+    def _kept_since(self, base: int) -> tuple[Numbers, NDArray[np.float64], NDArray[np.int32]]:
+        """Return what is kept of these rounds where the first judged one is ``base``."""
+        if "_kept" not in self.__dict__:  # nothing was looked for yet
+            return _kept_rows(*self._logged, since=base)
+        keep = _kept(self.round, base, self.rows.shape[1])
+        context = self.context[keep] if self.context.size else self.context
+        return self.round[keep], self.rows[keep], context
 
 
 def exact_rounds(k: int) -> int:
@@ -218,10 +227,13 @@ def _stride(distance: NDArray[np.int64], k: int) -> NDArray[np.int64]:
 
 def _kept_rows(
     pi: NDArray[np.float64], base: int, apart: float, may: NDArray[np.bool_] | None,
-    context: NDArray[np.int32],
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int32]]:  # fmt: skip
-    """Return the numbers of the rounds that are kept, their rows, and their contexts."""
-    rounds = _rounds_kept(base, base + len(pi), pi.shape[1])
+    context: NDArray[np.int32], *, since: int | None = None,
+) -> tuple[Numbers, NDArray[np.float64], NDArray[np.int32]]:  # fmt: skip
+    """Return the numbers of the rounds that are kept, their rows, and their contexts.
+
+    ``since``: the first judged round, where it is not ``base``, the first of these.
+    """
+    rounds = _rounds_kept(base if since is None else since, base, base + len(pi), pi.shape[1])
     if len(rounds) < len(pi):
         pi, may = pi[rounds - base], None if may is None else may[rounds - base]
     if may is None:
@@ -231,12 +243,12 @@ def _kept_rows(
     return rounds, pi, context[rounds - base] if context.size else context
 
 
-def _rounds_kept(base: int, end: int, k: int) -> NDArray[np.int64]:
-    """Return the numbers of the rounds that are kept of those from ``base`` on."""
+def _rounds_kept(base: int, begin: int, end: int, k: int) -> Numbers:
+    """Return the numbers of those from ``begin`` on that are kept, where ``base`` is the first."""
     start, stride, found = base, 1, []
     stop = base + exact_rounds(k)
     while start < end:
-        first = -(-start // stride) * stride
+        first = -(-max(start, begin) // stride) * stride
         found.append(np.arange(first, min(stop, end), stride))
         start, stop = stop, base + 2 * (stop - base)
         stride = _STEPS if stride == 1 else 2 * stride

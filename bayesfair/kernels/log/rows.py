@@ -1,7 +1,8 @@
-"""Rows of a log in one pass: whether they are in order, their decimals, rows sorted by a code."""
+"""Rows of a log in one pass: made of columns, their sums and decimals, sorted by a code."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,39 +11,47 @@ from numpy.typing import NDArray
 from bayesfair.kernels.compiled import compiled
 from bayesfair.typing import Floats
 
-__all__ = ["by_code", "decimals_of", "fixed", "in_order", "largest_row_error"]
+__all__ = ["by_code", "decimals_of", "fixed", "in_order", "look_at_rows", "side_by_side"]
 
 
-@compiled()
-def _largest_row_error(pi, arm):  # type: ignore[no-untyped-def]
-    largest = 0.0
+@compiled(error_model="numpy", fastmath={"reassoc"})
+def _look_at_rows(pi, arm, power, slack):  # type: ignore[no-untyped-def]
+    largest, finer, odd = 0.0, False, False
     for t in range(pi.shape[0]):
         total = 0.0
         for i in range(pi.shape[1]):
             p = pi[t, i]
-            if not 0.0 <= p <= 1.000001:  # NaN fails too
-                return np.inf
+            odd |= not 0.0 <= p <= 1.000001  # NaN fails too
             total += p
-        if pi[t, arm[t]] <= 0.0:
-            return np.inf
+            scaled = p * power
+            room = min(slack, 4 * max(scaled * 4e-16, 1e-12))
+            finer |= abs(scaled - np.rint(scaled)) > room
+        odd |= pi[t, arm[t]] <= 0.0
         largest = max(largest, abs(total - 1.0))
-    return largest
+    return (np.inf if odd else largest), finer
 
 
-def largest_row_error(pi: NDArray[np.float64], arm: NDArray[np.int32]) -> float:
-    """Return how far a row of ``(T, k)`` probabilities sums from 1 at most.
+def look_at_rows(
+    pi: NDArray[np.float64], arm: NDArray[np.int32], decimals: int
+) -> tuple[float, bool]:
+    """Return how far a row of ``(T, k)`` probabilities sums from 1 at most, and if any is finer.
 
-    Infinite if a row needs a closer look: a value outside [0, 1], NaN, or a chosen arm with
-    probability 0. Arrays must be C-contiguous.
+    The distance is infinite if a row needs a closer look: a value outside [0, 1], NaN, or a chosen
+    arm with probability 0; finer is what has more than so many decimals. Arrays are C-contiguous.
 
     Examples
     --------
-    >>> largest_row_error(np.array([[0.5, 0.25], [0.5, 0.5]]), np.array([0, 1], dtype=np.int32))
-    0.25
-    >>> largest_row_error(np.array([[1.0, 0.0]]), np.array([1], dtype=np.int32))
-    inf
+    >>> look_at_rows(np.array([[0.5, 0.25], [0.5, 0.5]]), np.array([0, 1], dtype=np.int32), 2)
+    (0.25, False)
+    >>> look_at_rows(np.array([[1.0, 0.0]]), np.array([1], dtype=np.int32), 0)
+    (inf, False)
     """
-    return float(_largest_row_error(pi, arm))
+    return _look_at_rows(fixed(pi), fixed(arm), 10.0**decimals, _slack(decimals))
+
+
+def _slack(decimals: int) -> float:
+    """Return 1e-3 of a unit of the last place, but never finer than double precision allows."""
+    return 1e-3 if decimals < 9 else 1e-2
 
 
 def fixed[A: NDArray[Any] | None](values: A) -> A:
@@ -52,6 +61,50 @@ def fixed[A: NDArray[Any] | None](values: A) -> A:
     view = values.view()
     view.flags.writeable = False
     return view
+
+
+@compiled()
+def _put(out, n, a, b, c, d, e, f, g, h):  # type: ignore[no-untyped-def]
+    for t in range(out.shape[0]):
+        out[t, 0] = a[t]
+        if n > 1:
+            out[t, 1] = b[t]
+        if n > 2:
+            out[t, 2] = c[t]
+        if n > 3:
+            out[t, 3] = d[t]
+        if n > 4:
+            out[t, 4] = e[t]
+        if n > 5:
+            out[t, 5] = f[t]
+        if n > 6:
+            out[t, 6] = g[t]
+        if n > 7:
+            out[t, 7] = h[t]
+
+
+_WIDE, _LONG = 8, 1 << 14
+
+
+def side_by_side(columns: Sequence[NDArray[np.float64]], out: NDArray[np.float64]) -> None:
+    """Write columns ``(T,)`` of floats side by side into ``out``, ``(T, k)``.
+
+    Eight at a time, as a line of the cache holds, and in blocks of rows that stay in it.
+
+    Examples
+    --------
+    >>> out = np.empty((2, 2))
+    >>> side_by_side([np.array([1.0, 2.0]), np.array([3.0, 4.0])], out)
+    >>> out
+    array([[1., 3.],
+           [2., 4.]])
+    """
+    columns = [fixed(c) for c in columns]
+    for low in range(0, len(out), _LONG):
+        rows = slice(low, low + _LONG)
+        for j in range(0, len(columns), _WIDE):
+            some = [c[rows] for c in columns[j : j + _WIDE]]
+            _put(out[rows, j:], len(some), *some, *some[:1] * (_WIDE - len(some)))
 
 
 @compiled()
@@ -138,8 +191,7 @@ def decimals_of(values: Floats, start: int, most: int) -> NDArray[np.int8]:
     """
     tried = range(start, most + 1)
     powers = np.array([10.0**d for d in tried])
-    # 1e-3 of a unit of the last place, but never finer than double precision allows
-    slack = np.array([1e-3 if d < 9 else 1e-2 for d in tried])
+    slack = np.array([_slack(d) for d in tried])
     out = np.full(len(values), start, np.int8)
     _decimals(fixed(values), fixed(powers), fixed(slack), out)
     return out

@@ -20,6 +20,7 @@ from bayesfair.base.labels import text_of
 from bayesfair.base.numerals import number, why_no_number
 from bayesfair.errors import DataError, OptionError
 from bayesfair.kernels.log.guards import text_prints
+from bayesfair.kernels.log.rows import side_by_side
 from bayesfair.typing import Where
 
 __all__ = ["fingerprints", "matrix", "meant_numbers", "numbers", "rewards", "simple", "truths"]
@@ -27,6 +28,7 @@ __all__ = ["fingerprints", "matrix", "meant_numbers", "numbers", "rewards", "sim
 # What programs write for "no number" (\\N: databases, when they export). Labels are never read so.
 _ABSENT = {"", "na", "n/a", "nan", "null", "none", "\\n"}
 _WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+_SHORT = 4096  # rows from which on compiled code pays
 # Meant as a number, and read as none: 1_0, 33 %, 1/3, digits of any script.
 _NEARLY = re.compile(r"[-+~<>=]*\s*[\d.,_]*\d[\d.,_eE+-]*\s*(%|/\s*\d+)?")
 _REAL = "reward values are 0/1, True/False, yes/no or numbers"
@@ -360,21 +362,19 @@ def fingerprints(column: Any, where: Where) -> NDArray[np.uint64]:
 def matrix(
     columns: Sequence[Any], where: Sequence[Where], *, decimal: str = "."
 ) -> NDArray[np.float64]:
-    """Return columns side by side: ``(rows, columns)`` in C order, NaN where missing.
-
-    Filled in blocks of rows, so that a cache line of the result is written while it is at hand.
-    """
+    """Return columns side by side: ``(rows, columns)`` in C order, NaN where missing."""
     found = [_numbers(c, w, decimal) for c, w in zip(columns, where, strict=True)]
     if len({tuple(map(len, chunks)) for chunks in found}) != 1:
         found = [[_joined(chunks)] for chunks in found]
     n_rows, k = sum(map(len, found[0])), len(found)
     out = np.empty((n_rows, k))
-    block = max(64, (1 << 15) // k)
     start = 0
     for piece in zip(*found, strict=True):
-        for low in range(0, len(piece[0]), block):
-            target = out[start + low : start + low + block]
+        rows = out[start : start + len(piece[0])]
+        if len(rows) < _SHORT:
             for j, values in enumerate(piece):
-                target[: len(values) - low, j] = values[low : low + block]
-        start += len(piece[0])
+                rows[:, j] = values
+        else:
+            side_by_side([values.astype(np.float64, copy=False) for values in piece], rows)
+        start += len(rows)
     return out
