@@ -200,6 +200,34 @@ def test_the_rows_of_a_round_are_its_rule():
     assert rule.offered.tolist() == [[True, True], [False, True], [True, True]]
 
 
+@pytest.mark.parametrize("by", [None, "site"])
+def test_a_scan_reads_rounds_whose_rows_stand_together(tmp_path, monkeypatch, by):
+    """The same as the whole, wherever blocks end; rows that stand apart are refused by row."""
+    monkeypatch.setattr("bayesfair.readers.files.delimited._BLOCK", 200)
+    _, rows = _simulated(60)
+    rows["site"] = np.where(rows.request % 3, "x", "y")
+    rows.to_csv(tmp_path / "log.csv", index=False)
+    options = {"arm": "item", "reward": "click", "round": "request", "chosen": "shown", "by": by}
+    for more in ({}, {"propensity": "chance"}, {"arms": ["2", "0", "1"]}):
+        own = options | more
+        if "arms" in more:
+            own["arms"] = rows.item.unique()[::-1].tolist()
+        whole, scan = (read(tmp_path / "log.csv", **own) for read in (read_history, scan_history))
+        for label in whole if by else [None]:
+            log, parts = (whole[label], scan[label]) if by else (whole, scan)
+            found = list(parts.chunks())
+            assert len(found) >= 1 and found[0].arms == log.arms
+            for name in ("arm", "reward", "selection_probability", "row"):
+                together = np.concatenate([getattr(part, name) for part in found])
+                np.testing.assert_array_equal(together, getattr(log, name))
+    apart = pd.concat([rows[1:], rows[:1]])
+    apart.to_csv(tmp_path / "log.csv", index=False)
+    assert len(read_history(tmp_path / "log.csv", **options | {"by": None}).arm) == 60
+    with pytest.raises(DataError, match="stand together") as caught:
+        list(scan_history(tmp_path / "log.csv", **options | {"by": None}).chunks())
+    assert caught.value.kind == "needs_whole"
+
+
 def test_what_sums_to_1_within_rounds_is_their_rule_without_being_named():
     marks = {"round": "timestamp", "chosen": "chosen"}
     for name in ("p", "score", "propensity_score"):

@@ -198,7 +198,7 @@ def _check_shape(
     columns = head.column_names
     found = form(head, arm, columns)
     crowded = len(np.unique(arm)) > _ROWS // 4  # rounds so long that the first rows hold few
-    if head.num_rows >= _ROWS and (found or crowded):
+    if (found or crowded) and source.n_rows != head.num_rows:
         columns = found.columns if found else list(columns)
         rows = _rows_of(source, columns, _ALL)
         found = form(rows, LabelEncoder("arm").encode(rows.column(layout.arm), str), columns)

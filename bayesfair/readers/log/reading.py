@@ -89,7 +89,9 @@ class Reading:
         return replace(self, name=name, prior=priors.get(group), group=group)
 
 
-def reading_of(function: Callable[..., Any], source: Any, options: Mapping[str, Any]) -> Reading:
+def reading_of(
+    function: Callable[..., Any], source: Any, options: Mapping[str, Any], *, parts: bool = False
+) -> Reading:
     """Return how a source is read; nothing but its header and first rows are looked at.
 
     Parameters
@@ -100,6 +102,8 @@ def reading_of(function: Callable[..., Any], source: Any, options: Mapping[str, 
         The log.
     options : mapping
         Those of `LogOptions` that were given.
+    parts : bool
+        Whether it is read in parts.
 
     Raises
     ------
@@ -137,7 +141,7 @@ def reading_of(function: Callable[..., Any], source: Any, options: Mapping[str, 
     long = asked["round"] if isinstance(asked["round"], str) and asked["round"] else None
     if long:
         with opened.locating():
-            opened, changed = one_row_per_round(opened, asked)
+            opened, changed = one_row_per_round(opened, asked, parts=parts)
         asked |= changed
     layout, played = layout_of(opened, asked), split if len(split) > 1 else ()
     if within := tuple(names_in(asked["constant_within"])):

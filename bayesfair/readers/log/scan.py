@@ -352,9 +352,10 @@ def scan_history(
     the source (an unsorted source is refused where `order` is used); where neither `arms` nor
     columns such as ``p_{arm}`` name the arms, a first pass over the source collects them and counts
     the rounds; `known_at` is a round number, since a time would need the rounds still to come, as
-    would `known_until`, `waiting`, `constant_within` and `round`. With `by`, a first pass collects
-    the groups, rows have to be in order within their group only, and an audit reads the source once
-    for each group; once more before, the rewards alone, where family or levels follow from all.
+    would `known_until`, `waiting` and `constant_within`; the rows of a round (`round`) have to
+    stand together. With `by`, a first pass collects the groups, rows have to be in order within
+    their group only, and an audit reads the source once for each group; once more before, the
+    rewards alone, where family or levels follow from all.
 
     Parameters
     ----------
@@ -363,7 +364,7 @@ def scan_history(
     chunk_rounds : int, optional
         Rounds per part; default 250000, fewer where there are more than 30 arms.
     **options
-        Those of `read_history`; the four just named are refused.
+        Those of `read_history`; `known_until`, `waiting` and `constant_within` are refused.
 
     Returns
     -------
@@ -384,7 +385,7 @@ def scan_history(
     """
     asked = None if chunk_rounds is None else check_count(chunk_rounds, "chunk_rounds", 1)
     _check_scannable(options)
-    reading = reading_of(scan_history, source, options)
+    reading = reading_of(scan_history, source, options, parts=True)
     opened, layout = reading.source, reading.layout
     if layout.known_at and reading.missing == "drop":
         raise OptionError(
@@ -437,7 +438,6 @@ def _check_scannable(options: LogOptions) -> None:
             "Write rewards and the rounds that may use them (known_at=) into the log,")),
         ("constant_within", "all rows of a span, " + whole.format(
             "Write the probabilities of all arms into the log,")),
-        ("round", "all rows of a round, " + whole.format("Write the log with one row per round,")),
         ("arms", "all rows of a group, " + whole.format("Name the arms,")),
     ):  # fmt: skip
         value: Any = options.get(name)
