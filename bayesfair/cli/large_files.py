@@ -125,17 +125,26 @@ def _has_other_values(data: Any) -> bool:
 
 
 def _is_large(source: Any) -> bool:
-    path = Path(str(source))
-    if not path.is_file():
-        return False
-    size = path.stat().st_size
-    if path.suffix.lower() in _PARQUET:
+    """Whether the files of a path, folder or glob hold together what takes long in one piece."""
+    from bayesfair.readers.files.paths import files_of
+
+    try:
+        files, _ = files_of(str(source))
+        return sum(map(_share, files)) > 1
+    except (BayesfairError, OSError):
+        return False  # the reader says what is wrong with it
+
+
+def _share(path: Path) -> float:
+    """Return how large a file is, in parts of what is still read whole."""
+    suffix, size = path.suffix.lower(), path.stat().st_size
+    if suffix in _PARQUET:
         import pyarrow.parquet as pq
         from pyarrow import ArrowException
 
         try:
             found = pq.read_metadata(path)
-        except (ArrowException, OSError):
-            return False  # the reader says what is wrong with it
-        return bool(found.num_rows * found.num_columns > _PARQUET_VALUES)
-    return size > (_TEXT_BYTES if path.suffix.lower() in _TEXT else _PACKED_BYTES)
+        except ArrowException:
+            return 0.0
+        return float(found.num_rows * found.num_columns / _PARQUET_VALUES)
+    return size / (_TEXT_BYTES if suffix in _TEXT else _PACKED_BYTES)

@@ -50,8 +50,8 @@ def close(one, other):
         assert one == other
 
 
-def numbers_of(capsys, *more):
-    status, out, err = run(capsys, "audit", "log.csv", "--json", "-", *more)
+def numbers_of(capsys, *more, log="log.csv"):
+    status, out, err = run(capsys, "audit", log, "--json", "-", *more)
     assert status == 0
     return json.loads(out), err
 
@@ -67,6 +67,28 @@ def test_numbers_of_parts_are_those_of_the_whole(small_is_large, capsys, monkeyp
     whole, _ = numbers_of(capsys, "--no-scan")
     assert not seen
     close(parts, whole)
+
+
+@pytest.mark.parametrize("log", ["logs", "logs/*.csv"])
+def test_files_of_a_folder_are_large_together(small_is_large, capsys, monkeypatch, log):
+    write_log(small_is_large / "log.csv")
+    head, *rows = (small_is_large / "log.csv").read_text(encoding="utf-8").splitlines(True)
+    (small_is_large / "logs").mkdir()
+    for i in range(5):
+        part = head + "".join(rows[70 * i : 70 * i + 70])
+        (small_is_large / f"logs/part-{i}.csv").write_text(part, encoding="utf-8")
+    seen = []
+    chunks = scan.HistoryScan.chunks
+    monkeypatch.setattr(scan.HistoryScan, "chunks", lambda self: seen.append(1) or chunks(self))
+    for size, large in ((len(part), True), (6 * len(part), False)):
+        monkeypatch.setattr(large_files, "_TEXT_BYTES", size)
+        found, _ = numbers_of(capsys, log=log)
+        assert bool(seen) == large
+        seen.clear()
+        close(
+            {k: v for k, v in found.items() if k != "log"},
+            {k: v for k, v in numbers_of(capsys, "--no-scan")[0].items() if k != "log"},
+        )
 
 
 def test_what_only_the_whole_tells_is_read_whole_and_said(small_is_large, capsys):

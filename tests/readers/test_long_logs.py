@@ -261,10 +261,7 @@ def test_a_round_without_one_chosen_arm_is_refused_by_row(tmp_path, change, kind
     assert (caught.value.kind, caught.value.row) == (kind, row)
 
 
-def test_round_is_refused_by_a_scan_and_chosen_needs_it(tmp_path):
-    with pytest.raises(OptionError, match="round='timestamp' needs all rows of a round") as caught:
-        scan_history(_frame(), round="timestamp")
-    assert caught.value.kind == "needs_whole"
+def test_chosen_needs_round():
     with pytest.raises(OptionError, match="chosen='shown' has no effect"):
         read_history(pd.DataFrame({"arm": ["a"], "reward": [1], "shown": [1]}), chosen="shown")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import tempfile
 import threading
 from pathlib import Path
@@ -114,7 +115,7 @@ LABEL = st.text(
     st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp"]),
     min_size=1,
     max_size=6,
-).filter(lambda s: s.strip())
+).filter(lambda s: s.strip() and not re.search(r"\.0+$", s.strip()))  # "1.0" is the label "1"
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
