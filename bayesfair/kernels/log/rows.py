@@ -46,7 +46,8 @@ def look_at_rows(
     >>> look_at_rows(np.array([[1.0, 0.0]]), np.array([1], dtype=np.int32), 0)
     (inf, False)
     """
-    return _look_at_rows(fixed(pi), fixed(arm), 10.0**decimals, _slack(decimals))
+    error, finer = _look_at_rows(fixed(pi), fixed(arm), 10.0**decimals, _slack(decimals))
+    return error, finer
 
 
 def _slack(decimals: int) -> float:

@@ -142,10 +142,10 @@ class _Form:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:  # fmt: skip
         """Return the number of each row's round, in the order met, and where each begins."""
         round, by = self.names["round"], self.names["by"]
-        key = LabelEncoder("round").encode(table.column(round), self.where(round, row0))
-        if (gone := np.flatnonzero(key < 0)).size:
+        code = LabelEncoder("round").encode(table.column(round), self.where(round, row0))
+        if (gone := np.flatnonzero(code < 0)).size:
             raise self.refuse(row0, int(gone[0]), round, "empty. Fill it in.", "missing_label")
-        key = key.astype(np.int64)
+        key = code.astype(np.int64)
         if by:
             group = LabelEncoder("group").encode(table.column(by), self.where(by, row0))
             key += (group.astype(np.int64) + 1) * (int(key.max(initial=0)) + 1)

@@ -159,8 +159,8 @@ def reading_of(
         rest, watched = (tuple(c for c in names if c not in played)
                          for names in (layout.unused, layout.watched))  # fmt: skip
         kept = {name: layout.watched[name] for name in watched}
-        parts = split if len(split) > 1 else ()
-        layout = replace(layout, by_parts=parts, unused=rest, watched=kept)
+        columns = split if len(split) > 1 else ()
+        layout = replace(layout, by_parts=columns, unused=rest, watched=kept)
     _refuse_unused(function, DEFAULTS | dict(options), opened, layout, long=bool(long))
     return Reading(
         opened, layout, opened.name, labels if labels is not None else layout.arms_from_columns,
