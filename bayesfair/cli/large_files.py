@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bayesfair.cli.tools import complain, reading
+from bayesfair.cli.tools import note, reading
 from bayesfair.errors import BayesfairError
 
 __all__ = ["in_parts_if_large", "say_work", "why_whole"]
@@ -76,7 +76,7 @@ def in_parts_if_large[Result](
     if scan is not None or not _is_large(source):
         return run(read(read_history))
     if whole is not None:
-        complain(f"{Path(source).name} is large, and read whole: {whole} needs all of it.")
+        note(f"{Path(source).name} is large, and read whole: {whole} needs all of it.")
         return run(read(read_history))
     try:
         data = read(scan_history)
@@ -87,7 +87,7 @@ def in_parts_if_large[Result](
         if error.kind != "needs_whole" and not (by_values and error.kind == "not_in_family"):
             raise
         reason = str(error)
-    complain(f"{Path(source).name} is large, and read whole after all: {reason}")
+    note(f"{Path(source).name} is large, and read whole after all: {reason}")
     return run(read(read_history))
 
 
@@ -103,7 +103,7 @@ def say_work(data: Any, family: str, draws: int, *, model: bool, rounds: bool) -
     logs = logs_in(data)
     for log in logs:
         if doubt := like_rows(log):
-            complain(f"{log.source}: {doubt.strip().replace('arm=', '--arm')}")
+            note(f"{log.source}: {doubt.strip().replace('arm=', '--arm')}")
     several = isinstance(data, Mapping)
     work = work_of_many(data, family, draws=draws) if several else (
         work_of(data, family, draws=draws)
@@ -112,7 +112,7 @@ def say_work(data: Any, family: str, draws: int, *, model: bool, rounds: bool) -
         what = f"{len(data)} groups" if several else f"{data.n_arms} arms"
         more = [name for name, there in (("--model", model), ("--rounds", rounds)) if there]
         beside = f", and {' and '.join(more)} beside, not estimated" if more else ""
-        complain(f"{logs[0].source}: {text} ({what}){beside}. Ctrl-C ends it.")
+        note(f"{logs[0].source}: {text} ({what}){beside}. Ctrl-C ends it.")
 
 
 def _has_other_values(data: Any) -> bool:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bayesfair.cli.options import grouped
 from bayesfair.cli.tools import check_targets, say
 from bayesfair.errors import OptionError
 
@@ -57,6 +58,7 @@ def log_prior(draws):
 
 
 @model_app.command("new")
+@grouped
 def new_command(
     name: Annotated[str, typer.Argument(help="Name of the model; NAME.py is written here.")],
 ) -> None:
@@ -89,6 +91,7 @@ def new_command(
 
 
 @model_app.command("check")
+@grouped
 def check_command(
     model: Annotated[str, typer.Argument(help="FILE.py:build, or the name of a shipped model.")],
     allow_code: Annotated[

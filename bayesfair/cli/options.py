@@ -20,6 +20,7 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 import typer
 
 from bayesfair.base.options import written
+from bayesfair.cli.tools import DEBUG, QUIET
 from bayesfair.cli.values import (
     csv_labels,
     csv_numbers,
@@ -42,6 +43,7 @@ __all__ = [
     "GATE",
     "LOG_COLUMNS",
     "NOT_FOR_DUELS",
+    "PRINTED",
     "SIMULATION_OPTIONS",
     "SIMULATION_OUTPUT",
     "SLOT_LAW",
@@ -120,7 +122,8 @@ def is_written(shell: typer.Context, name: str) -> bool:
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command for typer: each group in its signature stands there as its options.
 
-    While it runs it is known which options were `bayesfair.base.options.written`.
+    Every command has the options of `PRINTED` beside its own. While it runs it is known which of
+    its own were `bayesfair.base.options.written`.
     """
     hints = get_type_hints(command, include_extras=True)
     signature = inspect.signature(command)
@@ -133,11 +136,19 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     for name, parameter in signature.parameters.items():
         alone = parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
         declared += groups[name].parameters() if name in groups else [alone]
+    if "shell" not in hints:
+        kind = inspect.Parameter.KEYWORD_ONLY
+        declared.append(inspect.Parameter("shell", kind, annotation=typer.Context))
+    declared += PRINTED.parameters()
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
         shell: typer.Context = given["shell"]
-        with written({name for name in shell.params if is_written(shell, name)}):
+        for name, switch in (("quiet", QUIET), ("debug", DEBUG)):
+            if given.pop(name):  # before the command or after it
+                switch.set(True)
+        own = set(shell.params) - set(PRINTED.options)
+        with written({name for name in own if is_written(shell, name)}):
             taken = {n: groups[n].values(given) for n in groups}
             command(**{n: taken.get(n, given.get(n)) for n in signature.parameters})
 
@@ -145,6 +156,12 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     run.__annotations__ = {p.name: p.annotation for p in declared}
     return run
 
+
+PRINTED = Group(
+    "What is printed",
+    quiet=option("Errors alone: no report, notes or progress.", bool, False, flag="--quiet"),
+    debug=option("Where in the program an error arose.", bool, False, flag="--debug"),
+)
 
 DELIMITER = option("Of text files; default detected.")
 DRAWS = option("Posterior draws.", int, 4000)

@@ -22,7 +22,7 @@ from bayesfair.cli.interrupts import at_interrupt
 from bayesfair.cli.model import model_app
 from bayesfair.cli.options import grouped
 from bayesfair.cli.simulate import simulate_command
-from bayesfair.cli.tools import DEBUG, QUIET, complain, forget_reader, say
+from bayesfair.cli.tools import DEBUG, QUIET, complain, forget_reader, note, say
 from bayesfair.cli.warm_up import warm_up_command
 from bayesfair.cli.wording import flags_of, in_shell_words
 
@@ -46,23 +46,16 @@ def _say_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     version: Annotated[
         bool,
         typer.Option("--version", help="Show the version.", callback=_say_version, is_eager=True),
     ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print errors alone: no report, notes or progress.")
-    ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Print where in the program an error arose.")
-    ] = False,
 ) -> None:
-    QUIET.set(quiet)
-    DEBUG.set(debug)
+    """Take what stands before a command."""
 
 
+app.callback()(grouped(_root))
 app.command(name="audit", help=AUDIT_HELP)(grouped(audit_command))
 app.command(name="columns", help=COLUMNS_HELP)(grouped(columns_command))
 app.command(name="simulate")(grouped(simulate_command))
@@ -70,9 +63,9 @@ app.command(name="fit", help=FIT_HELP)(grouped(fit_command))
 app.command(name="audit-comparisons", help=AUDIT_COMPARISONS_HELP)(
     grouped(audit_comparisons_command)
 )
-app.command(name="examples")(examples_command)
+app.command(name="examples")(grouped(examples_command))
 app.add_typer(model_app, name="model")
-app.command(name="warm-up")(warm_up_command)
+app.command(name="warm-up")(grouped(warm_up_command))
 
 
 def main(run: Callable[[], Any] = app) -> None:
@@ -110,8 +103,7 @@ def _trace() -> None:
 
 def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
     """Print a warning as a sentence for people, without a place in our code."""
-    if not QUIET.get():
-        complain(f"note: {_in_shell_words(str(message))}")
+    note(f"note: {_in_shell_words(str(message))}")
 
 
 def _one_line_names(message: str) -> str:

@@ -25,6 +25,9 @@ __all__ = [
     "QUIET",
     "check_suffix",
     "check_targets",
+    "complain",
+    "forget_reader",
+    "note",
     "reading",
     "report_to",
     "say",
@@ -135,12 +138,13 @@ def check_suffix(target: str | Path | None, option: str, suffixes: tuple[str, ..
         )
 
 
-def say(text: str) -> None:
+def say(text: str, *, wanted: bool = False) -> None:
     """Print to standard output; whoever reads it may have left (``| head``), or never been there.
 
-    Nothing that a label or the name of a file holds acts on the terminal.
+    Nothing that a label or the name of a file holds acts on the terminal. With ``--quiet`` only
+    what was `wanted` by name is printed.
     """
-    if sys.stdout is None:
+    if sys.stdout is None or (QUIET.get() and not wanted):
         return
     try:
         print(visible(text, "\n"))
@@ -163,6 +167,12 @@ def complain(text: str) -> None:
     """Print a message to standard error, where there is one."""
     if sys.stderr is not None:
         print(visible(text, "\n"), file=sys.stderr)
+
+
+def note(text: str) -> None:
+    """Print what is worth knowing, and no error, to standard error; not with ``--quiet``."""
+    if not QUIET.get():
+        complain(text)
 
 
 def forget_reader() -> None:
@@ -209,12 +219,11 @@ def write(found: dict[str, Any], text: str, json_file: str | None, shell: typer.
     The report speaks of options as the command does; JSON says what Python's ``to_dict`` says.
     """
     if json_file == "-":
-        say(_json_text(found))
+        say(_json_text(found), wanted=True)
         return
     if json_file is not None:
         write_text(json_file, _json_text(found) + "\n")
-    if not QUIET.get():
-        say(in_shell_words(text, flags_of(shell.command)))
+    say(in_shell_words(text, flags_of(shell.command)))
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bayesfair.cli.tools import complain, say
+from bayesfair.cli.tools import note, say
 from bayesfair.errors import OptionError
 
 __all__ = ["warm_up_command"]
@@ -26,6 +26,6 @@ def warm_up_command() -> None:
             "can be written. Let NUMBA_CACHE_DIR name a folder that can be.",
             kind="no_cache",
         )
-    complain("compiling ...")
-    n = warm_up(progress=lambda done, total, what: complain(f"{done} of {total} {what} compiled"))
+    note("compiling ...")
+    n = warm_up(progress=lambda done, total, what: note(f"{done} of {total} {what} compiled"))
     say(f"{n} compiled functions are kept in {folder}.")

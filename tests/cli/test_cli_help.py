@@ -68,7 +68,18 @@ def test_quiet_prints_errors_alone_and_json_that_was_asked_for(capsys):
     assert "Verdict" in command_line.run(capsys, *ecmo).out
 
 
+@pytest.mark.parametrize("before", [True, False], ids=["before the command", "after it"])
+@pytest.mark.parametrize("line", ["audit --example ecmo", "examples", "model new mine"])
+def test_quiet_is_for_every_command(capsys, tmp_path, monkeypatch, line, before):
+    monkeypatch.chdir(tmp_path)
+    words = line.split()
+    done = command_line.run(capsys, *(["--quiet", *words] if before else [*words, "--quiet"]))
+    assert (done.status, done.out, done.err) == (0, "", "")
+    assert list(tmp_path.iterdir()) == ([tmp_path / "mine.py"] if "model" in line else [])
+
+
 def test_debug_says_where_an_error_arose(capsys):
     done = command_line.run(capsys, "--debug", "audit", "gone.csv")
     assert done.status == 2 and "Traceback" in done.err and "gone.csv" in done.err
+    assert "Traceback" in command_line.run(capsys, "audit", "gone.csv", "--debug").err
     assert "Traceback" not in command_line.run(capsys, "audit", "gone.csv").err

@@ -1,12 +1,14 @@
 """Every option of every command changes what comes out, or is refused by the name the shell knows.
 
-The options are found in the declarations, so that a new one without a value to try fails here.
+The options are found in the declarations, so that a new one without a value to try fails here;
+what is printed (``--quiet``, ``--debug``) is tested in ``test_cli_help.py``.
 """
 
 import command_line
 import pytest
 import typer
 
+from bayesfair.cli.options import PRINTED
 from bayesfair.cli.program import app
 
 COMMANDS = typer.main.get_command(app).commands
@@ -157,7 +159,7 @@ CASES = [
     for command, kinds in KINDS.items()
     for kind in kinds
     for parameter in COMMANDS[command].params
-    if parameter.opts[0].startswith("--")
+    if parameter.opts[0].startswith("--") and parameter.name not in PRINTED.options
 ]
 
 
