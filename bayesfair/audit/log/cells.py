@@ -14,15 +14,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.kernels.log.propensities import Histogram, divergence_maxima, exact_shortfall
+from bayesfair.kernels.log.rows import by_code
 from bayesfair.kernels.team import usable_cores
+from bayesfair.typing import Floats
 
-__all__ = ["Cells", "ChosenCell", "FullCell"]
+__all__ = ["Cells", "ChosenCell", "FullCell", "RowsByCode"]
 
 EXACT_ROUNDS = 100_000
 """Up to this many rounds the values themselves are kept, above a histogram."""
 
 _LOG_BINS = 16384
 _LOWEST = 1e-12
+
+
+class RowsByCode:
+    """Rows of a table sorted by a code when those of one code are first asked for.
+
+    Parameters
+    ----------
+    table : (T, k) array
+    codes : (T,) array of int32
+        0..C-1.
+    n_codes : int
+    """
+
+    def __init__(self, table: Floats, codes: NDArray[np.int32], n_codes: int) -> None:
+        self._table, self._codes = table, codes
+        self.ends = np.cumsum(np.bincount(codes, minlength=n_codes))
+
+    @functools.cached_property
+    def _sorted(self) -> Floats:
+        return by_code(self._table, self._codes, self.ends)
+
+    def of(self, code: int) -> Floats:
+        """Return the rows with a code, (n, k)."""
+        start = int(self.ends[code - 1]) if code else 0
+        return self._sorted[start : int(self.ends[code])]
 
 
 class FullCell:
@@ -59,28 +86,42 @@ class FullCell:
     def of(cls, pi: NDArray[np.float64], divergence: str, threads: int) -> FullCell:
         """Summarise ``pi`` (T, k), NaN = not on offer, as soon as that is asked for."""
         cell = cls.__new__(cls)
-        cell.n_rounds, cell._logged = len(pi), (pi, divergence, threads)
+        cell.n_rounds, cell._asked, cell._pi = len(pi), (divergence, threads), pi
         return cell
 
-    _logged: tuple[NDArray[np.float64], str, int]
+    @classmethod
+    def of_code(
+        cls, n_rounds: int, pi: RowsByCode, code: int, divergence: str, threads: int
+    ) -> FullCell:
+        """Summarise the ``n_rounds`` rows of ``pi`` with a code, as soon as that is asked for."""
+        cell = cls.__new__(cls)
+        cell.n_rounds, cell._asked, cell._source = n_rounds, (divergence, threads), (pi, code)
+        return cell
+
+    _asked: tuple[str, int]
+    _source: tuple[RowsByCode, int]
+
+    @functools.cached_property
+    def _pi(self) -> NDArray[np.float64]:
+        rows, code = self._source
+        return rows.of(code)
 
     @functools.cached_property
     def maxima(self) -> NDArray[np.float64]:
         """Largest divergence of decisions of every pair, (k, k)."""
-        return divergence_maxima(*self._logged)
+        return divergence_maxima(self._pi, *self._asked)
 
     @functools.cached_property
     def rows(self) -> NDArray[np.float64] | None:
         """The probabilities themselves while they are few, (n, k)."""
-        return self._logged[0] if self.n_rounds <= EXACT_ROUNDS else None
+        return self._pi if self.n_rounds <= EXACT_ROUNDS else None
 
     @functools.cached_property
     def histogram(self) -> Histogram | None:
         """Their mergeable summary otherwise."""
         if self.n_rounds <= EXACT_ROUNDS:
             return None
-        pi, _, threads = self._logged
-        return Histogram.of(pi, threads)
+        return Histogram.of(self._pi, self._asked[1])
 
     def merged(self, other: FullCell) -> FullCell:
         """Return the summary of both parts together."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.audit.log.accumulators import Moments, Pairs, Sums, merged_by_key
+from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.log.accumulators import Moments, Pairs, merged_by_key
 from bayesfair.audit.log.cells import Cells
 from bayesfair.audit.log.context_tables import (
     Believed,
@@ -21,18 +22,34 @@ from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.violations import Violations
 from bayesfair.families import FAMILIES
 from bayesfair.history import History
+from bayesfair.kernels.log.conjugate import BeliefTable
 from bayesfair.kernels.log.guards import RewardMoments, joined_moments, moments_into, moments_table
-from bayesfair.kernels.log.log_pass import LogPass
 from bayesfair.kernels.log.pairs import PAIR_TIE
-from bayesfair.kernels.log.part_result import PairSums, PartResult, PartRounds, RoundSums
+from bayesfair.kernels.log.part_result import (
+    CellResult,
+    PairSums,
+    PartResult,
+    PartRounds,
+    RoundSums,
+)
+from bayesfair.kernels.log.row_terms import terms_into
 from bayesfair.kernels.log.rows import fixed, in_order
+from bayesfair.kernels.log.stream_cells import stream_cells
+from bayesfair.kernels.log.stream_narrow import MOST_ARMS
 from bayesfair.rewards import Bernoulli, StudentT
 from bayesfair.typing import Floats, Ints
 
 __all__ = [
-    "Seen", "Without", "given_context", "seen_in", "within_contexts",
-    "without_context",
+    "CellSums", "Seen", "Without", "given_context", "seen_in", "within_contexts",
 ]  # fmt: skip
+
+
+class CellSums(NamedTuple):
+    """Sums over the rounds with one context: their number, plays and P* by arm."""
+
+    n_rounds: int
+    plays: Ints
+    p_best: Floats
 
 
 class Seen(NamedTuple):
@@ -42,7 +59,7 @@ class Seen(NamedTuple):
     ----------
     label : str
         The context.
-    sums : Sums
+    sums : CellSums
     pairs : Pairs
         Rounds count from the start of the log; which of them may violate is kept of the whole log.
     regret : Moments
@@ -54,7 +71,7 @@ class Seen(NamedTuple):
     """
 
     label: str
-    sums: Sums
+    sums: CellSums
     pairs: Pairs
     regret: Moments
     moments: RewardMoments
@@ -64,7 +81,7 @@ class Seen(NamedTuple):
         """Return what is kept of this part followed by ``later``."""
         return Seen(
             self.label,
-            self.sums.merged(later.sums),
+            CellSums(*(a + b for a, b in zip(self.sums, later.sums, strict=True))),
             self.pairs.merged(later.pairs),
             self.regret.merged(later.regret),
             joined_moments(self.moments, later.moments),
@@ -94,7 +111,10 @@ class Without(NamedTuple):
 def given_context(
     part: History,
     state: AuditState,
+    criterion: Criterion,
     find: Callable[[History, AuditState, Believed | None], PartResult],
+    *,
+    want_rounds: bool = False,
 ) -> PartResult:
     """Return what a part amounts to against beliefs given its context.
 
@@ -106,43 +126,142 @@ def given_context(
         The rounds.
     state : AuditState
         Before them, with `ContextTables`.
+    criterion : Criterion
+        What is asked.
     find : callable
         Returns what rounds amount to against one table of beliefs, or what is believed of them.
+    want_rounds : bool
+        Whether the numbers of every round are asked for.
     """
     tables: ContextTables = state.beliefs
     codes, labels = numbered(part, tables)
-    rule = FAMILIES[state.family].rule
-    every, ends, shared, believed = [], [], None, None
+    shared = believed = fresh = None
     if tables.shared is not None:
         believed, shared, fresh = shared_beliefs(part, codes, tables, len(labels))
-    cells = iter_cells(part, codes, len(labels), tables, rule)
-    for i, (rounds, own, table) in enumerate(cells):
+    expected = None
+    if believed is not None and tables.featured is not None:
+        assert isinstance(believed.rewards, (Bernoulli, StudentT))
+        expected = believed.rewards.mean[np.arange(part.n_rounds), part.arm]
+    if part.n_rounds and not want_rounds and _streams(part, state, criterion, believed):
+        found, ends, blind = _in_one_pass(part, state, criterion, codes, len(labels), believed)
+    else:
+        found, ends, blind = _one_by_one(part, state, find, codes, len(labels), believed)
+    if fresh is not None:
+        ends = [table._replace(changed=bool(x)) for table, x in zip(ends, fresh, strict=True)]
+    end = tables._replace(labels=labels, tables=tuple(ends), without=blind, shared=shared)
+    return found._replace(end=end, codes=codes, expected=expected)
+
+
+def _streams(
+    part: History, state: AuditState, criterion: Criterion, believed: Believed | None
+) -> bool:
+    """Whether a part runs in its own order: 0/1 rewards, a whole rule, few arms, all on offer."""
+    known = believed is None or (believed.best is None and isinstance(believed.rewards, Bernoulli))
+    return (
+        FAMILIES[state.family].binary and known and criterion.is_total_variation
+        and part.selection_probability is not None and part.offered is None
+        and part.n_arms <= MOST_ARMS
+    )  # fmt: skip
+
+
+def _in_one_pass(
+    part: History, state: AuditState, criterion: Criterion, codes: NDArray[np.int32], n_cells: int,
+    believed: Believed | None,
+) -> tuple[PartResult, list[BeliefTable], BeliefTable]:  # fmt: skip
+    """Return what a part amounts to, and the beliefs after it, of each context and without."""
+    tables: ContextTables = state.beliefs
+    pi, grid, n = part.selection_probability, np.array(criterion.grid), part.n_rounds
+    assert pi is not None
+    old = [*tables.tables, *[tables.fresh] * (n_cells - len(tables.tables))]
+    prior = tables.fresh.parameters
+    known = np.array([table.parameters for table in (*old, tables.without)]) - prior
+    unknown = np.full(part.n_arms, np.nan)
+    found, waiting = stream_cells(
+        codes, part.arm, part.reward, pi, known_at=part.known_at, waiting=tables.pending,
+        counts=np.stack([known[:, :, 0], known.sum(axis=2)]), prior=prior,
+        fresh=np.array([*(table.changed for table in old), False]),
+        rows=np.array([table.last_pi if table.last_pi.size else unknown for table in old]),
+        eps1_grid=grid, eps1_index=criterion.grid_index, eps2=criterion.counting_eps2,
+        means=None if believed is None else believed.rewards.mean,
+        changed=None if believed is None else believed.changed,
+    )  # fmt: skip
+
+    def after(c: int, table: BeliefTable, last: int, mine: Any) -> BeliefTable:
+        won, seen = found.won[c], found.seen[c]
+        return table._replace(
+            parameters=prior + np.stack([won, seen - won], axis=1), pending_at=waiting.at[mine],
+            pending_arm=waiting.arm[mine], pending_reward=waiting.reward[mine],
+            last_pi=table.last_pi if last < 0 else np.array(pi[last]),
+            changed=bool(found.fresh[c]),
+        )  # fmt: skip
+
+    ends = [
+        after(c, table, last, waiting.cell == c)
+        for c, (table, last) in enumerate(zip(old, found.last.tolist(), strict=True))
+    ]
+    cells = tuple(
+        CellResult(c, int(m), found.pairs_of(c, pi, criterion.eps1), found.sums_of(c))
+        for c, m in enumerate(found.plays.sum(axis=1)) if m
+    )  # fmt: skip
+    frontier, sums = np.split(found.without, [len(grid)])
+    without = Without(frontier, Moments.of(n, sums[None]))
+    rounds = PartRounds(found.regret, found.p_chosen)
+    return (
+        _together(cells, found.sums, rounds, without),
+        ends,
+        after(-1, tables.without, n - 1, ...),
+    )
+
+
+def _one_by_one(
+    part: History,
+    state: AuditState,
+    find: Callable[[History, AuditState, Believed | None], PartResult],
+    codes: NDArray[np.int32],
+    n_cells: int,
+    believed: Believed | None,
+) -> tuple[PartResult, list[BeliefTable], BeliefTable]:
+    """Return the same, the rounds of one context after those of the other."""
+    tables: ContextTables = state.beliefs
+    cells, each, sums, ends = [], [], [], []
+    rule = FAMILIES[state.family].rule
+    for i, (rounds, own, table) in enumerate(iter_cells(part, codes, n_cells, tables, rule)):
         if not len(rounds):
             ends.append(table)
             continue
         here = None if believed is None else believed.at(rounds)
         found = find(own, state.with_beliefs(table), here)
-        if here is not None and tables.featured is not None:
-            assert isinstance(here.rewards, (Bernoulli, StudentT))
-            expected = here.rewards.mean[np.arange(len(rounds)), own.arm]
-            found = found._replace(expected=expected)
         ends.append(found.end)
-        every.append((i, rounds, own, found._replace(pairs=_in_part(found.pairs, rounds))))
-    if believed is not None:
-        ends = [table._replace(changed=bool(x)) for table, x in zip(ends, fresh, strict=True)]
-    without = find(part, state.with_beliefs(tables.without), None)
-    end = tables._replace(labels=labels, tables=tuple(ends), without=without.end, shared=shared)
-    if not every:
-        return without._replace(end=end, without=without)
-    return PartResult(
-        end,
-        _pairs([found.pairs for *_, found in every]),
-        RoundSums(*(sum(x) for x in zip(*(found.sums for *_, found in every), strict=True))),
-        _rounds([found.rounds for *_, found in every], codes, len(labels)),
-        None,
-        tuple(every),
-        without,
-    )
+        each.append(found.rounds)
+        sums.append(found.sums)
+        cells.append(
+            CellResult(i, found.sums.plays, found.sums.p_best, _in_part(found.pairs, rounds), own)
+        )  # fmt: skip
+    blind = find(part, state.with_beliefs(tables.without), None)
+    terms = _terms_of(part, blind.rounds)
+    sums = [[terms.sum(), (terms * terms).sum(), terms.max(initial=-np.inf)]]
+    without = Without(blind.pairs.frontier, Moments.of(len(terms), np.array(sums)))
+    if not cells:
+        return blind._replace(without=without), ends, blind.end
+    whole = RoundSums(*(sum(x) for x in zip(*sums, strict=True)))
+    rounds = _rounds(each, codes, n_cells)
+    return _together(tuple(cells), whole, rounds, without), ends, blind.end
+
+
+def _together(
+    cells: tuple[CellResult, ...], sums: RoundSums, rounds: PartRounds, without: Without
+) -> PartResult:
+    """Return what a part amounts to, from its contexts."""
+    pairs = _pairs([cell.pairs for cell in cells])
+    return PartResult((), pairs, sums, rounds, cells=cells, without=without)
+
+
+def _terms_of(part: History, rounds: PartRounds) -> Floats:
+    """Return the terms of the fairness regret, (T,)."""
+    if part.selection != "chosen":
+        return rounds.regret
+    assert part.propensity is not None
+    return np.maximum(1 - rounds.p_best_chosen / part.propensity, 0.0)
 
 
 def _in_part(pairs: PairSums, rounds: Ints) -> PairSums:
@@ -193,54 +312,46 @@ def seen_in(
     part: History,
     result: PartResult,
     start: int,
-    labels: tuple[str, ...],
-    cells_of: Callable[[History], Cells],
+    p: Floats,
+    cells_of: Callable[[CellResult], Cells],
 ) -> dict[str, Seen]:
-    """Return what is kept of each context in a part, which ``start`` rounds of the log precede."""
-    found, known = {}, part.selection != "none"
-    for i, rounds, own, of in result.cells:
-        k = part.n_arms
-        p = np.full(len(rounds), np.nan)
-        if own.selection_probability is not None:
-            p = own.selection_probability[np.arange(len(rounds)), own.arm]
-        elif own.propensity is not None:
-            p = own.propensity
-        gone = np.isnan(own.reward)
-        moments = moments_table((k,))
-        if known:
-            # within a bin features differ: what counts is what they leave of a reward
-            left = own.reward if of.expected is None else own.reward - of.expected
-            moments_into(fixed(own.arm), fixed(left), fixed(p), moments)
-        sums = Sums(
-            n_rounds=own.n_rounds,
-            n_unobserved=np.bincount(own.arm[gone], minlength=k),
-            reward_total=np.bincount(own.arm, np.where(gone, 0.0, own.reward), k),
-            concentration=float(p.sum()) if known else 0.0,
-            **of.sums._asdict(),
-        )
-        terms = of.rounds.regret
-        if part.selection == "chosen":
-            terms = np.maximum(1 - of.rounds.p_best_chosen / p, 0.0)
-        regret = Moments.of(len(terms), _sums_of(terms))
-        pairs = Pairs.kept(part, of.pairs, start)
+    """Return what is kept of each context in a part, which ``start`` rounds of the log precede.
+
+    Parameters
+    ----------
+    part : History
+    result : PartResult
+        With its contexts.
+    start : int
+    p : (T,) array
+        Probabilities of the choices; empty where none was logged.
+    cells_of : callable
+        Returns what the objective audit keeps of the rounds of a context.
+    """
+    codes, labels, k = result.codes, result.end.labels, part.n_arms
+    assert codes is not None
+    c = len(labels)
+    place = codes * np.int32(k) + part.arm  # context and arm at once
+    moments = moments_table((c * k,))
+    if len(p):
+        # within a bin features differ: what counts is what they leave of a reward
+        left = part.reward if result.expected is None else part.reward - result.expected
+        moments_into(fixed(place), fixed(left), fixed(p), moments)
+    terms = np.zeros((c, 3))
+    terms[:, 2] = -np.inf
+    terms_into(fixed(codes), fixed(_terms_of(part, result.rounds)), terms)
+    found = {}
+    for cell in result.cells:
+        i, n = cell.number, cell.n_rounds
         found[labels[i]] = Seen(
-            labels[i], sums, pairs, regret, RewardMoments(*moments), cells_of(own)
+            labels[i],
+            CellSums(n, cell.plays, cell.p_best),
+            Pairs.kept(part, cell.pairs, start),
+            Moments.of(n if part.selection != "none" else 0, terms[[i]]),
+            RewardMoments(*moments[:, i * k : i * k + k].copy()),
+            cells_of(cell),
         )
     return found
-
-
-def without_context(part: History, result: PartResult, rows: LogPass) -> Without:
-    """Return what a part amounts to without its context."""
-    of = result.without
-    assert of is not None
-    terms = of.rounds.regret
-    if part.selection == "chosen":
-        terms = np.maximum(1 - of.rounds.p_best_chosen / rows.p, 0.0)
-    return Without(of.pairs.frontier, Moments.of(len(terms), _sums_of(terms)))
-
-
-def _sums_of(terms: Floats) -> Floats:
-    return np.array([[terms.sum(), (terms * terms).sum(), terms.max(initial=-np.inf)]])
 
 
 def within_contexts(every: list[RewardMoments]) -> RewardMoments:

@@ -72,7 +72,7 @@ def results(
                 return _by_chunks(own, before, criterion, want_rounds=want_rounds, believed=of)
             return results(own, before, criterion, want_rounds=want_rounds, threads=threads)
 
-        return given_context(part, state, find)
+        return given_context(part, state, criterion, find, want_rounds=want_rounds)
     if not FAMILIES[state.family].binary:
         return _by_chunks(part, state, criterion, want_rounds=want_rounds)
     streamed = stream_bernoulli(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,8 +11,8 @@ import numpy as np
 from bayesfair.audit.criterion import Criterion
 from bayesfair.audit.log import repeats
 from bayesfair.audit.log.accumulators import Facts, Pairs, Sums, Terms, merged_by_key
-from bayesfair.audit.log.cells import Cells, ChosenCell, FullCell
-from bayesfair.audit.log.contexts import Seen, Without, seen_in, without_context
+from bayesfair.audit.log.cells import Cells, ChosenCell, FullCell, RowsByCode
+from bayesfair.audit.log.contexts import Seen, Without, seen_in
 from bayesfair.audit.log.guards import Guards
 from bayesfair.audit.log.intervals import joint_share_distance
 from bayesfair.audit.log.state import AuditState
@@ -21,7 +22,7 @@ from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history import History
 from bayesfair.kernels.log.log_pass import log_pass
-from bayesfair.kernels.log.part_result import PartResult
+from bayesfair.kernels.log.part_result import CellResult, PartResult
 
 __all__ = ["Summary", "cells_of", "summarise"]
 
@@ -178,6 +179,21 @@ def cells_of(part: History, criterion: Criterion, threads: int = 1) -> Cells:
     return found
 
 
+def _kept_by_context(
+    part: History, result: PartResult, criterion: Criterion, threads: int
+) -> Callable[[CellResult], Cells]:
+    """Return what gives the summaries for the objective audit of the rounds with one context."""
+    if part.selection_probability is None or result.codes is None or part.offered is not None:
+        return lambda cell: cells_of(cell.rounds, criterion, threads)
+    rows = RowsByCode(part.selection_probability, result.codes, len(result.end.labels))
+
+    def kept(cell: CellResult) -> Cells:
+        asked = criterion.divergence, threads
+        return {b"": FullCell.of_code(cell.n_rounds, rows, cell.number, *asked)}
+
+    return kept
+
+
 def _context_unused(part: History, start: AuditState, criterion: Criterion) -> list[Notice]:
     """Say that a context was read and no belief is given it, and why."""
     if part.context is None or start.given_context:
@@ -222,27 +238,20 @@ def summarise(
         apart=JudgedRounds.apart(criterion), most=repeats.MOST, threads=threads,
     )  # fmt: skip
     contexts: dict[str, Seen] = {}
-    number = without = None
     if start.given_context:
-        labels = result.end.labels
-        number = np.empty(part.n_rounds, np.int32)
-        for i, rounds, *_ in result.cells:
-            number[rounds] = i
-        contexts = seen_in(
-            part, result, offset, labels, lambda own: cells_of(own, criterion, threads)
-        )
-        without = without_context(part, result, rows)
+        kept = _kept_by_context(part, result, criterion, threads)
+        contexts = seen_in(part, result, offset, rows.p, kept)
     return Summary(
         criterion=criterion,
         selection=part.selection,
         start=start,
         end=replace(start, n_rounds=offset + part.n_rounds, beliefs=result.end),
         sums=Sums.of(part, result.sums, rows),
-        pairs=Pairs.of(part, result.pairs, rows, offset, criterion, number),
+        pairs=Pairs.of(part, result.pairs, rows, offset, criterion, result.codes),
         terms=Terms.of(part, result.rounds, rows, threads),
         cells={} if start.given_context else cells_of(part, criterion, threads),
         guards=Guards.of(part, offset, rows, result.path),
         facts=Facts.of(part).noted(*_context_unused(part, start, criterion)),
         contexts=contexts,
-        without=without,
+        without=result.without,
     )

@@ -24,7 +24,7 @@ from bayesfair.errors import DataError, OptionError
 
 __all__ = ["FORMAT", "Opened", "Origin", "lacking", "opened", "seal_of", "sealed"]
 
-FORMAT = 15
+FORMAT = 16
 """Layout of the file. 1 held numbers only, 2 and 3 not all that checks and verdicts need, 4 one
 group of tables for each log, 5 and 6 no learned priors or no checkpoints, 11 and 12 a part of the
 question only."""

@@ -26,7 +26,7 @@ from bayesfair.audit.log.accumulators import (
     Worst,
 )
 from bayesfair.audit.log.cells import ChosenCell, FullCell
-from bayesfair.audit.log.contexts import Seen, Without
+from bayesfair.audit.log.contexts import CellSums, Seen, Without
 from bayesfair.audit.log.group_pairs import GroupPairs
 from bayesfair.audit.log.intervals import Estimate
 from bayesfair.audit.log.series import Series
@@ -199,7 +199,7 @@ FACTS = Record(Facts, {
 
 SEEN = Record(Seen, {
     "label": TEXT,
-    "sums": SUMS,
+    "sums": Record(CellSums, {"n_rounds": WHOLE, "plays": i8("arm"), "p_best": f8("arm")}),
     "pairs": PAIRS,
     "regret": MOMENTS,
     "moments": REWARD_MOMENTS,

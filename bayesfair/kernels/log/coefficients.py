@@ -126,7 +126,7 @@ class Coefficients(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _quadrature() -> tuple[Floats, Floats]:
-    """Return nodes and weights for a standard normal law."""
+    """Return nodes and weights for a standard normal law: as many below 0 as above."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
     return nodes, weights / weights.sum()
 
@@ -210,6 +210,20 @@ def _logistic_moments(centre, sd, nodes, weights):  # type: ignore[no-untyped-de
         second += weights[u] * slope
         third += weights[u] * slope * (1.0 - 2.0 * p)
     return first, second, third
+
+
+@compiled(error_model="numpy")
+def _logistic_mean(centre, sd, nodes, weights):  # type: ignore[no-untyped-def]
+    """Return E s of the logistic function s of a normal value: nodes two by two, as they lie."""
+    n = nodes.shape[0]
+    if abs(centre) > 200.0 or sd > 20.0:  # exponentials would overflow
+        return _logistic_moments(centre, sd, nodes, weights)[0]
+    total, a = 0.0, math.exp(-centre)
+    for u in range(n // 2):
+        up = math.exp(sd * nodes[n - 1 - u])
+        both = a * (up + 1.0 / up)  # s(c + x) + s(c - x), over one denominator
+        total += weights[u] * (2.0 + both) / (1.0 + both + a * a)
+    return total
 
 
 @compiled()
@@ -326,7 +340,7 @@ def _run(link, rows, first, told, prior, early, marks, beliefs, quadrature, out)
             elif link == _PROBIT:
                 out[t, i, 0] = 0.5 * math.erfc(-centre / math.sqrt(2.0 * (1.0 + v)))
             else:
-                out[t, i, 0] = _logistic_moments(centre, math.sqrt(v), nodes, weights)[0]
+                out[t, i, 0] = _logistic_mean(centre, math.sqrt(v), nodes, weights)
     return done
 
 

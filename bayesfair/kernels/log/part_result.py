@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesfair.typing import Floats, Ints
 
 __all__ = [
-    "ROUNDING", "TOLERANCES", "BestPath", "PairSums", "PartResult", "PartRounds", "RoundSums",
+    "ROUNDING", "TOLERANCES", "BestPath", "CellResult", "PairSums", "PartResult", "PartRounds",
+    "RoundSums",
 ]  # fmt: skip
 
 
@@ -122,6 +124,33 @@ class BestPath(NamedTuple):
     last: Floats
 
 
+class CellResult(NamedTuple):
+    """What the rounds with one context amount to.
+
+    Attributes
+    ----------
+    number : int
+        Of the context.
+    plays, p_best : (k,) array
+        Rounds in which an arm was chosen; sum of P*.
+    pairs : PairSums
+        Rounds count from the part's start.
+    rounds : object or None
+        These rounds as a log; None where it is not at hand.
+    """
+
+    number: int
+    plays: Ints
+    p_best: Floats
+    pairs: PairSums
+    rounds: Any = None
+
+    @property
+    def n_rounds(self) -> int:
+        """How many rounds have the context."""
+        return int(self.plays.sum())
+
+
 class PartResult(NamedTuple):
     """What one part of a log amounts to.
 
@@ -135,11 +164,12 @@ class PartResult(NamedTuple):
     rounds : PartRounds
     path : BestPath or None
         How far P* moves, where it was traced.
-    cells : tuple of (int, array, object, PartResult)
-        Where beliefs are given a context: number of each, which rounds have it, these as a log, and
-        what they amount to.
-    without : PartResult or None
-        The same part against beliefs that know no context.
+    codes : (T,) array of int32 or None
+        Number of each round's context, where beliefs are given one.
+    cells : tuple of CellResult
+        What the rounds of each context amount to.
+    without : object or None
+        What the same part amounts to against beliefs that know no context.
     expected : (T,) array or None
         Expected reward of the arm that was chosen, where contexts are features.
     """
@@ -149,6 +179,7 @@ class PartResult(NamedTuple):
     sums: RoundSums
     rounds: PartRounds
     path: BestPath | None = None
-    cells: tuple[tuple[int, Ints, Any, PartResult], ...] = ()
-    without: PartResult | None = None
+    codes: NDArray[np.int32] | None = None
+    cells: tuple[CellResult, ...] = ()
+    without: Any = None
     expected: Floats | None = None

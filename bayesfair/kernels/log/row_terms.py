@@ -11,7 +11,7 @@ from bayesfair.kernels.log.rows import fixed
 from bayesfair.kernels.team import Team
 from bayesfair.typing import Floats, Ints
 
-__all__ = ["term_sums", "window_surprises"]
+__all__ = ["term_sums", "terms_into", "window_surprises"]
 
 
 _BLOCK = 8192
@@ -62,6 +62,16 @@ def _terms(segments, stride, arm, terms, best, p, sums, plays):  # type: ignore[
             largest = x if x > largest else largest
         sums[g, 0], sums[g, 1], sums[g, 2] = total, squares, largest
         sums[g, 3], sums[g, 4], sums[g, 5] = weight, weight_squares, weight_largest
+
+
+@compiled()
+def terms_into(codes, terms, sums):  # type: ignore[no-untyped-def]
+    """Add terms to the sums of their code, (C, 3): sum, sum of squares, the largest."""
+    for t in range(terms.shape[0]):
+        c, x = np.uint32(codes[t]), terms[t]
+        sums[c, 0] += x
+        sums[c, 1] += x * x
+        sums[c, 2] = x if x > sums[c, 2] else sums[c, 2]
 
 
 def term_sums(

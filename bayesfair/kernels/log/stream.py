@@ -35,13 +35,13 @@ from bayesfair.kernels.log.stream_wide import run_wide
 from bayesfair.kernels.team import Team
 from bayesfair.typing import Floats, Ints
 
-__all__ = ["stream_bernoulli"]
+__all__ = ["Updates", "line_of", "stream_bernoulli", "updates_of"]
 
 
 _CELLS = 1 << 22  # rounds times arms whose beliefs are laid out at once: 32 MB
 
 
-class _Updates(NamedTuple):
+class Updates(NamedTuple):
     """Rewards in the order in which they become known."""
 
     until: Ints  # (T + 1,): how many are known before round t; empty: the first t
@@ -121,8 +121,9 @@ def stream_bernoulli(
     n_rounds, k, has_pi = arm.size, len(state.parameters), pi is not None
     if not n_rounds:
         return _nothing(state, grid.size, has_pi, want_rounds)
-    flat, stride = _flat(pi, n_rounds, k)
-    updates, size = _updates(arm, reward, known_at, state), block_size(k)
+    flat, stride = line_of(pi, n_rounds, k)
+    waiting = state.pending_at, state.pending_arm, state.pending_reward
+    updates, size = updates_of(arm, reward, known_at, *waiting), block_size(k)
     n_blocks = -(-n_rounds // size)
     out = Out.empty(n_blocks, n_rounds, k, grid.size, has_pi=has_pi, rows=want_rounds)
     nodes, weights = tie_nodes(k)
@@ -224,7 +225,7 @@ def _pairs(pi: Floats | None, offered: NDArray[np.bool_] | None, log: Log, out: 
     )
 
 
-def _flat(pi: Floats | None, n_rounds: int, k: int) -> tuple[Floats, tuple[int, int]]:
+def line_of(pi: Floats | None, n_rounds: int, k: int) -> tuple[Floats, tuple[int, int]]:
     """Return pi as one line of memory and its strides by round and arm, copied only if it must."""
     if pi is None:
         return fixed(np.empty(0)), (0, 0)
@@ -242,30 +243,31 @@ def _on_offer(pi: Floats, offered: NDArray[np.bool_] | None, rounds: slice) -> F
     return rows if offered is None else np.where(offered[rounds], rows, np.nan)
 
 
-def _updates(
-    arm: NDArray[np.int32], reward: Floats, known_at: Ints | None, state: BeliefTable
-) -> _Updates:
-    """Return the rewards in the order in which they become known."""
+def updates_of(
+    arm: NDArray[np.int32], reward: Floats, known_at: Ints | None, at: Ints,
+    waiting_arm: NDArray[np.int32], waiting: Floats,
+) -> Updates:  # fmt: skip
+    """Return the rewards of a part, and those that wait for it, in the order of becoming known."""
     n_rounds = arm.size
-    if known_at is None and not state.pending_at.size:
-        return _Updates(
+    if known_at is None and not at.size:
+        return Updates(
             np.empty(0, np.int64), np.empty(0, np.int64), arm, reward, n_rounds, n_rounds - 1
         )
     own = np.arange(1, n_rounds + 1) if known_at is None else np.asarray(known_at, np.int64)
     if np.any(own <= np.arange(n_rounds)):
         raise ValueError("known_at must be later than its own round.")
-    at = np.concatenate([state.pending_at, own])
-    arms = np.concatenate([state.pending_arm, arm])
-    rewards = np.concatenate([state.pending_reward, reward])
+    at = np.concatenate([at, own])
+    arms = np.concatenate([waiting_arm, arm])
+    rewards = np.concatenate([waiting, reward])
     order = np.argsort(at, kind="stable")
     until = np.searchsorted(at[order], np.arange(n_rounds + 1), side="right").astype(np.int64)
-    return _Updates(until, at[order], arms[order], rewards[order], int(until[-1]), int(until[-2]))
+    return Updates(until, at[order], arms[order], rewards[order], int(until[-1]), int(until[-2]))
 
 
 def _end(
     pi: Floats | None,
     offered: NDArray[np.bool_] | None,
-    updates: _Updates,
+    updates: Updates,
     counts: Floats,
     state: BeliefTable,
     n_rounds: int,
@@ -295,7 +297,7 @@ def _count(blocks, bounds, arm, reward, counts):  # type: ignore[no-untyped-def]
                 counts[b + 1, 1, arm[event]] += 1.0
 
 
-def _block_counts(n_blocks: int, size: int, updates: _Updates, k: int, team: Team) -> Floats:
+def _block_counts(n_blocks: int, size: int, updates: Updates, k: int, team: Team) -> Floats:
     """Return successes and observations known before each block and at the end, (n + 1, 2, k)."""
     starts = np.arange(n_blocks + 1) * size
     if updates.until.size:

@@ -12,7 +12,10 @@ import numpy as np
 from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.log.stream_slots import FASTMATH, SUMS
 
-__all__ = ["MOST_ARMS", "run_narrow"]
+__all__ = [
+    "MOST_ARMS", "best_arms", "excess_of_round", "largest_excess", "line_total", "line_variance",
+    "raise_chunk", "run_narrow",
+]  # fmt: skip
 
 MOST_ARMS = 18
 """With more arms, pairs and products of a whole chunk cost more than repairing the last round's."""
@@ -22,7 +25,8 @@ _FEW = 8  # at most one round of so many is looked at alone, not with its chunk
 
 
 @compiled(error_model="numpy", fastmath=SUMS)
-def _total(line, n):  # type: ignore[no-untyped-def]
+def line_total(line, n):  # type: ignore[no-untyped-def]
+    """Return the sum of a line."""
     total = 0.0
     for c in range(n):
         total += line[c]
@@ -38,7 +42,8 @@ def _largest(line, n):  # type: ignore[no-untyped-def]
 
 
 @compiled(error_model="numpy", fastmath=SUMS)
-def _total_variance(line, n):  # type: ignore[no-untyped-def]
+def line_variance(line, n):  # type: ignore[no-untyped-def]
+    """Return the sum of x (1 - x) over a line."""
     total = 0.0
     for c in range(n):
         total += line[c] * (1.0 - line[c])
@@ -79,7 +84,7 @@ def _beliefs(start, n, first, log, n_won, n_seen, now, changed, m):  # type: ign
 
 
 @compiled(error_model="numpy", fastmath=FASTMATH)
-def _best_arms(m, n, nodes, weights, run0, run1, p_best, none):  # type: ignore[no-untyped-def]
+def best_arms(m, n, nodes, weights, run0, run1, p_best, none):  # type: ignore[no-untyped-def]
     """Write P* of every arm and round of a chunk, and prod(1 - m) of every round."""
     k = m.shape[0]
     for c in range(n):
@@ -114,7 +119,7 @@ def _best_arms(m, n, nodes, weights, run0, run1, p_best, none):  # type: ignore[
 
 
 @compiled(error_model="numpy", fastmath=FASTMATH)
-def _largest_excess(pi, m, n, eps1, excess):  # type: ignore[no-untyped-def]
+def largest_excess(pi, m, n, eps1, excess):  # type: ignore[no-untyped-def]
     """Write the largest excess over pairs of every round of a chunk."""
     k = m.shape[0]
     for c in range(n):
@@ -127,7 +132,7 @@ def _largest_excess(pi, m, n, eps1, excess):  # type: ignore[no-untyped-def]
 
 
 @compiled(error_model="numpy", fastmath=FASTMATH)
-def _excess_of_round(pi, m, c, eps1):  # type: ignore[no-untyped-def]
+def excess_of_round(pi, m, c, eps1):  # type: ignore[no-untyped-def]
     """Return the largest excess over pairs of round ``c`` of a chunk."""
     top = -np.inf
     for i in range(m.shape[0]):
@@ -138,7 +143,7 @@ def _excess_of_round(pi, m, c, eps1):  # type: ignore[no-untyped-def]
 
 
 @compiled(error_model="numpy", fastmath=FASTMATH)
-def _raise_frontier(pi, m, n, spread, excess, asked, grid, left, value, frontier):  # type: ignore[no-untyped-def]
+def raise_chunk(pi, m, n, spread, excess, asked, grid, left, value, frontier):  # type: ignore[no-untyped-def]
     """Raise ``frontier`` by a chunk of rounds; see the function of this name for wide logs.
 
     ``left`` holds each round's excess at the last eps1 for which it is known. Returns the largest
@@ -166,9 +171,9 @@ def _raise_frontier(pi, m, n, spread, excess, asked, grid, left, value, frontier
             if above * _FEW <= n:
                 for c in range(n):
                     if value[c] > top:
-                        top = max(top, _excess_of_round(pi, m, c, eps1))
+                        top = max(top, excess_of_round(pi, m, c, eps1))
             else:
-                _largest_excess(pi, m, n, eps1, value)
+                largest_excess(pi, m, n, eps1, value)
                 for c in range(n):
                     left[c] = value[c]
                 top_left = _largest(value, n)
@@ -226,8 +231,8 @@ def run_narrow(blocks, log, out):  # type: ignore[no-untyped-def]
                 base = start * stride[0] + i * stride[1]
                 for c in range(n):
                     rule[i, c] = pi[base + c * stride[0]]
-            _best_arms(m, n, nodes, weights, run0, run1, p_best, none)
-            all_zero += _total(none, n)
+            best_arms(m, n, nodes, weights, run0, run1, p_best, none)
+            all_zero += line_total(none, n)
             for c in range(n):
                 high[c] = low[c] = rule[0, c]
                 short[c] = 0.0
@@ -239,9 +244,9 @@ def run_narrow(blocks, log, out):  # type: ignore[no-untyped-def]
                 for c in range(n):
                     high[c] = rule[i, c] if rule[i, c] > high[c] else high[c]
                     low[c] = rule[i, c] if rule[i, c] < low[c] else low[c]
-                sums[b, 0, i] += _total(p_best[i], n)
-                sums[b, 1, i] += _total(rule[i], n)
-                sums[b, 2, i] += _total_variance(rule[i], n)
+                sums[b, 0, i] += line_total(p_best[i], n)
+                sums[b, 1, i] += line_total(rule[i], n)
+                sums[b, 2, i] += line_variance(rule[i], n)
             for c in range(n):
                 regret[start + c] = short[c]
                 high[c] -= low[c]
@@ -255,8 +260,8 @@ def run_narrow(blocks, log, out):  # type: ignore[no-untyped-def]
                         p_rows[start + c, i] = p_best[i, c]
             if k == 1:
                 continue
-            _largest_excess(rule, m, n, grid[asked], excess)
-            top = _raise_frontier(rule, m, n, high, excess, asked, grid, left, value, frontier[b])
+            largest_excess(rule, m, n, grid[asked], excess)
+            top = raise_chunk(rule, m, n, high, excess, asked, grid, left, value, frontier[b])
             for level in range(limits.shape[0]):
                 if top <= limits[level]:
                     break
