@@ -3,21 +3,35 @@
     python benchmarks/contexts.py [--rounds 1000000]
 
 ``context_model="cells"`` against audits of the same log without a context, in turns, k = 3 and 10,
-4 and 50 contexts. Then rounds per second of 10 arms: 32 contexts, beside pooling as a script
-would have it, vectorised over nodes by NumPy; and of features, 4 numbers and the intercept.
+4 and 50 contexts. Then rounds per second with 10 arms: the whole audit (beliefs, P*, pairs; and the
+same without the context), beliefs and predictives alone, and a script of NumPy, vectorised over
+arms, nodes and pairs, which finds the same regret and eps2 on the first rounds. 32 contexts, or
+four numbers and the intercept. Last the certificate of the filters, which is apart: it belongs to
+the objective part.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
-from scipy import special
+from scipy import special, stats
 from subjective_audit import make_log
 from timing import in_turns, median, on_cores, ratio
 
 import bayesfair as bf
+from bayesfair.audit.truth.exact_coefficients import exact_draws
 from bayesfair.kernels.log.coefficients import Coefficients, run_coefficients
+
+K, D, CONTEXTS = 10, 5, 32
+MODELS = ("cells", "pooled", "probit", "logit", "linear")
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(K // 2)
+UP, SHARE = (NODES + 1) / 2, WEIGHTS / 2  # on [0, 1]: exact for the products of K - 1 arms
+HERMITE = np.polynomial.hermite_e.hermegauss(40)
+STEPS = np.linspace(-8.0, 8.0, 1601)
+GRID, WIDTH = np.sinh(STEPS), np.cosh(STEPS) * (STEPS[1] - STEPS[0])
 
 
 def compare(k: int, n_contexts: int, n_rounds: int, turns: int) -> None:
@@ -32,6 +46,7 @@ def compare(k: int, n_contexts: int, n_rounds: int, turns: int) -> None:
     }
     with on_cores(1):
         assert works["cells"]().to_dict()["context"]["n_cells"] == n_contexts
+        works["without"]()
         times = in_turns(works, turns=turns)
     without, cells = (median(times[name], "processor") / n_rounds * 1e9 for name in works)
     print(
@@ -41,92 +56,151 @@ def compare(k: int, n_contexts: int, n_rounds: int, turns: int) -> None:
     )
 
 
-def by_script(x: np.ndarray, arm: np.ndarray, reward: np.ndarray, n_contexts: int, k: int) -> float:
-    """Sequential partial pooling, each step vectorised over the nodes."""
-    mu = (1 - np.cos((2 * np.arange(40) + 1) * np.pi / 80)) / 2
-    kappa = np.geomspace(0.5, 200, 20)
-    a = (mu[:, None] * kappa).ravel()
-    kappa = np.tile(kappa, 40)
-    weight = np.full((k, 800), 1 / 800)
-    won, seen, total = np.zeros((n_contexts, k)), np.zeros((n_contexts, k)), 0.0
-    for c, i, r in zip(x.tolist(), arm.tolist(), reward.tolist(), strict=True):
-        means = (weight * (won[c][:, None] + a) / (seen[c][:, None] + kappa)).sum(axis=1)
-        total += float(means.max())
-        p = (won[c, i] + a) / (seen[c, i] + kappa)
-        weight[i] *= p if r else 1 - p
-        weight[i] /= weight[i].sum()
-        won[c, i] += r
-        seen[c, i] += 1
-    return total
+class Laws(NamedTuple):
+    """What is believed of all arms: P*, and the distances of pairs."""
+
+    best: np.ndarray
+    apart: np.ndarray
 
 
-def speed(n: int, k: int = 10, n_contexts: int = 32) -> None:
+def of_means(m: np.ndarray) -> Laws:
+    factor = 1 - UP[:, None] * m
+    best = m * ((SHARE * factor.prod(axis=1)) @ (1 / factor)) + (1 - m).prod() / K
+    return Laws(best, np.abs(m[:, None] - m))
+
+
+def of_student(df: np.ndarray, loc: np.ndarray, scale: np.ndarray) -> Laws:
+    density = stats.t.pdf(GRID[:, None], df, loc, scale)
+    below = stats.t.cdf(GRID[:, None], df, loc, scale)
+    best = WIDTH @ (density / below * below.prod(axis=1, keepdims=True))
+    between = np.abs(density[:, :, None] - density[:, None, :])
+    return Laws(best, np.einsum("g,gij->ij", WIDTH, between) / 2)
+
+
+def by_script(
+    model: str, x: np.ndarray, arm: np.ndarray, y: np.ndarray, pi: np.ndarray
+) -> tuple[float, float]:
+    """Audit a log round by round: fairness regret per round, and the eps2 that eps1 = 1 needs."""
+    won, seen = np.zeros((2, CONTEXTS, K))
+    mu = (1 - np.cos((2 * np.arange(40) + 1) * np.pi / 80)) / 2  # Gauss nodes of Beta(1/2, 1/2)
+    kappa = np.tile(np.geomspace(0.5, 200, 20), 40)
+    a = (mu[:, None] * kappa[:20]).ravel()
+    weight = np.full((K, 800), 1 / 800)
+    mean, spread = (
+        np.zeros((K, D)),
+        np.tile(np.eye(D) * (2.25 if model == "logit" else 1), (K, 1, 1)),
+    )
+    shape, scale = np.ones((2, K))
+    regret, needed = 0.0, 0.0
+    for z, i, r, rule in zip(x, arm.tolist(), y.tolist(), pi, strict=True):
+        if model == "cells":
+            laws = of_means((won[z] + 0.5) / (seen[z] + 1))
+        elif model == "pooled":
+            means = (won[z][:, None] + a) / (seen[z][:, None] + kappa)
+            laws = of_means((weight * means).sum(axis=1))
+        else:
+            along = spread @ z
+            centre, v = mean @ z, along @ z
+            if model == "probit":
+                laws = of_means(special.ndtr(centre / np.sqrt(1 + v)))
+            elif model == "logit":
+                value = special.expit(centre[:, None] + np.sqrt(v)[:, None] * HERMITE[0])
+                laws = of_means(value @ HERMITE[1] / HERMITE[1].sum())
+            else:
+                laws = of_student(2 * shape, centre, np.sqrt(scale / shape * (1 + v)))
+        regret += np.maximum(laws.best - rule, 0).sum()
+        needed = max(needed, (np.abs(rule[:, None] - rule) - laws.apart).max())
+        if model in ("cells", "pooled"):
+            if model == "pooled":
+                weight[i] *= means[i] if r else 1 - means[i]
+                weight[i] /= weight[i].sum()
+            won[z, i] += r
+            seen[z, i] += 1
+            continue
+        u, off = along[i], r - centre[i]
+        if model == "linear":
+            gain, shrink = off / (1 + v[i]), 1 / (1 + v[i])
+            shape[i] += 0.5
+            scale[i] += 0.5 * off * gain
+        elif model == "probit":
+            sign, s = 2 * r - 1, np.sqrt(1 + v[i])
+            t = sign * centre[i] / s
+            hazard = np.exp(-t * t / 2 - special.log_ndtr(t)) / np.sqrt(2 * np.pi)
+            gain, shrink = sign * hazard / s, hazard * (t + hazard) / (1 + v[i])
+        else:
+            p = value[i] if r else 1 - value[i]
+            one, two, three = (HERMITE[1] @ q for q in (p, p * (1 - p), p * (1 - p) * (1 - 2 * p)))
+            gain, shrink = two / one * (2 * r - 1), (two / one) ** 2 - three / one
+        mean[i] += u * gain
+        spread[i] -= np.outer(u, u) * shrink
+    return regret / len(arm), needed
+
+
+def log_of(model: str, n: int) -> tuple[bf.History, np.ndarray]:
+    """Return a log of 10 arms, and what stands in each round."""
+    rng = np.random.default_rng(0)
+    pi = rng.dirichlet(np.full(K, 4.0), n)
+    arm = (rng.random(n)[:, None] > pi.cumsum(axis=1)).sum(axis=1).clip(0, K - 1).astype(np.int32)
+    if model in ("cells", "pooled"):
+        x = rng.integers(0, CONTEXTS, n)
+        chance = 0.1 + 0.8 * rng.random((CONTEXTS, K))[x, arm]
+        context, rows = x.astype(str), x
+    else:
+        context = rng.normal(size=(n, D - 1))
+        first = context[:100]
+        rows = np.column_stack([np.ones(n), (context - first.mean(axis=0)) / first.std(axis=0)])
+        chance = special.ndtr(rng.normal(size=K)[arm] + context[:, 0])
+    reward = rng.normal(chance) if model == "linear" else (rng.random(n) < chance).astype(float)
+    arms = list("abcdefghij")
+    return bf.History(arm, reward, arms=arms, selection_probability=pi, context=context), rows
+
+
+def alone(model: str, log: bf.History, rows: np.ndarray) -> Callable[[], object]:
+    start = Coefficients.start(np.tile([0.0, 1, 1, 1], (K, 1)), D, linear=model == "linear")
+    return lambda: run_coefficients(model, start, rows, log.arm, log.reward, None)
+
+
+def speed(model: str, n: int) -> None:
     """Print rounds per second of processor time."""
-    rng = np.random.default_rng(0)
-    x, pi = rng.integers(0, n_contexts, n), rng.dirichlet(np.full(k, 4.0), n)
-    arm = (rng.random(n)[:, None] > pi.cumsum(axis=1)).sum(axis=1).clip(0, k - 1)
-    reward = (rng.random(n) < 0.1 + 0.8 * rng.random((n_contexts, k))[x, arm]).astype(float)
-    log = bf.History(arm, reward, selection_probability=pi, context=x.astype(str))
-    few = n // 20
-
-    def of(model: str | None) -> object:
-        return bf.audit(log, context_model=model, objective=False)
-
-    of("pooled"), of("cells")
+    log, rows = log_of(model, n)
+    few = n // {"cells": 25, "linear": 250}.get(model, 50)
+    asked = {"objective": False, "eps1": 1.0, "eps2": 0.05}
+    asked |= {"prior": (0, 1, 1, 1)} if model == "linear" else {}
+    some = rows[:few], log.arm[:few], log.reward[:few], log.selection_probability[:few]
+    works: dict[str, Callable[[], object]] = {
+        "whole audit": lambda: bf.audit(log, context_model=model, **asked),
+        "NumPy": lambda: by_script(model, *some),
+    }
+    if model not in ("linear",):
+        works["without the context"] = lambda: bf.audit(log, context_model="none", **asked)
+    if model not in ("cells", "pooled"):
+        works["beliefs alone"] = alone(model, log, rows)
+    head = bf.audit(log.before(few), context_model=model, **asked)
+    regret, needed = by_script(model, *some)
+    close = 1e-3 if model == "linear" else 1e-8
+    assert abs(head.regret.value - regret) < close and abs(head.smallest_eps2 - needed) < close
     with on_cores(1):
-        took = in_turns(
-            {
-                "no context": lambda: of("none"),
-                "cells": lambda: of("cells"),
-                "pooled": lambda: of("pooled"),
-                "pooled, beliefs alone, NumPy": lambda: by_script(
-                    x[:few], arm[:few], reward[:few], n_contexts, k
-                ),
-            },
-            turns=3,
-        )
+        for work in works.values():
+            work()
+        took = in_turns(works, turns=3)
     for name, times in took.items():
-        rounds = few if "NumPy" in name else n
-        print(f"{name:30} {rounds / median(times, 'processor'):12,.0f} rounds/s")
+        rounds = few if name == "NumPy" else n
+        rate = rounds / median(times, "processor")
+        print(f"{model:8} {name:22} {rate:12,.0f} rounds/s", flush=True)
 
 
-def feature_speed(n: int, k: int = 10, d: int = 5) -> None:
-    """Print rounds per second of beliefs over features alone, and of audits that rest on them."""
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(n, d - 1))
-    pi = rng.dirichlet(np.full(k, 4.0), n)
-    arm = (rng.random(n)[:, None] > pi.cumsum(axis=1)).sum(axis=1).clip(0, k - 1).astype(np.int32)
-    chance = special.ndtr(rng.normal(size=k)[arm] + x[:, 0])
-    rewards = {"probit": (rng.random(n) < chance).astype(float)}
-    rewards |= {"logit": rewards["probit"], "linear": rng.normal(chance)}
-    rows = np.column_stack([np.ones(n), x])
-    for model, reward in rewards.items():
-        m = n if model == "probit" else n // 10
-        log = bf.History(
-            arm[:m],
-            reward[:m],
-            selection_probability=pi[:m],
-            context=x[:m],
-            arms=list("abcdefghij"),
-        )
-        flat = np.tile([0.0, 1, 1, 1], (k, 1))
-        start = Coefficients.start(flat, d, linear=model == "linear")
-
-        def audited(log: bf.History = log, model: str = model) -> object:
-            return bf.audit(log, context_model=model, objective=False)
-
-        def alone(
-            start: Coefficients = start, model: str = model, y: np.ndarray = reward
-        ) -> object:
-            return run_coefficients(model, start, rows, arm, y, None)
-
-        audited(), alone()
-        with on_cores(1):
-            took = in_turns({f"{model}, whole audit": audited, f"{model}, beliefs alone": alone},
-                            turns=3)  # fmt: skip
-        for name, times in took.items():
-            done = m if "audit" in name else n
-            print(f"{name:30} {done / median(times, 'processor'):12,.0f} rounds/s", flush=True)
+def certificate(model: str, n: int) -> None:
+    """Print what weighing draws against all rewards of a log costs."""
+    log, _ = log_of(model, n)
+    found = bf.audit(log, context_model=model, objective=False)
+    ends = [state.beliefs.featured for state in (found.summary.start, found.state)]
+    order, rng = np.arange(K), np.random.default_rng(0)
+    with on_cores(1):
+        took = in_turns({"it": lambda: exact_draws(*ends, [log], n, order, rng)}, turns=3)
+    each = median(took["it"], "processor") / n * 1e6
+    draws = len(exact_draws(*ends, [log], n, order, rng).theta)
+    print(f"{model:8} certificate at the end: {each:.1f} us a reward, {draws} draws of each arm; "
+          f"with those after 1/8, 1/4, 1/2 of the log {1.875 * each:.1f} us")  # fmt: skip
 
 
 def main() -> None:
@@ -138,8 +212,10 @@ def main() -> None:
     for k in (3, 10):
         for n_contexts in (4, 50):
             compare(k, n_contexts, options.rounds, options.turns)
-    speed(options.rounds // 5)
-    feature_speed(options.rounds // 5)
+    for model in MODELS:
+        speed(model, options.rounds // (50 if model == "linear" else 5))
+    for model in ("probit", "logit"):
+        certificate(model, options.rounds // 50)
 
 
 if __name__ == "__main__":

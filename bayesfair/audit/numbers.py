@@ -90,15 +90,15 @@ def _missing(summary: Any) -> str:
 def _context(audit: Record) -> dict[str, Any]:
     """Return what beliefs are given, and what the log amounts to against beliefs that are not."""
     summary, criterion = audit.summary, audit.criterion
-    certificate = None if audit.objective is None else audit.objective.certificate
+    checks = () if audit.objective is None else audit.objective.certificates
     without = None
     if summary.without is not None:
         known, n = summary.selection != "none", summary.sums.n_rounds
-        needed = float(summary.without.frontier[criterion.grid_index])
+        needed = summary.without.needed
         without = {
             "smallest_eps2": finite_or_text(needed) if audit.auditable else None,
             "subjective_verdict": criterion.believed(needed if audit.auditable else None),
-            "regret_per_round": summary.without.regret.total / n if known and n else None,
+            "regret_per_round": summary.without.regret / n if known and n else None,
         }
     return {
         "columns": list(summary.start.beliefs.columns),
@@ -106,12 +106,14 @@ def _context(audit: Record) -> dict[str, Any]:
         "n_cells": len(summary.contexts),
         "thin_share": thin_share(summary),
         "without": without,
-        "certificate": None if certificate is None else {
-            "khat": finite_or_text(certificate.khat.max()),
-            "effective_draws": float(certificate.ess.min()),
-            "difference": certificate.difference,
-            "share_of_rounds": certificate.share,
-        },
+        "certificates": [{
+            "n_rounds": check.n_rounds,
+            "khat": finite_or_text(check.khat.max()),
+            "effective_draws": float(check.ess.min()),
+            "refitted": [arm for arm, x in zip(summary.arms, check.refitted, strict=True) if x],
+            "difference": check.difference,
+            "share_of_rounds": check.share,
+        } for check in checks],
     }  # fmt: skip
 
 
@@ -120,20 +122,22 @@ def _cells(audit: Record) -> list[dict[str, Any]]:
     summary, criterion, full = audit.summary, audit.criterion, audit.auditable
     true = {} if audit.objective is None else audit.objective.cells
     found = []
-    for label in in_order(summary.contexts):
+    of = summary.end.beliefs.featured
+    labels = in_order(summary.contexts)
+    for label in labels if of is None else of.design.in_order(labels):
         seen = summary.contexts[label]
-        needed = float(seen.pairs.frontier[criterion.grid_index]) if full else None
+        needed = seen.needed if full else None
         under = true.get(label)
         regret = None if under is None else under.regret
-        estimate = regret_of(summary.selection, seen.sums.n_rounds, seen.regret)
+        estimate = regret_of(summary.selection, seen.n_rounds, seen.regret)
         found.append({
             "context": label,
-            "n_rounds": seen.sums.n_rounds,
+            "n_rounds": seen.n_rounds,
             "subjective_verdict": criterion.believed(needed),
             "smallest_eps2": finite_or_text(needed),
-            "n_violating_rounds": criterion.count_at(seen.pairs.violations.n) if full else None,
+            "n_violating_rounds": criterion.count_at(seen.n_violating) if full else None,
             "regret_per_round": None if estimate is None else estimate.value,
-            "regret_total": None if estimate is None else estimate.value * seen.sums.n_rounds,
+            "regret_total": None if estimate is None else estimate.value * seen.n_rounds,
             "probability_fair": None if under is None else finite_or_text(under.probability_fair),
             "regret_per_round_objective": None if regret is None else regret.value,
         })  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -146,6 +146,19 @@ class Design(NamedTuple):
             codes[:, j] = np.searchsorted(cuts, self._column(context, j), side="right")
             labels[j] = tuple(_spans(cuts))
         return Context(context.columns, codes, tuple(labels))
+
+    def in_order(self, labels: Iterable[str]) -> list[str]:
+        """Return names of contexts with bins: numbers by the place of the bin, others as text."""
+
+        def place(label: str) -> str:
+            label += ", "
+            for j in np.flatnonzero(self.numeric).tolist():
+                of = f"{self.columns[j]}=" if len(self.columns) > 1 else ""
+                for at, span in enumerate(_spans(self.cuts[self.cut_of == j])):
+                    label = label.replace(f"{of}{span}, ", f"{of}{at}, ")
+            return label
+
+        return sorted(labels, key=place)
 
     def _column(self, context: Context, j: int) -> Floats:
         values = _numbers(context, j, len(context))

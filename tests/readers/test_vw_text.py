@@ -37,6 +37,10 @@ def test_one_line_is_one_decision(tmp_path, read, ends):
     assert log.reward.tolist() == REWARDS and log.propensity.tolist() == CHANCES
     said = next(n for n in log.notices if n.kind == "cost_as_reward")
     assert said.n == 5 and "minus the cost" in said and "only the probability of the chosen" in said
+    assert [n.column for n in log.notices if n.kind == "features_not_read"] == ["context"]
+    bare = tmp_path / "bare.vw"
+    bare.write_text("1:0.5:0.5 2 |\n2:0:0.25 1 |\n")
+    assert "features_not_read" not in [n.kind for n in read(bare).notices]
     path.write_bytes(gzip.compress(path.read_bytes()))
     assert read(path, format="vw").reward.tolist() == REWARDS
 

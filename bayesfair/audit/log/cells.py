@@ -39,17 +39,16 @@ class RowsByCode:
     """
 
     def __init__(self, table: Floats, codes: NDArray[np.int32], n_codes: int) -> None:
-        self._table, self._codes = table, codes
-        self.ends = np.cumsum(np.bincount(codes, minlength=n_codes))
+        self._table, self._codes, self._n = table, codes, n_codes
 
     @functools.cached_property
-    def _sorted(self) -> Floats:
-        return by_code(self._table, self._codes, self.ends)
+    def _each(self) -> list[Floats]:
+        ends = np.cumsum(np.bincount(self._codes, minlength=self._n))
+        return np.split(by_code(self._table, self._codes, ends), ends[:-1])
 
     def of(self, code: int) -> Floats:
         """Return the rows with a code, (n, k)."""
-        start = int(self.ends[code - 1]) if code else 0
-        return self._sorted[start : int(self.ends[code])]
+        return self._each[code]
 
 
 class FullCell:

@@ -34,7 +34,7 @@ def context_model_of(summary: Summary) -> str | None:
 
 def thin_share(summary: Summary) -> float:
     """Return the share of rounds whose context had fewer than ten."""
-    sizes = [seen.sums.n_rounds for seen in summary.contexts.values()]
+    sizes = [seen.n_rounds for seen in summary.contexts.values()]
     return sum(n for n in sizes if n < _THIN) / max(summary.sums.n_rounds, 1)
 
 
@@ -58,7 +58,7 @@ def context_findings(summary: Summary) -> list[Notice]:
         f"{100 * share:.0f} % of the rounds have a context that came fewer than {_THIN} times: "
         f"{said}",
         kind="thin_contexts", column="context", value=share,
-        n=sum(seen.sums.n_rounds < _THIN for seen in summary.contexts.values()),
+        n=sum(seen.n_rounds < _THIN for seen in summary.contexts.values()),
     )]  # fmt: skip
 
 

@@ -271,7 +271,10 @@ def numbered(part: History, tables: ContextTables) -> tuple[NDArray[np.int32], t
             "learn how rewards depend on numbers.",
             kind="too_many_contexts", column="context", value=len(place),
         )  # fmt: skip
-    return np.array([place[name] for name in names], np.int32)[codes], tuple(place)
+    places = [place[name] for name in names]
+    if places == [*range(len(places))]:
+        return np.asarray(codes, np.int32), tuple(place)
+    return np.array(places, np.int32)[codes], tuple(place)
 
 
 def iter_cells(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesfair.audit.criterion import Criterion
-from bayesfair.audit.log.accumulators import Moments, Pairs, merged_by_key
+from bayesfair.audit.log.accumulators import Moments, merged_by_key
 from bayesfair.audit.log.cells import Cells
 from bayesfair.audit.log.context_tables import (
     Believed,
@@ -40,16 +40,8 @@ from bayesfair.rewards import Bernoulli, StudentT
 from bayesfair.typing import Floats, Ints
 
 __all__ = [
-    "CellSums", "Seen", "Without", "given_context", "seen_in", "within_contexts",
+    "Seen", "Without", "given_context", "seen_in", "within_contexts",
 ]  # fmt: skip
-
-
-class CellSums(NamedTuple):
-    """Sums over the rounds with one context: their number, plays and P* by arm."""
-
-    n_rounds: int
-    plays: Ints
-    p_best: Floats
 
 
 class Seen(NamedTuple):
@@ -59,9 +51,13 @@ class Seen(NamedTuple):
     ----------
     label : str
         The context.
-    sums : CellSums
-    pairs : Pairs
-        Rounds count from the start of the log; which of them may violate is kept of the whole log.
+    n_rounds : int
+    plays, p_best : (k,) array
+        Rounds in which an arm was chosen; sum of P*, where the whole rule was not logged.
+    needed : float
+        Smallest eps2 at the asked eps1.
+    n_violating : (tolerance,) array of int
+        Rounds above each tolerance of the ladder.
     regret : Moments
         Terms of the fairness regret.
     moments : RewardMoments
@@ -71,8 +67,11 @@ class Seen(NamedTuple):
     """
 
     label: str
-    sums: CellSums
-    pairs: Pairs
+    n_rounds: int
+    plays: Ints
+    p_best: Floats
+    needed: float
+    n_violating: Ints
     regret: Moments
     moments: RewardMoments
     cells: Cells
@@ -81,8 +80,11 @@ class Seen(NamedTuple):
         """Return what is kept of this part followed by ``later``."""
         return Seen(
             self.label,
-            CellSums(*(a + b for a, b in zip(self.sums, later.sums, strict=True))),
-            self.pairs.merged(later.pairs),
+            self.n_rounds + later.n_rounds,
+            self.plays + later.plays,
+            self.p_best + later.p_best,
+            max(self.needed, later.needed),
+            self.n_violating + later.n_violating,
             self.regret.merged(later.regret),
             joined_moments(self.moments, later.moments),
             merged_by_key(self.cells, later.cells),
@@ -94,18 +96,18 @@ class Without(NamedTuple):
 
     Attributes
     ----------
-    frontier : (E,) array
-        Smallest eps2 at each eps1.
-    regret : Moments
-        Terms of the fairness regret.
+    needed : float
+        Smallest eps2 at the asked eps1.
+    regret : float
+        Sum of the fairness regret.
     """
 
-    frontier: Floats
-    regret: Moments
+    needed: float
+    regret: float
 
     def merged(self, later: Without) -> Without:
         """Return those of this part followed by ``later``."""
-        return Without(np.maximum(self.frontier, later.frontier), self.regret.merged(later.regret))
+        return Without(max(self.needed, later.needed), self.regret + later.regret)
 
 
 def given_context(
@@ -145,7 +147,7 @@ def given_context(
     if part.n_rounds and not want_rounds and _streams(part, state, criterion, believed):
         found, ends, blind = _in_one_pass(part, state, criterion, codes, len(labels), believed)
     else:
-        found, ends, blind = _one_by_one(part, state, find, codes, len(labels), believed)
+        found, ends, blind = _one_by_one(part, state, criterion, find, codes, len(labels), believed)
     if fresh is not None:
         ends = [table._replace(changed=bool(x)) for table, x in zip(ends, fresh, strict=True)]
     end = tables._replace(labels=labels, tables=tuple(ends), without=blind, shared=shared)
@@ -172,6 +174,10 @@ def _in_one_pass(
     tables: ContextTables = state.beliefs
     pi, grid, n = part.selection_probability, np.array(criterion.grid), part.n_rounds
     assert pi is not None
+    means = None
+    if believed is not None:
+        assert isinstance(believed.rewards, Bernoulli)
+        means = believed.rewards.mean
     old = [*tables.tables, *[tables.fresh] * (n_cells - len(tables.tables))]
     prior = tables.fresh.parameters
     known = np.array([table.parameters for table in (*old, tables.without)]) - prior
@@ -182,8 +188,7 @@ def _in_one_pass(
         fresh=np.array([*(table.changed for table in old), False]),
         rows=np.array([table.last_pi if table.last_pi.size else unknown for table in old]),
         eps1_grid=grid, eps1_index=criterion.grid_index, eps2=criterion.counting_eps2,
-        means=None if believed is None else believed.rewards.mean,
-        changed=None if believed is None else believed.changed,
+        means=means, changed=None if believed is None else believed.changed,
     )  # fmt: skip
 
     def after(c: int, table: BeliefTable, last: int, mine: Any) -> BeliefTable:
@@ -199,23 +204,21 @@ def _in_one_pass(
         after(c, table, last, waiting.cell == c)
         for c, (table, last) in enumerate(zip(old, found.last.tolist(), strict=True))
     ]
+    none, over = np.zeros(part.n_arms), found.n_violating
     cells = tuple(
-        CellResult(c, int(m), found.pairs_of(c, pi, criterion.eps1), found.sums_of(c))
-        for c, m in enumerate(found.plays.sum(axis=1)) if m
-    )  # fmt: skip
-    frontier, sums = np.split(found.without, [len(grid)])
-    without = Without(frontier, Moments.of(n, sums[None]))
-    rounds = PartRounds(found.regret, found.p_chosen)
-    return (
-        _together(cells, found.sums, rounds, without),
-        ends,
-        after(-1, tables.without, n - 1, ...),
+        CellResult(c, found.plays[c], none, float(found.needed[c]), over[c])
+        for c in np.flatnonzero(found.plays.any(axis=1)).tolist()
     )
+    pairs = found.pairs(pi, criterion.eps1)
+    rounds, without = PartRounds(found.regret, found.p_chosen), Without(*found.without.tolist())
+    whole = PartResult((), pairs, found.sums, rounds, cells=cells, without=without)
+    return whole, ends, after(-1, tables.without, n - 1, ...)
 
 
 def _one_by_one(
     part: History,
     state: AuditState,
+    criterion: Criterion,
     find: Callable[[History, AuditState, Believed | None], PartResult],
     codes: NDArray[np.int32],
     n_cells: int,
@@ -223,7 +226,8 @@ def _one_by_one(
 ) -> tuple[PartResult, list[BeliefTable], BeliefTable]:
     """Return the same, the rounds of one context after those of the other."""
     tables: ContextTables = state.beliefs
-    cells, each, sums, ends = [], [], [], []
+    cells, pairs, each, sums, ends = [], [], [], [], []
+    asked = criterion.grid_index
     rule = FAMILIES[state.family].rule
     for i, (rounds, own, table) in enumerate(iter_cells(part, codes, n_cells, tables, rule)):
         if not len(rounds):
@@ -234,26 +238,21 @@ def _one_by_one(
         ends.append(found.end)
         each.append(found.rounds)
         sums.append(found.sums)
-        cells.append(
-            CellResult(i, found.sums.plays, found.sums.p_best, _in_part(found.pairs, rounds), own)
-        )  # fmt: skip
+        pairs.append(_in_part(found.pairs, rounds))
+        best = found.sums.p_best * (part.selection_probability is None)
+        needed = float(found.pairs.frontier[asked])
+        n_violating = found.pairs.n_violating
+        cells.append(CellResult(i, found.sums.plays, best, needed, n_violating, own))
     blind = find(part, state.with_beliefs(tables.without), None)
     terms = _terms_of(part, blind.rounds)
-    sums = [[terms.sum(), (terms * terms).sum(), terms.max(initial=-np.inf)]]
-    without = Without(blind.pairs.frontier, Moments.of(len(terms), np.array(sums)))
+    without = Without(float(blind.pairs.frontier[asked]), float(terms.sum()))
     if not cells:
         return blind._replace(without=without), ends, blind.end
     whole = RoundSums(*(sum(x) for x in zip(*sums, strict=True)))
-    rounds = _rounds(each, codes, n_cells)
-    return _together(tuple(cells), whole, rounds, without), ends, blind.end
-
-
-def _together(
-    cells: tuple[CellResult, ...], sums: RoundSums, rounds: PartRounds, without: Without
-) -> PartResult:
-    """Return what a part amounts to, from its contexts."""
-    pairs = _pairs([cell.pairs for cell in cells])
-    return PartResult((), pairs, sums, rounds, cells=cells, without=without)
+    result = PartResult(
+        (), _pairs(pairs), whole, _rounds(each, codes, n_cells), cells=tuple(cells), without=without
+    )
+    return result, ends, blind.end
 
 
 def _terms_of(part: History, rounds: PartRounds) -> Floats:
@@ -311,18 +310,16 @@ def _rounds(every: list[PartRounds], codes: NDArray[np.int32], n_cells: int) -> 
 def seen_in(
     part: History,
     result: PartResult,
-    start: int,
     p: Floats,
     cells_of: Callable[[CellResult], Cells],
 ) -> dict[str, Seen]:
-    """Return what is kept of each context in a part, which ``start`` rounds of the log precede.
+    """Return what is kept of each context in a part.
 
     Parameters
     ----------
     part : History
     result : PartResult
         With its contexts.
-    start : int
     p : (T,) array
         Probabilities of the choices; empty where none was logged.
     cells_of : callable
@@ -345,8 +342,11 @@ def seen_in(
         i, n = cell.number, cell.n_rounds
         found[labels[i]] = Seen(
             labels[i],
-            CellSums(n, cell.plays, cell.p_best),
-            Pairs.kept(part, cell.pairs, start),
+            n,
+            cell.plays,
+            cell.p_best,
+            cell.needed,
+            cell.n_violating,
             Moments.of(n if part.selection != "none" else 0, terms[[i]]),
             RewardMoments(*moments[:, i * k : i * k + k].copy()),
             cells_of(cell),
@@ -360,27 +360,21 @@ def within_contexts(every: list[RewardMoments]) -> RewardMoments:
     The extremes are those of what lies around the means: an arm that is chosen more in the context
     where it pays more shows no association within one.
     """
-    n = np.sum([m.n for m in every], axis=0)
-    seen = np.array([m.n > 0 for m in every])
+    m = RewardMoments(*(np.array(values) for values in zip(*every, strict=True)))  # (C, k) each
+    n, seen, rewards = m.n.sum(axis=0), m.n > 0, m.origin + m.reward
 
-    def mean(values: list[Floats]) -> Floats:
-        total = sum(m.n * x for m, x in zip(every, values, strict=True))
-        return np.asarray(total / np.maximum(n, 1))
+    def mean(values: Floats) -> Floats:
+        return np.asarray((m.n * values).sum(axis=0) / np.maximum(n, 1))
 
-    def furthest(away: list[Floats]) -> Floats:
+    def furthest(away: Floats) -> Floats:
         return np.asarray(np.where(seen, away, 0.0).max(axis=0))
 
-    rewards, chances = [m.origin + m.reward for m in every], [m.probability for m in every]
-    reward, chance = mean(rewards), mean(chances)
-    sums = {
-        name: np.sum([getattr(m, name) for m in every], axis=0)
-        for name in ("reward_squares", "probability_squares", "products")
-    }
-    pairs = list(zip(every, rewards, strict=True))
+    reward, chance = mean(rewards), mean(m.probability)
     return RewardMoments(
-        n, reward, np.zeros_like(reward), chance, **sums,
-        reward_low=reward - furthest([x - m.reward_low for m, x in pairs]),
-        reward_high=reward + furthest([m.reward_high - x for m, x in pairs]),
-        probability_low=chance - furthest([m.probability - m.probability_low for m in every]),
-        probability_high=chance + furthest([m.probability_high - m.probability for m in every]),
+        n, reward, np.zeros_like(reward), chance,
+        *(x.sum(axis=0) for x in (m.reward_squares, m.probability_squares, m.products)),
+        reward_low=reward - furthest(rewards - m.reward_low),
+        reward_high=reward + furthest(m.reward_high - rewards),
+        probability_low=chance - furthest(m.probability - m.probability_low),
+        probability_high=chance + furthest(m.probability_high - m.probability),
     )  # fmt: skip

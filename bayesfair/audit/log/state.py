@@ -320,6 +320,8 @@ class AuditState(Shown):
         self.require_beliefs()
         if isinstance(self.beliefs, ContextTables):
             return self.with_beliefs(self.beliefs.without).prior_and_posterior()
+        if not self.prior_is_learned and not self.beliefs.pending_at.size:
+            return self.prior, self.beliefs.parameters, None
         end = run_parameters(
             FAMILIES[self.family].rule, self.beliefs, np.empty(0, np.int32), np.empty(0), None,
             everything=True,

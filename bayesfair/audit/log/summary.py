@@ -96,7 +96,7 @@ class Summary:
 
         Given a context that of each context, weighted by its rounds: convexity again.
         """
-        parts = [seen.sums for seen in self.contexts.values()] or [self.sums]
+        parts: list[Seen | Sums] = [*self.contexts.values()] or [self.sums]
         return joint_share_distance([(s.p_best / max(s.n_rounds, 1), s.plays) for s in parts])
 
     def tolerated(self, asked: Criterion) -> Criterion:
@@ -240,7 +240,7 @@ def summarise(
     contexts: dict[str, Seen] = {}
     if start.given_context:
         kept = _kept_by_context(part, result, criterion, threads)
-        contexts = seen_in(part, result, offset, rows.p, kept)
+        contexts = seen_in(part, result, rows.p, kept)
     return Summary(
         criterion=criterion,
         selection=part.selection,

@@ -26,7 +26,7 @@ from bayesfair.audit.log.accumulators import (
     Worst,
 )
 from bayesfair.audit.log.cells import ChosenCell, FullCell
-from bayesfair.audit.log.contexts import CellSums, Seen, Without
+from bayesfair.audit.log.contexts import Seen, Without
 from bayesfair.audit.log.group_pairs import GroupPairs
 from bayesfair.audit.log.intervals import Estimate
 from bayesfair.audit.log.series import Series
@@ -199,16 +199,19 @@ FACTS = Record(Facts, {
 
 SEEN = Record(Seen, {
     "label": TEXT,
-    "sums": Record(CellSums, {"n_rounds": WHOLE, "plays": i8("arm"), "p_best": f8("arm")}),
-    "pairs": PAIRS,
+    "n_rounds": WHOLE,
+    "plays": i8("arm"),
+    "p_best": f8("arm"),
+    "needed": NUMBER,
+    "n_violating": i8("tolerance"),
     "regret": MOMENTS,
     "moments": REWARD_MOMENTS,
     "cells": Keyed(CELL),
 })  # fmt: skip
 
 WITHOUT = Record(Without, {
-    "frontier": f8("eps1"),
-    "regret": MOMENTS,
+    "needed": NUMBER,
+    "regret": NUMBER,
 })  # fmt: skip
 
 SUMMARY = Record(Summary, {
@@ -252,9 +255,11 @@ OBJECTIVE = Record(Objective, {
         "probability_fair": Maybe(NUMBER),
         "regret": Maybe(ESTIMATE),
     })),
-    "certificate": Maybe(Record(Certificate, {
+    "certificates": Many(Record(Certificate, {
+        "n_rounds": WHOLE,
         "khat": f8("arm"),
         "ess": f8("arm"),
+        "refitted": i8("arm"),
         "difference": NUMBER,
         "share": NUMBER,
     })),

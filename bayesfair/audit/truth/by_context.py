@@ -95,15 +95,15 @@ def objective_by_context(
         here = rewards[label]
         parts = parts_from_cells(seen.cells, here, k)
         if summary.selection == "none":
-            shares = seen.sums.plays / seen.sums.n_rounds
-            parts = [Part(None, seen.sums.n_rounds, here, None, shares)]
+            shares = seen.plays / seen.n_rounds
+            parts = [Part(None, seen.n_rounds, here, None, shares)]
         one = evaluate(parts, criterion)
         fair = None
         if one.smallest_eps2 is not None:
             fair = float(criterion.fair_draws(one.smallest_eps2).mean())
         cells[label] = CellFound(label, fair, one.regret_estimate(rng, exact=exact))
         found.append(one)
-        weights.append(seen.sums.n_rounds / n)
+        weights.append(seen.n_rounds / n)
 
     def mean(values: list[Floats | None]) -> Floats | None:
         known = [value for value in values if value is not None]

@@ -27,7 +27,7 @@ from bayesfair.families.featured import PRIOR_SD, Featured
 from bayesfair.history import History
 from bayesfair.kernels.log.needed import needed_by_draw
 from bayesfair.rewards import Bernoulli, Normal, Rewards
-from bayesfair.typing import Floats
+from bayesfair.typing import Floats, Ints
 
 __all__ = ["objective_by_features"]
 
@@ -39,6 +39,7 @@ _MOST_COUNTED = 100_000_000
 
 _FEWEST = 200
 _LOOKED = 200  # rounds in which the filter is held against the posterior
+_CHECKS = (0.125, 0.25, 0.5)  # and after which shares of the log, besides its end
 _DIFFERENCES = ("total_variation", "wasserstein")
 
 
@@ -71,6 +72,7 @@ def objective_by_features(
     of, order = summary.end.beliefs.featured, label_order(summary.arms)
     theta, sd = of.draws(draws, order, rng)
     exact: Exact | None = None
+    certificates: list[Certificate] = []
     notices: list[str] = []
     if of.model in PRIOR_SD:
         n_rewards = int((summary.sums.plays - summary.sums.n_unobserved).sum())
@@ -81,6 +83,7 @@ def objective_by_features(
         else:
             theta[:, exact.holds] = exact.resampled(draws, order, rng)[:, exact.holds]
             notices += _refused(exact, summary.arms)
+            certificates = _earlier(data, summary, order, rng)
     found = _Sums(of, theta, sd, summary, criterion)
     done = summary.start.n_rounds
     for whole in parts_of(data):
@@ -89,11 +92,44 @@ def objective_by_features(
         done += whole.n_rounds
     if done != summary.end.n_rounds:
         return None, [_NOT_READ_AGAIN]
-    certificate = None
-    if exact is not None and exact.holds.all() and found.rows:
-        certificate = exact.certificate(of, np.concatenate(found.rows))
-        notices += _told(certificate)
-    return replace(found.objective(rng), certificate=certificate), notices
+    if exact is not None and found.rows:
+        certificates.append(exact.certificate(of, np.concatenate(found.rows), done))
+        notices += _told(certificates)
+    return replace(found.objective(rng), certificates=tuple(certificates)), notices
+
+
+def _earlier(
+    data: Any, summary: Summary, order: Ints, rng: np.random.Generator
+) -> list[Certificate]:
+    """Return how far the filter was from the posterior at earlier rounds of the log."""
+    before = of = summary.start.beliefs.featured
+    found: list[Certificate] = []
+    past: list[History] = []
+    done, n_rewards = 0, 0
+    n = summary.end.n_rounds - summary.start.n_rounds
+    checks = sorted({c for c in (round(n * share) for share in _CHECKS) if c > 0})
+    for whole in parts_of(data):
+        start = 0
+        while checks and checks[0] <= done + whole.n_rounds:
+            stop = checks.pop(0) - done
+            part = whole.rounds(start, stop)
+            past.append(part)
+            of, start = of.over(part, laws=False)[1], stop
+            n_rewards += int((~np.isnan(part.reward)).sum())
+            exact = exact_draws(before, of, past, n_rewards, order, rng)
+            if exact is None:
+                return found
+            every = np.concatenate([of.design.rows(one.context) for one in past])
+            rows = every[:: max(len(every) // _LOOKED, 1)]
+            found.append(exact.certificate(of, rows, done + stop))
+        if not checks:
+            break
+        rest = whole.rounds(start, whole.n_rounds)
+        past.append(rest)
+        of = of.over(rest, laws=False)[1]
+        n_rewards += int((~np.isnan(rest.reward)).sum())
+        done += whole.n_rounds
+    return found
 
 
 _NOT_READ_AGAIN = Notice(
@@ -121,16 +157,17 @@ def _refused(exact: Exact, arms: tuple[str, ...]) -> list[Notice]:
     return [_uncertified(f"{why}effective draws", bad)]
 
 
-def _told(found: Certificate) -> list[Notice]:
+def _told(every: list[Certificate]) -> list[Notice]:
     """Say how far the filter is from the posterior, where that is not rare."""
+    found = max(every, key=lambda check: check.share)
     if found.share <= 0.01:
         return []
     return [Notice(
-        "At the end of the log the filter is up to "
-        f"{found.difference:.3f} from the posterior in the chance of an arm, and more than {APART} "
-        f"in {100 * found.share:.0f} % of the rounds. The objective part has the posterior; the "
-        "numbers under the beliefs of each round may be off by as much.",
-        kind="filter_apart", column="context_model", value=found.difference,
+        f"After {found.n_rounds} rounds the filter is up to {found.difference:.3f} from the "
+        f"posterior in the chance of an arm, and more than {APART} in {100 * found.share:.0f} % of "
+        "the rounds. The objective part has the posterior; the numbers under the beliefs of each "
+        "round may be off by as much: beliefs_model= takes a PyMC model, which is fitted anew.",
+        kind="filter_apart", column="context_model", n=found.n_rounds, value=found.difference,
     )]  # fmt: skip
 
 
@@ -288,7 +325,7 @@ class _Sums:
         """Return how far mean P* lies from the shares of the choices in each bin, for each draw."""
         found = np.zeros(len(self.first))
         for label, cell in self.by_cell.items():
-            sums = self.summary.contexts[label].sums
+            sums = self.summary.contexts[label]
             lack = cell.best / cell.n - sums.plays / sums.n_rounds
             found += sums.n_rounds / self.summary.sums.n_rounds * np.maximum(lack, 0).sum(axis=1)
         return found

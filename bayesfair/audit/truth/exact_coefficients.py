@@ -3,7 +3,8 @@
 Beliefs of 0/1 arms given features are normal laws with the moments of each step. At the end of a
 log the posterior itself is known up to a constant: the beliefs before the first round times the
 chance of every known reward. Arms are independent in it, so each has weights of its own, of draws
-from a t law with five degrees of freedom around its normal law.
+from a t law with five degrees of freedom around its normal law; where these fail, around the mode
+of the posterior, which has one (probit and logit likelihoods are log-concave).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from bayesfair.audit.truth.objective import Certificate
 from bayesfair.families.featured import Featured
@@ -32,6 +34,7 @@ APART = 0.02
 
 _PROPOSED, _DF = 4000, 5.0
 _MOST = 400_000_000  # rewards times draws: half a minute
+_STEPS = 100
 
 
 class Exact(NamedTuple):
@@ -44,12 +47,15 @@ class Exact(NamedTuple):
         Of each arm, sums to 1.
     khat, ess : (k,) array
         Pareto k-hat, and effective draws.
+    refitted : (k,) array of int
+        1 where draws are those around the mode.
     """
 
     theta: Floats
     weight: Floats
     khat: Floats
     ess: Floats
+    refitted: Ints
 
     @property
     def holds(self) -> NDArray[np.bool_]:
@@ -65,14 +71,15 @@ class Exact(NamedTuple):
             found[:, i] = self.theta[rng.permutation(place), i]
         return found
 
-    def certificate(self, of: Featured, rows: Floats) -> Certificate:
-        """Return how far the filter is from the posterior in some rounds, (T, d)."""
+    def certificate(self, of: Featured, rows: Floats, n_rounds: int) -> Certificate:
+        """Return how far the filter is from the posterior in some of the rounds so far, (T, d)."""
         end = of.settled()
         nothing = np.zeros(len(rows), np.int32), np.full(len(rows), np.nan), None
         filtered = run_coefficients(of.model, end, rows, *nothing)[0][:, :, 0]
-        apart = np.abs(filtered - self.chances(of, rows)).max(axis=1, initial=0.0)
+        apart = np.abs(filtered - self.chances(of, rows))[:, self.holds].max(axis=1, initial=0.0)
         share = float((apart > APART).mean()) if len(rows) else 0.0
-        return Certificate(self.khat, self.ess, float(apart.max(initial=0.0)), share)
+        told = self.khat, self.ess, self.refitted
+        return Certificate(n_rounds, *told, float(apart.max(initial=0.0)), share)
 
     def chances(self, of: Featured, rows: Floats) -> Floats:
         """Return the probability of a reward of 1 in each round, (T, k), by all draws."""
@@ -107,36 +114,81 @@ def exact_draws(
     end = after.settled()
     k, d = end.mean.shape
     first = before.beliefs.widened(d)
-    theta, log_ratio = np.empty((n, k, d)), np.empty((k, n))
-    for i in order:
-        root = np.linalg.cholesky(end.spread[i])
-        stretch = np.sqrt(_DF / rng.chisquare(_DF, n))
-        z = rng.standard_normal((n, d)) * stretch[:, None]
-        theta[:, i] = end.mean[i] + z @ root.T
-        log_t = -0.5 * (_DF + d) * np.log1p((z * z).sum(axis=1) / _DF)
-        away = np.linalg.solve(np.linalg.cholesky(first.spread[i]), (theta[:, i] - first.mean[i]).T)
-        log_ratio[i] = -0.5 * (away * away).sum(axis=0) - log_t
-    old = first.pending_row, first.pending_arm, first.pending_reward
-    _add(after.model, *old, theta, log_ratio)
+    seen = [(first.pending_row, first.pending_arm, first.pending_reward)]
     for part in parts:
         assert part.context is not None
-        seen = ~np.isnan(part.reward)
-        rows = after.design.rows(part.context)[seen]
-        _add(after.model, rows, part.arm[seen], part.reward[seen], theta, log_ratio)
-    weights, khat = zip(*(psis_weights(one) for one in log_ratio), strict=True)
-    weight = np.stack(weights, axis=1)
-    return Exact(theta, weight, np.array(khat), 1 / (weight * weight).sum(axis=0))
+        known = ~np.isnan(part.reward)
+        seen.append((after.design.rows(part.context)[known], part.arm[known], part.reward[known]))
+    rows, arm, reward = (np.concatenate(some) for some in zip(*seen, strict=True))
+    theta, weight = np.empty((n, k, d)), np.empty((n, k))
+    khat, ess, refitted = np.empty(k), np.empty(k), np.zeros(k, np.int64)
+    for i in order:
+        mine = _Arm(after.model, rows[arm == i], reward[arm == i], first.mean[i], first.spread[i])
+        around = end.mean[i], end.spread[i]
+        for again in (0, 1):
+            theta[:, i], log_ratio = mine.drawn(*around, n, rng)
+            weight[:, i], khat[i] = psis_weights(log_ratio)
+            ess[i] = 1 / (weight[:, i] ** 2).sum()
+            refitted[i] = again
+            if khat[i] <= KHAT and ess[i] >= FEWEST:
+                break
+            around = mine.mode(end.mean[i])
+    return Exact(theta, weight, khat, ess, refitted)
 
 
-def _add(
-    model: str,
-    rows: Floats,
-    arm: NDArray[np.int32],
-    reward: Floats,
-    theta: Floats,
-    log_ratio: Floats,
-) -> None:
-    """Add the log chance of rewards under every draw."""
-    for i in range(len(log_ratio)):
-        mine = arm == i
-        log_chances(model, rows[mine], reward[mine], theta[:, i], log_ratio[i])
+class _Arm(NamedTuple):
+    """Known rewards of one arm, and the normal law of its coefficients before them."""
+
+    model: str
+    rows: Floats
+    reward: Floats
+    mean: Floats
+    spread: Floats
+
+    def drawn(
+        self, mean: Floats, spread: Floats, n: int, rng: np.random.Generator
+    ) -> tuple[Floats, Floats]:
+        """Return draws of a t law, (n, d), and the log of the posterior over its density."""
+        d = len(mean)
+        stretch = np.sqrt(_DF / rng.chisquare(_DF, n))
+        z = rng.standard_normal((n, d)) * stretch[:, None]
+        theta = mean + z @ np.linalg.cholesky(spread).T
+        log_t = -0.5 * (_DF + d) * np.log1p((z * z).sum(axis=1) / _DF)
+        away = np.linalg.solve(np.linalg.cholesky(self.spread), (theta - self.mean).T)
+        log_ratio = -0.5 * (away * away).sum(axis=0) - log_t
+        log_chances(self.model, self.rows, self.reward, theta, log_ratio)
+        return theta, log_ratio
+
+    def mode(self, start: Floats) -> tuple[Floats, Floats]:
+        """Return the mode of the posterior and its inverse curvature there, by Newton steps."""
+        precision, theta = np.linalg.inv(self.spread), start
+        value = self._log_density(theta, precision)
+        for _ in range(_STEPS):
+            slope, bend = self._slopes(theta)
+            curvature = precision + (self.rows.T * bend) @ self.rows
+            step = np.linalg.solve(curvature, self.rows.T @ slope - precision @ (theta - self.mean))
+            size, best = 1.0, value
+            while size > 1e-6:  # concave: a short step always gains
+                value = self._log_density(theta + size * step, precision)
+                if value >= best:
+                    break
+                size /= 2
+            theta = theta + size * step
+            if np.abs(size * step).max() < 1e-8:
+                break
+        return theta, np.linalg.inv(precision + (self.rows.T * self._slopes(theta)[1]) @ self.rows)
+
+    def _log_density(self, theta: Floats, precision: Floats) -> float:
+        away, found = theta - self.mean, np.zeros(1)
+        log_chances(self.model, self.rows, self.reward, theta[None], found)
+        return float(found[0] - 0.5 * away @ precision @ away)
+
+    def _slopes(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Return the derivative of each log chance by its z'theta, and minus the second."""
+        sign, value = 2.0 * self.reward - 1.0, self.rows @ theta
+        if self.model == "logit":
+            p = special.expit(value)
+            return self.reward - p, p * (1.0 - p)
+        t = sign * value
+        ratio = np.exp(-0.5 * t * t - 0.5 * np.log(2.0 * np.pi) - special.log_ndtr(t))
+        return sign * ratio, ratio * (t + ratio)

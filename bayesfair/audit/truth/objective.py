@@ -85,20 +85,26 @@ class CellFound(NamedTuple):
 
 
 class Certificate(NamedTuple):
-    """How far beliefs by moment matching are from the posterior at the end of a log.
+    """How far beliefs by moment matching are from the posterior, after some rounds of a log.
 
     Attributes
     ----------
+    n_rounds : int
+        How many.
     khat, ess : (k,) array
         Pareto k-hat and effective draws of the importance weights of each arm.
+    refitted : (k,) array of int
+        1 where the weights are those of draws around the mode, since they failed around the filter.
     difference : float
-        Largest difference of an arm's chance, over rounds that are spread evenly.
+        Largest difference of an arm's chance, over rounds so far that are spread evenly.
     share : float
         Of these rounds with a difference above 0.02.
     """
 
+    n_rounds: int
     khat: NDArray[np.float64]
     ess: NDArray[np.float64]
+    refitted: NDArray[np.int64]
     difference: float
     share: float
 
@@ -131,7 +137,7 @@ class Objective:
         Mean of P* over the draws where `p_best` is not kept.
     cells : dict of str to CellFound
         By context, where beliefs are given one.
-    certificate : Certificate or None
+    certificates : tuple of Certificate
         Of beliefs by moment matching.
     """
 
@@ -145,7 +151,7 @@ class Objective:
     counted: bool = True
     best_mean: NDArray[np.float64] | None = None
     cells: dict[str, CellFound] = field(default_factory=dict)
-    certificate: Certificate | None = None
+    certificates: tuple[Certificate, ...] = ()
 
     @property
     def p_best_mean(self) -> NDArray[np.float64]:

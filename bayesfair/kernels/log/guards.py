@@ -103,27 +103,36 @@ class RuleSums(NamedTuple):
 
 @compiled()
 def moments_into(arm, reward, p, out):  # type: ignore[no-untyped-def]
-    """Add rounds to a table of moments, (11, k)."""
+    """Write the moments of rounds to those of no rounds, (11, k)."""
     for t in range(arm.shape[0]):
         r = reward[t]
         if np.isnan(r):
             continue
-        a, x = arm[t], p[t]
-        n = out[0, a] + 1.0
-        if n == 1.0:
+        a, x = np.uint32(arm[t]), p[t]
+        if out[0, a] == 0.0:
             out[1, a] = r
-        from_origin = r - out[1, a]
-        dr, dx = from_origin - out[2, a], x - out[3, a]
-        out[0, a], share = n, 1.0 / n
-        out[2, a] += dr * share
-        out[3, a] += dx * share
-        out[4, a] += dr * (from_origin - out[2, a])
-        out[5, a] += dx * (x - out[3, a])
-        out[6, a] += dr * (x - out[3, a])
+        out[0, a] += 1.0
+        out[2, a] += r - out[1, a]
+        out[3, a] += x
         out[7, a] = min(out[7, a], r)
         out[8, a] = max(out[8, a], r)
         out[9, a] = min(out[9, a], x)
         out[10, a] = max(out[10, a], x)
+    for a in range(out.shape[1]):
+        if out[0, a] > 0.0:
+            out[2, a] /= out[0, a]
+            # no rounding where nothing varies
+            out[3, a] = out[9, a] if out[9, a] == out[10, a] else out[3, a] / out[0, a]
+    # products about the means
+    for t in range(arm.shape[0]):
+        r = reward[t]
+        if np.isnan(r):
+            continue
+        a = np.uint32(arm[t])
+        dr, dx = r - out[1, a] - out[2, a], p[t] - out[3, a]
+        out[4, a] += dr * dr
+        out[5, a] += dx * dx
+        out[6, a] += dr * dx
 
 
 def moments_table(shape: tuple[int, ...]) -> Floats:

@@ -131,10 +131,14 @@ class CellResult(NamedTuple):
     ----------
     number : int
         Of the context.
-    plays, p_best : (k,) array
-        Rounds in which an arm was chosen; sum of P*.
-    pairs : PairSums
-        Rounds count from the part's start.
+    plays : (k,) array of int
+        Rounds in which an arm was chosen.
+    p_best : (k,) array
+        Sum of P*; not kept (0) where the whole rule was logged.
+    needed : float
+        Largest excess at the asked eps1, cut at 0.
+    n_violating : (len(TOLERANCES),) array of int
+        Rounds whose excess is above eps2 + tolerance.
     rounds : object or None
         These rounds as a log; None where it is not at hand.
     """
@@ -142,7 +146,8 @@ class CellResult(NamedTuple):
     number: int
     plays: Ints
     p_best: Floats
-    pairs: PairSums
+    needed: float
+    n_violating: Ints
     rounds: Any = None
 
     @property

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bayesfair.kernels.compiled import compiled
 from bayesfair.kernels.laws.tie_integral import tie_nodes
-from bayesfair.kernels.log.pairs import worst_pair
+from bayesfair.kernels.log.pairs import PAIR_TIE, worst_pair
 from bayesfair.kernels.log.part_result import TOLERANCES, PairSums, RoundSums
 from bayesfair.kernels.log.pooled import Told
 from bayesfair.kernels.log.rows import fixed
@@ -68,39 +68,35 @@ class CellStream(NamedTuple):
         Whether beliefs differ from those before the last round of the context.
     last : (C,) array of int
         Its last round; -1 where it has none.
-    frontier : (C, E) array
-    worst : (C,) array
-        Largest excess at the asked eps1; -inf for none.
-    worst_round : (C,) array of int
-    worst_mean : (C, k) array
+    plays : (C, k) array of int
+    needed : (C,) array
+        Largest excess at the asked eps1, cut at 0.
     over : (C, L + 1) array of int
         Rounds by how many of the tolerances their excess is above.
-    over_first, over_last : (C, L + 1) array of int
-        The first and the last of them.
-    p_best : (C, k) array
-        Sum of P*.
-    plays : (C, k) array of int
-    whole : (2 k + 3,) array
-        Of all rounds: sums of pi and of pi (1 - pi) of every arm, of prod(1 - m); how many have the
-        beliefs of the round before in their context, and how many of these another rule.
+    marks : (2 L + 1,) array of int
+        Of all rounds the worst, the first and the last above each tolerance; -1 for none.
+    frontier : (E,) array
+        Of all rounds.
+    worst_mean : (k + 1,) array
+        Beliefs before the worst round, and its excess.
+    whole : (3 k + 3,) array
+        Of all rounds: sums of P*, of pi and of pi (1 - pi) of every arm, of prod(1 - m); how many
+        have the beliefs of the round before in their context, how many of these another rule.
     regret, p_chosen : (T,) array
-    without : (E + 3,) array
-        Frontier against beliefs of all rounds; sum, squares and largest of the regret.
+    without : (2,) array
+        Against beliefs from all rounds: largest excess at the asked eps1, cut at 0; regret.
     """
 
     won: Floats
     seen: Floats
     fresh: NDArray[np.bool_]
     last: Ints
-    frontier: Floats
-    worst: Floats
-    worst_round: Ints
-    worst_mean: Floats
-    over: Ints
-    over_first: Ints
-    over_last: Ints
-    p_best: Floats
     plays: Ints
+    needed: Floats
+    over: Ints
+    marks: Ints
+    frontier: Floats
+    worst_mean: Floats
     whole: Floats
     regret: Floats
     p_chosen: Floats
@@ -110,41 +106,40 @@ class CellStream(NamedTuple):
     def empty(cls, n: int, counts: Floats, fresh: NDArray[np.bool_], n_grid: int) -> CellStream:
         """Return room for ``n`` rounds, from what is known before the first of them."""
         _, c, k = counts.shape
-        levels = len(TOLERANCES) + 1
-        without = np.zeros(n_grid + 3)
-        without[-1] = -np.inf
+        levels = len(TOLERANCES)
+        worst = np.zeros(k + 1)
+        worst[k] = -np.inf
+        won, seen = counts
         return cls(
-            *counts, fresh, np.full(c - 1, -1), np.zeros((c - 1, n_grid)), np.full(c - 1, -np.inf),
-            np.full(c - 1, -1), np.zeros((c - 1, k)), np.zeros((c - 1, levels), np.int64),
-            np.full((c - 1, levels), n), np.full((c - 1, levels), -1), np.zeros((c - 1, k)),
-            np.zeros((c - 1, k), np.int64), np.zeros(2 * k + 3),
-            np.empty(n), np.empty(n), without,
+            won, seen, fresh, np.full(c - 1, -1), np.zeros((c - 1, k), np.int64), np.zeros(c - 1),
+            np.zeros((c - 1, levels + 1), np.int64), np.full(2 * levels + 1, -1), np.zeros(n_grid),
+            worst, np.zeros(3 * k + 3), np.empty(n), np.empty(n), np.zeros(2),
         )  # fmt: skip
 
-    def pairs_of(self, c: int, pi: Floats, eps1: float) -> PairSums:
-        """Return what is found of the pairs of a context; rounds count in the part."""
-        at, pair = int(self.worst_round[c]), (-1, -1)
+    @property
+    def n_violating(self) -> Ints:
+        """Rounds of each context above each tolerance, (C, L): also those above a larger one."""
+        return np.asarray(np.cumsum(self.over[:, :0:-1], axis=1)[:, ::-1])
+
+    def pairs(self, pi: Floats, eps1: float) -> PairSums:
+        """Return what is found of the pairs of all rounds."""
+        at, pair, (first, last) = int(self.marks[0]), (-1, -1), np.split(self.marks[1:], 2)
         if at >= 0:
-            _, *found = worst_pair(pi[at : at + 1], self.worst_mean[c : c + 1], eps1)
+            _, *found = worst_pair(pi[at : at + 1], self.worst_mean[None, :-1], eps1)
             pair = (found[0], found[1])
-        # a round above a tolerance is above all smaller ones
-        n = np.cumsum(self.over[c, :0:-1])[::-1]
-        first = np.minimum.accumulate(self.over_first[c, :0:-1])[::-1]
-        last = np.maximum.accumulate(self.over_last[c, :0:-1])[::-1]
-        return PairSums(
-            self.frontier[c], float(self.worst[c]), at, pair, n, np.where(n > 0, first, -1), last
-        )
+        n = self.n_violating.sum(axis=0)
+        return PairSums(self.frontier, float(self.worst_mean[-1]), at, pair, n, first, last)
 
     @property
     def sums(self) -> RoundSums:
         """Sums over all rounds."""
         plays = self.plays.sum(axis=0)
-        *lines, all_zero, still, moved = np.split(self.whole, [len(plays), -3, -2, -1])
-        offered = np.full(len(plays), plays.sum())
+        k = len(plays)
+        best, rule, varied, rest = np.split(self.whole, [k, 2 * k, 3 * k])
+        offered = np.full(k, plays.sum())
         return RoundSums(
-            self.p_best.sum(axis=0), *lines, plays, offered, float(all_zero[0]), int(still[0]),
-            int(moved[0]),
-        )  # fmt: skip
+            best, rule, varied, plays, offered, float(rest[0]), int(rest[1]), int(rest[2])
+        )
 
 
 @compiled(error_model="numpy", fastmath=FASTMATH)
@@ -194,8 +189,8 @@ def _beliefs(start, n, log, rows, out, now, changed, m, m_all):  # type: ignore[
                 before = rows[s, i] if last < 0 else pi[last * by_round + i * by_arm]
                 same_offer = same_offer and not np.isnan(before)
                 moved = moved or abs(pi[t * by_round + i * by_arm] - before) > 1e-9
-            out.whole[2 * k + 1] += same_offer
-            out.whole[2 * k + 2] += same_offer and moved
+            out.whole[3 * k + 1] += same_offer
+            out.whole[3 * k + 2] += same_offer and moved
         latest[s] = t
 
 
@@ -223,50 +218,50 @@ def _spread(rule, n, high, low):  # type: ignore[no-untyped-def]
 
 
 @compiled(error_model="numpy", fastmath=FASTMATH)
-def _add(start, n, log, out, m, rule, p_best, spread, excess, level):  # type: ignore[no-untyped-def]
+def _add(start, n, log, out, p_best, excess, level):  # type: ignore[no-untyped-def]
     """Add each round of a chunk to what is kept of its context."""
-    k, grid, asked, cell, arm = m.shape[0], log.grid, log.asked, log.cell, log.arm
-    n_grid, best_sum, frontier = grid.shape[0], out.p_best, out.frontier
-    plays, p_chosen, over, first, last = (
-        out.plays, out.p_chosen, out.over, out.over_first, out.over_last
+    cell, arm, plays, needed, over, p_chosen = (
+        log.cell, log.arm, out.plays, out.needed, out.over, out.p_chosen
     )  # fmt: skip
     for c in range(n):
         t = start + c
         s, a = np.uint32(cell[t]), np.uint32(arm[t])
         plays[s, a] += 1
         p_chosen[t] = p_best[a, c]
-        i = 0
-        while i + 2 <= k:  # as above
-            best_sum[s, i] += p_best[i, c]
-            best_sum[s, i + 1] += p_best[i + 1, c]
-            i += 2
-        if i < k:
-            best_sum[s, i] += p_best[i, c]
-        if k == 1:
-            continue
-        for e in range(n_grid):
-            bound = excess[c]
-            if e < asked:  # convex in eps1: below the chord from eps1 = 0
-                bound = spread[c] + grid[e] / grid[asked] * (excess[c] - spread[c])
-            if bound > frontier[s, e]:
-                if e != asked and grid[e] > 0.0:
-                    bound = excess_of_round(rule, m, c, grid[e])
-                frontier[s, e] = max(frontier[s, e], bound)
-        if level[c] > 0:
-            over[s, level[c]] += 1
-            if last[s, level[c]] < 0:
-                first[s, level[c]] = t
-            last[s, level[c]] = t
-        if excess[c] > out.worst[s] + 1e-12:
-            out.worst[s], out.worst_round[s] = excess[c], t
+        needed[s] = excess[c] if excess[c] > needed[s] else needed[s]
+        over[s, level[c]] += level[c] > 0
+
+
+@compiled(error_model="numpy", fastmath=FASTMATH)
+def _add_pairs(start, n, log, out, m, excess, top, level):  # type: ignore[no-untyped-def]
+    """Add the pairs of a chunk to those of all rounds; write how many tolerances each is above."""
+    limits, marks, n_limits, k = log.limits, out.marks, log.limits.shape[0], m.shape[0]
+    for x in range(n_limits):
+        limit, first, last = limits[x], 1 + x, 1 + n_limits + x
+        if top <= limit:
+            break
+        for c in range(n):
+            level[c] += excess[c] > limit
+        if marks[first] < 0:
+            c = 0
+            while not excess[c] > limit:
+                c += 1
+            marks[first] = start + c
+        c = n - 1
+        while not excess[c] > limit:
+            c -= 1
+        marks[last] = start + c
+    for c in range(n if top > out.worst_mean[k] + PAIR_TIE else 0):
+        if excess[c] > out.worst_mean[k] + PAIR_TIE:
+            out.worst_mean[k], marks[0] = excess[c], start + c
             for i in range(k):
-                out.worst_mean[s, i] = m[i, c]
+                out.worst_mean[i] = m[i, c]
 
 
 @compiled(error_model="numpy", fastmath=FASTMATH)
 def _run(log, rows, out):  # type: ignore[no-untyped-def]
     n_rounds, k, stride = log.cell.shape[0], log.alpha.shape[0], log.stride
-    alpha, beta, n_grid, eps1 = log.alpha, log.beta, log.grid.shape[0], log.grid[log.asked]
+    alpha, beta, eps1 = log.alpha, log.beta, log.grid[log.asked]
     now = np.empty(out.won.shape)
     for s in range(now.shape[0]):
         for i in range(k):
@@ -277,7 +272,7 @@ def _run(log, rows, out):  # type: ignore[no-untyped-def]
     changed, level = np.empty(_CHUNK, np.bool_), np.empty(_CHUNK, np.int64)
     spread, low, short = np.empty(_CHUNK), np.empty(_CHUNK), np.empty(_CHUNK)
     excess, left, value = np.empty(_CHUNK), np.empty(_CHUNK), np.empty(_CHUNK)
-    total, squares, top = 0.0, 0.0, -np.inf
+    needed, regret = 0.0, 0.0
     for start in range(0, n_rounds, _CHUNK):
         n = min(_CHUNK, n_rounds - start)
         _beliefs(start, n, log, rows, out, now, changed, m, m_all)
@@ -286,37 +281,33 @@ def _run(log, rows, out):  # type: ignore[no-untyped-def]
             for c in range(n):
                 rule[i, c] = log.pi[base + c * stride[0]]
         _spread(rule, n, spread, low)
-        # all rounds together
+        # against beliefs from all rounds: a round whose arms lie closer can need no more
         best_arms(m_all, n, log.nodes, log.weights, run0, run1, p_best, none)
         _shortfall(p_best, rule, n, short)
-        for c in range(n):
-            x = short[c]
-            total += x
-            squares += x * x
-            top = x if x > top else top
-        if k > 1:
-            largest_excess(rule, m_all, n, eps1, excess)
-            raise_chunk(
-                rule, m_all, n, spread, excess, log.asked, log.grid, left, value,
-                out.without[:n_grid],
-            )  # fmt: skip
-        # each round by its context
+        regret += line_total(short, n)
+        for c in range(n if k > 1 else 0):
+            if spread[c] > needed:
+                needed = max(needed, excess_of_round(rule, m_all, c, eps1))
+        # against those of its context
         best_arms(m, n, log.nodes, log.weights, run0, run1, p_best, none)
-        out.whole[2 * k] += line_total(none, n)
-        for i in range(k):
-            out.whole[i] += line_total(rule[i], n)
-            out.whole[k + i] += line_variance(rule[i], n)
         _shortfall(p_best, rule, n, short)
+        out.whole[3 * k] += line_total(none, n)
+        for i in range(k):
+            out.whole[i] += line_total(p_best[i], n)
+            out.whole[k + i] += line_total(rule[i], n)
+            out.whole[2 * k + i] += line_variance(rule[i], n)
         for c in range(n):
             out.regret[start + c] = short[c]
             level[c] = 0
+            excess[c] = -np.inf
         if k > 1:
             largest_excess(rule, m, n, eps1, excess)
-            for limit in log.limits:
-                for c in range(n):
-                    level[c] += excess[c] > limit
-        _add(start, n, log, out, m, rule, p_best, spread, excess, level)
-    out.without[n_grid], out.without[n_grid + 1], out.without[n_grid + 2] = total, squares, top
+            top = raise_chunk(
+                rule, m, n, spread, excess, log.asked, log.grid, left, value, out.frontier
+            )
+            _add_pairs(start, n, log, out, m, excess, top, level)
+        _add(start, n, log, out, p_best, excess, level)
+    out.without[0], out.without[1] = needed, regret
 
 
 def stream_cells(
@@ -381,10 +372,10 @@ def stream_cells(
     ...     prior=np.full((2, 2), 0.5), fresh=np.ones(3, bool), rows=np.full((2, 2), np.nan),
     ...     eps1_grid=np.array([1.0]), eps1_index=0, eps2=0.0,
     ... )
-    >>> found.frontier.ravel(), found.regret
+    >>> found.needed, found.regret
     (array([0.5, 0. ]), array([0.25, 0.  ]))
-    >>> found.without.round(3)  # all rounds together: 0.75 was to be expected of the first arm
-    array([0.5  , 0.375, 0.078, 0.25 ])
+    >>> found.without  # all rounds together: 0.75 was to be expected of the first arm
+    array([0.5  , 0.375])
     """
     n, k = pi.shape
     here = (cell.astype(np.int64) * k + arm).astype(np.int32)
@@ -398,12 +389,13 @@ def stream_cells(
         told_cell, told_arm = np.divmod(updates.arm, np.int32(k))
     flat, stride = line_of(pi, n, k)
     nodes, weights = tie_nodes(k)
+    alpha, beta = (fixed(np.ascontiguousarray(column)) for column in prior.T)
     log = _Log(
         fixed(cell), fixed(arm), flat, stride,
         fixed(np.empty((0, k)) if means is None else np.ascontiguousarray(means)),
         fixed(np.empty(0, bool) if changed is None else changed), fixed(updates.until),
         fixed(told_cell), fixed(told_arm), fixed(updates.reward),
-        *(fixed(np.ascontiguousarray(column)) for column in prior.T), nodes, weights,
+        alpha, beta, nodes, weights,
         fixed(eps1_grid), eps1_index, fixed(eps2 + np.array(TOLERANCES)),
     )  # fmt: skip
     out = CellStream.empty(n, counts.copy(), fresh.copy(), len(eps1_grid))

@@ -56,8 +56,9 @@ def costs(path: Path) -> tuple[Any, tuple[Notice, ...]]:
     """
     name = path.name
     rows: list[tuple[str, float, float, str]] = []
-    adf = None
+    adf, features = None, False
     for block in _blocks(path):
+        features = features or any(text.partition("|")[2].strip() for _, text in block)
         if adf is None:
             adf = bool(_SHARED.match(block[0][1])) or any(text[0] == "|" for _, text in block)
         if adf:
@@ -86,7 +87,13 @@ def costs(path: Path) -> tuple[Any, tuple[Notice, ...]]:
         f"chosen action is there.{beside}",
         kind="cost_as_reward", column="reward", n=len(rows),
     )  # fmt: skip
-    return table_of_columns(columns, name), (notice,)
+    left = Notice(
+        f"The features behind the | of {name} are not read, so no context= can name them: this "
+        "audit does not know what the rule saw. Log in dsjson, where context= names each by its "
+        "path.",
+        kind="features_not_read", column="context",
+    )  # fmt: skip
+    return table_of_columns(columns, name), (notice, left) if features else (notice,)
 
 
 def _blocks(path: Path) -> Iterator[list[tuple[int, str]]]:
