@@ -372,7 +372,9 @@ def within_contexts(every: list[RewardMoments]) -> RewardMoments:
     reward, chance = mean(rewards), mean(m.probability)
     return RewardMoments(
         n, reward, np.zeros_like(reward), chance,
-        *(x.sum(axis=0) for x in (m.reward_squares, m.probability_squares, m.products)),
+        reward_squares=m.reward_squares.sum(axis=0),
+        probability_squares=m.probability_squares.sum(axis=0),
+        products=m.products.sum(axis=0),
         reward_low=reward - furthest(rewards - m.reward_low),
         reward_high=reward + furthest(m.reward_high - rewards),
         probability_low=chance - furthest(m.probability - m.probability_low),

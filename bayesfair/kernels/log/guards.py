@@ -118,11 +118,11 @@ def moments_into(arm, reward, p, out):  # type: ignore[no-untyped-def]
         out[8, a] = max(out[8, a], r)
         out[9, a] = min(out[9, a], x)
         out[10, a] = max(out[10, a], x)
-    for a in range(out.shape[1]):
-        if out[0, a] > 0.0:
-            out[2, a] /= out[0, a]
+    for i in range(out.shape[1]):
+        if out[0, i] > 0.0:
+            out[2, i] /= out[0, i]
             # no rounding where nothing varies
-            out[3, a] = out[9, a] if out[9, a] == out[10, a] else out[3, a] / out[0, a]
+            out[3, i] = out[9, i] if out[9, i] == out[10, i] else out[3, i] / out[0, i]
     # products about the means
     for t in range(arm.shape[0]):
         r = reward[t]
