@@ -130,8 +130,7 @@ class FullCell:
             return FullCell(n, maxima, np.concatenate([self.rows, other.rows]), None)
         if "histogram" in other.__dict__:
             return FullCell(n, maxima, None, self._binned().merged(other._binned()))
-        pi, _, threads = other._logged
-        return FullCell(n, maxima, None, self._binned().filled(pi, threads))
+        return FullCell(n, maxima, None, self._binned().filled(other._pi, other._asked[1]))
 
     def _binned(self) -> Histogram:
         if self.histogram is not None:
