@@ -212,10 +212,10 @@ def costs(data: bytes) -> list[tuple[str, float, Any]]:
         actions = block[1:] if _is_shared(block[0]) else block
         need(all("|" in line and not _is_shared(line) for line in actions), "no line of an action")
         labels = [_label_words(line) for line in actions]
-        chosen = [i for i, words in enumerate(labels) if any(":" in word for word in words)]
+        chosen = [i for i, words in enumerate(labels) if any(w.count(":") > 1 for w in words)]
         need(len(chosen) == 1 and len(labels[chosen[0]]) == 1, "not one chosen action")
         others = [words for i, words in enumerate(labels) if i != chosen[0]]
-        need(all(not w or (len(w) == 1 and _is_action(w[0])) for w in others), "words of an action")
+        need(all(len(w) < 2 and all(map(_is_other, w)) for w in others), "words of an action")
         rows.append({**_decision(actions[chosen[0]], least=0), "arm": str(chosen[0] + 1)})
     return history(rows, "chosen")
 
@@ -237,9 +237,15 @@ def _is_action(word: str) -> bool:
     return word.isascii() and word.isdigit() and len(word) < 16
 
 
+def _is_other(word: str) -> bool:
+    """Whether a word is an action, with its cost or without."""
+    action, colon, cost = word.partition(":")
+    return _is_action(action) and (not colon or math.isfinite(number(cost)))
+
+
 def _decision(line: str, least: int = 1) -> Row:
     words = [word.split(":") for word in _label_words(line)]
-    need(all(len(word) in (1, 3) for word in words), "no label")
+    need(all(len(w) == 3 or _is_other(":".join(w)) for w in words), "no label")
     need(all(_is_action(word[0]) for word in words), "no action")
     numbers = [int(word[0]) for word in words]
     need(len(set(numbers)) == len(numbers) and min(numbers, default=1) >= least, "no actions")

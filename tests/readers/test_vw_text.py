@@ -71,6 +71,20 @@ def test_other_actions_on_offer_may_stand_beside_the_chosen_one(tmp_path, read):
 
 
 @READERS
+def test_only_the_action_with_a_probability_was_played(tmp_path, read):
+    """Costs of other actions are on no account of the log; those actions were on offer."""
+    (tmp_path / "log.vw").write_text("1:1 2:2:1.0 3:3 | x\n1:0.5:0.25 2:0 3 | x\n")
+    (tmp_path / "adf.vw").write_text(
+        "1:1 | a\n0:2:0.5 | b\n| c\n\n0:0.5:0.25 | a\n| b\n0:9 | c\n"
+    )
+    for name, chances in (("log.vw", [1, 0.25]), ("adf.vw", [0.5, 0.25])):
+        log = read(tmp_path / name, offered="offered")
+        assert [log.arms[i] for i in log.arm] == ["2", "1"] and log.arms == ("1", "2", "3")
+        assert log.reward.tolist() == [-2, -0.5] and log.propensity.tolist() == chances
+        assert log.offered is None or log.offered.all()
+
+
+@READERS
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -78,7 +92,7 @@ def test_other_actions_on_offer_may_stand_beside_the_chosen_one(tmp_path, read):
         ("2:1:0 | a", "no probability in"), ("2:1:1.5 | a", "no probability in"),
         ("2:x:0.5 | a", "cost that is no number"), ("2:1e400:0.5 | a", "cost that is no number"),
         ("2:nan:0.5 | a", "cost that is no number"),
-        ("1:1:0.5 2:1:0.5 | a", "more than one action"),
+        ("1:1:0.5 2:1:0.5 | a", "more than one action"), ("1:x 2:1:0.5 | a", "other words"),
         ("0:1:0.5 | a", "not counted from 1"), ("1 1:1:0.5 | a", "or twice"),
         ("2:1:0.5 a", "has no |"), ("2:1:0.5| a", "no action with cost"),
     ],
@@ -96,8 +110,8 @@ def test_lines_that_are_no_decision_are_refused(tmp_path, read, line, said):
 @pytest.mark.parametrize(
     ("block", "said"),
     [
-        ("shared | s\n| a\n| b\n", "has 0 actions with a cost among its 2 lines"),
-        ("shared | s\n0:1:.5 | a\n0:1:.5 | b\n", "has 2 actions with a cost"),
+        ("shared | s\n| a\n| b\n", "has 0 actions with cost and probability among its 2 lines"),
+        ("shared | s\n0:1:.5 | a\n0:1:.5 | b\n", "has 2 actions with cost and probability"),
         ("shared | s\n0:1:.5 | a\nshared | b\n", "no line of an action"),
         ("0:1:0 | a\n| b\n", "no probability in"),
     ],

@@ -1,7 +1,8 @@
 """Vowpal Wabbit's text of contextual bandits (``--cb`` and ``--cb_adf``).
 
 One line is one decision, ``action:cost:probability | features``, actions counted from 1; other
-actions on offer may stand beside it (``1 2:0.5:0.25 3 | ...``). Or a decision has a line for each
+actions on offer may stand beside it (``1 2:0.5:0.25 3 | ...``), also with a cost that was not paid
+(``1:1 2:0.5:0.25``): the one with a probability was played. Or a decision has a line for each
 action (ADF), the chosen one with its ``action:cost:probability``, after a line ``shared |`` or
 not, and ends with an empty line: there actions are called by their place among the lines, counted
 from 1 as in dsjson, and the number before the cost says nothing.
@@ -25,7 +26,7 @@ from bayesfair.readers.formats.json_records import table_of_columns
 
 __all__ = ["costs", "looks_like_vw"]
 
-_ACTION = re.compile(r"[0-9]{1,15}", re.ASCII)
+_OTHER = re.compile(r"(?P<action>[0-9]{1,15})(?::(?P<cost>[^:|\s]+))?", re.ASCII)
 _LABEL = re.compile(r"(?P<action>[0-9]{1,15}):(?P<cost>[^:|\s]+):(?P<chance>[^:|\s]+)", re.ASCII)
 _SHARED = re.compile(r"shared\s*\|")
 
@@ -36,7 +37,10 @@ def looks_like_vw(text: str) -> bool:
     block = list(itertools.takewhile(lambda line: "|" in line, lines))
     if not block:
         return False
-    begins = _SHARED.match(block[0]) or block[0].startswith("|") or _labels(block[0])
+    words = _label_words(block[0].split("|", 1)[0])
+    begins = _SHARED.match(block[0]) or block[0].startswith("|") or _labels(block[0]) or (
+        words and all(":" in word and _other(word) for word in words)
+    )  # fmt: skip
     return bool(begins) and any(_labels(line) for line in block)
 
 
@@ -157,10 +161,10 @@ def _chosen(
         raise _refused(name, row, line, "has no |", text)
     words = _label_words(before)
     found = [m for word in words if (m := _LABEL.fullmatch(word))]
-    others = [word for word in words if not _LABEL.fullmatch(word)]
-    if len(found) != 1 or not all(map(_ACTION.fullmatch, others)):
+    others = [_other(word) for word in words if not _LABEL.fullmatch(word)]
+    if len(found) != 1 or not all(others):
         what = "has no action with cost and probability" if not found else (
-            "has more than one action with a cost, or other words before the |"
+            "has more than one action with a probability, or other words before the |"
         )  # fmt: skip
         raise _refused(name, row, line, what, before)
     cost, chance = number(found[0]["cost"]), number(found[0]["chance"])
@@ -168,7 +172,14 @@ def _chosen(
         raise _refused(name, row, line, "has a cost that is no number", found[0]["cost"])
     if chance is None or not 0 < chance <= 1:
         raise _refused(name, row, line, "has no probability in (0, 1]", found[0]["chance"])
-    return found[0], 0.0 - cost, chance, others
+    return found[0], 0.0 - cost, chance, [other for other in others if other]
+
+
+def _other(word: str) -> str | None:
+    """Return the action of a word without a probability, None if it is none."""
+    found = _OTHER.fullmatch(word)
+    cost = number(found["cost"]) if found and found["cost"] else 0.0
+    return found["action"] if found and cost is not None and math.isfinite(cost) else None
 
 
 def _of_line(line: int, text: str, name: str, row: int) -> tuple[str, float, float, str]:
@@ -184,18 +195,19 @@ def _of_line(line: int, text: str, name: str, row: int) -> tuple[str, float, flo
 def _of_actions(block: list[tuple[int, str]], name: str, row: int) -> tuple[str, float, float, str]:
     """Return one decision that has a line for each action."""
     actions = block[1:] if _SHARED.match(block[0][1]) else block
-    marked = [i for i, (_, text) in enumerate(actions) if ":" in text.split("|", 1)[0]]
+    marked = [i for i, (_, text) in enumerate(actions) if _labels(text)]
     if len(marked) != 1:
         raise _refused(
             name, row, block[0][0],
-            f"has {len(marked)} actions with a cost among its {counted(len(actions), 'line')}; "
-            "exactly one is chosen, and an empty line ends the decision",
+            f"has {len(marked)} actions with cost and probability among its "
+            f"{counted(len(actions), 'line')}; exactly one is chosen, and an empty line ends the "
+            "decision",
         )  # fmt: skip
     for i, (line, text) in enumerate(actions):
         if "|" not in text or _SHARED.match(text):
             raise _refused(name, row, line, "is no line of an action", text)
         words = _label_words(text.split("|", 1)[0])
-        if i != marked[0] and (len(words) > 1 or not all(map(_ACTION.fullmatch, words))):
+        if i != marked[0] and (len(words) > 1 or not all(map(_other, words))):
             raise _refused(name, row, line, "has words before the | of an action not chosen", text)
     _, reward, chance, others = _chosen(*actions[marked[0]], name, row)
     if others:
