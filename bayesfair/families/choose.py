@@ -43,8 +43,13 @@ def family_of_levels(levels: NDArray[np.float64], n: int) -> tuple[str, str]:
         )
     else:
         family, why = "normal", f"the rewards take {levels.size} distinct values, not all whole"
+    costs = levels.size and levels[0] < 0 and levels[-1] <= 0
+    sign = " None is above 0: more counts as better, so if these are costs, turn their sign."
     note = Notice(
-        f'family "{family}" was chosen because {why}.', kind="family", column="family", value=family
+        f'family "{family}" was chosen because {why}.{sign if costs else ""}',
+        kind="family",
+        column="family",
+        value=family,
     )
     return family, note
 
@@ -54,4 +59,4 @@ def enough_levels(levels: NDArray[np.float64]) -> NDArray[np.float64]:
     if levels.size <= _MANY_LEVELS:
         return levels
     parts = levels[levels != np.rint(levels)]
-    return np.unique(np.concatenate([levels[: _MANY_LEVELS + 1], parts[:1]]))
+    return np.unique(np.concatenate([levels[: _MANY_LEVELS + 1], parts[:1], levels[-1:]]))

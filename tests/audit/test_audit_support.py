@@ -192,6 +192,7 @@ def test_options_go_to_the_model_that_takes_them():
         ([3, 7, 12, 100, 5, 4, 8], "finite"),
         ([np.nan, 2, 3], "finite"),
         ([np.nan, np.nan], "bernoulli"),
+        ([-1, 0, -1, -1], "finite"),
     ],
 )
 def test_the_family_goes_by_the_rewards_and_says_so(rewards, family):
@@ -201,4 +202,5 @@ def test_the_family_goes_by_the_rewards_and_says_so(rewards, family):
     assert audit.family == family
     said = [notice for notice in audit.findings if "was chosen because" in notice]
     assert len(said) == (family != "bernoulli")
+    assert any("turn their sign" in text for text in said) == (0 >= np.nanmax([-9, *rewards]) > -9)
     assert bf.fit(log, seed=1, draws=4).attrs["family"] == family

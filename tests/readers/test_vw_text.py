@@ -74,9 +74,7 @@ def test_other_actions_on_offer_may_stand_beside_the_chosen_one(tmp_path, read):
 def test_only_the_action_with_a_probability_was_played(tmp_path, read):
     """Costs of other actions are on no account of the log; those actions were on offer."""
     (tmp_path / "log.vw").write_text("1:1 2:2:1.0 3:3 | x\n1:0.5:0.25 2:0 3 | x\n")
-    (tmp_path / "adf.vw").write_text(
-        "1:1 | a\n0:2:0.5 | b\n| c\n\n0:0.5:0.25 | a\n| b\n0:9 | c\n"
-    )
+    (tmp_path / "adf.vw").write_text("1:1 | a\n0:2:0.5 | b\n| c\n\n0:0.5:0.25 | a\n| b\n0:9 | c\n")
     for name, chances in (("log.vw", [1, 0.25]), ("adf.vw", [0.5, 0.25])):
         log = read(tmp_path / name, offered="offered")
         assert [log.arms[i] for i in log.arm] == ["2", "1"] and log.arms == ("1", "2", "3")
