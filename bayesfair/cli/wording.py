@@ -30,6 +30,7 @@ _VALUE = (
     r"|[A-Za-z_]\w*)"
 )
 _SHELL = re.compile(rf"(--[a-z][a-z0-9-]*)=({_VALUE})?")
+_GROUP_OF = re.compile(r"(?:\w\.\w+|data frame), $")  # "log.csv, user=3" names a group
 _PLAIN = re.compile(r"[\w.,:=/+@%-]+")
 
 
@@ -77,6 +78,8 @@ def in_shell_words(text: str, flags: Mapping[str, Flag]) -> str:
     ...          "objective": Flag("--objective", "--no-objective", True)}
     >>> in_shell_words('Say partial="subset", pass arms=..., or objective=False.', flags)
     'Say --partial subset, pass --arms, or --no-objective.'
+    >>> in_shell_words("log.csv, arms=3 has one row.", flags)  # a group of a column of this name
+    'log.csv, arms=3 has one row.'
     >>> on = {"ranked": Flag("--ranked", "--no-ranked", True, True)}
     >>> in_shell_words("Leave ranked= out.", on)
     'Leave --no-ranked out.'
@@ -84,7 +87,13 @@ def in_shell_words(text: str, flags: Mapping[str, Flag]) -> str:
     if flags:
         names = "|".join(sorted(map(re.escape, flags), key=len, reverse=True))
         given = re.compile(rf"(?<![\w'\"./,=-])({names})(?:\[\d+\])?=({_VALUE})?")
-        text = given.sub(lambda m: _written(flags[m.group(1)], m.group(2)), text)
+
+        def in_shell(match: re.Match[str]) -> str:
+            if _GROUP_OF.search(match.string[max(0, match.start() - 40) : match.start()]):
+                return match.group()
+            return _written(flags[match.group(1)], match.group(2))
+
+        text = given.sub(in_shell, text)
         called = "|".join(name for of in _FUNCTIONS.values() for name in of if name in flags)
         if called:
             text = re.sub(
