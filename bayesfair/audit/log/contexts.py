@@ -34,7 +34,7 @@ from bayesfair.kernels.log.part_result import (
 )
 from bayesfair.kernels.log.row_terms import terms_into
 from bayesfair.kernels.log.rows import fixed, in_order
-from bayesfair.kernels.log.stream_cells import stream_cells
+from bayesfair.kernels.log.stream_cells import CellStart, stream_cells
 from bayesfair.kernels.log.stream_narrow import MOST_ARMS
 from bayesfair.rewards import Bernoulli, StudentT
 from bayesfair.typing import Floats, Ints
@@ -182,11 +182,14 @@ def _in_one_pass(
     prior = tables.fresh.parameters
     known = np.array([table.parameters for table in (*old, tables.without)]) - prior
     unknown = np.full(part.n_arms, np.nan)
-    found, waiting = stream_cells(
-        codes, part.arm, part.reward, pi, known_at=part.known_at, waiting=tables.pending,
+    start = CellStart(
         counts=np.stack([known[:, :, 0], known.sum(axis=2)]), prior=prior,
         fresh=np.array([*(table.changed for table in old), False]),
         rows=np.array([table.last_pi if table.last_pi.size else unknown for table in old]),
+        waiting=tables.pending,
+    )  # fmt: skip
+    found, waiting = stream_cells(
+        codes, part.arm, part.reward, pi, start=start, known_at=part.known_at,
         eps1_grid=grid, eps1_index=criterion.grid_index, eps2=criterion.counting_eps2,
         means=means, changed=None if believed is None else believed.changed,
     )  # fmt: skip

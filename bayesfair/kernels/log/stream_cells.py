@@ -30,7 +30,7 @@ from bayesfair.kernels.log.stream_narrow import (
 from bayesfair.kernels.log.stream_slots import FASTMATH
 from bayesfair.typing import Floats, Ints
 
-__all__ = ["CellStream", "stream_cells"]
+__all__ = ["CellStart", "CellStream", "stream_cells"]
 
 _CHUNK = 128
 
@@ -310,17 +310,37 @@ def _run(log, rows, out):  # type: ignore[no-untyped-def]
     out.without[0], out.without[1] = needed, regret
 
 
+class CellStart(NamedTuple):
+    """What is known before the first round of a part.
+
+    Attributes
+    ----------
+    counts : (2, C + 1, k) array
+        Successes and plays by context; the last of all together.
+    prior : (k, 2) array
+        Beta parameters.
+    fresh : (C + 1,) array of bool
+        Whether beliefs differ from those before the last round of the context.
+    rows : (C, k) array
+        Selection probabilities of that round; NaN where there was none.
+    waiting : Told
+        Rewards of parts before, not known yet.
+    """
+
+    counts: Floats
+    prior: Floats
+    fresh: NDArray[np.bool_]
+    rows: Floats
+    waiting: Told
+
+
 def stream_cells(
     cell: NDArray[np.int32],
     arm: NDArray[np.int32],
     reward: Floats,
     pi: Floats,
     *,
-    counts: Floats,
-    waiting: Told,
-    prior: Floats,
-    fresh: NDArray[np.bool_],
-    rows: Floats,
+    start: CellStart,
     eps1_grid: Floats,
     eps1_index: int,
     eps2: float,
@@ -338,16 +358,7 @@ def stream_cells(
         0, 1, or NaN = not observed.
     pi : (T, k) array
         Selection probabilities; every arm is on offer.
-    counts : (2, C + 1, k) array
-        Successes and plays known before the first round, by context; the last of all together.
-    waiting : Told
-        Rewards of parts before, not known yet.
-    prior : (k, 2) array
-        Beta parameters.
-    fresh : (C + 1,) array of bool
-        Whether beliefs differ from those before the last round of the context.
-    rows : (C, k) array
-        Selection probabilities of that round; NaN where there was none.
+    start : CellStart
     eps1_grid, eps1_index, eps2
         As in `bayesfair.kernels.log.stream.stream_bernoulli`.
     means : (T, k) array, optional
@@ -366,10 +377,12 @@ def stream_cells(
     Examples
     --------
     >>> two, none = np.array([0, 1], np.int32), np.empty(0, np.int32)
+    >>> start = CellStart(
+    ...     counts=np.zeros((2, 3, 2)), prior=np.full((2, 2), 0.5), fresh=np.ones(3, bool),
+    ...     rows=np.full((2, 2), np.nan), waiting=Told(none, none, none, np.empty(0)),
+    ... )
     >>> found, _ = stream_cells(
-    ...     two, two, np.array([1.0, 0.0]), np.array([[0.75, 0.25], [0.5, 0.5]]),
-    ...     counts=np.zeros((2, 3, 2)), waiting=Told(none, none, none, np.empty(0)),
-    ...     prior=np.full((2, 2), 0.5), fresh=np.ones(3, bool), rows=np.full((2, 2), np.nan),
+    ...     two, two, np.array([1.0, 0.0]), np.array([[0.75, 0.25], [0.5, 0.5]]), start=start,
     ...     eps1_grid=np.array([1.0]), eps1_index=0, eps2=0.0,
     ... )
     >>> found.needed, found.regret
@@ -377,7 +390,7 @@ def stream_cells(
     >>> found.without  # all rounds together: 0.75 was to be expected of the first arm
     array([0.5  , 0.375])
     """
-    n, k = pi.shape
+    (n, k), waiting = pi.shape, start.waiting
     here = (cell.astype(np.int64) * k + arm).astype(np.int32)
     then = waiting.cell.astype(np.int64) * k + waiting.arm
     updates = updates_of(
@@ -389,7 +402,7 @@ def stream_cells(
         told_cell, told_arm = np.divmod(updates.arm, np.int32(k))
     flat, stride = line_of(pi, n, k)
     nodes, weights = tie_nodes(k)
-    alpha, beta = (fixed(np.ascontiguousarray(column)) for column in prior.T)
+    alpha, beta = (fixed(np.ascontiguousarray(column)) for column in start.prior.T)
     log = _Log(
         fixed(cell), fixed(arm), flat, stride,
         fixed(np.empty((0, k)) if means is None else np.ascontiguousarray(means)),
@@ -398,8 +411,8 @@ def stream_cells(
         alpha, beta, nodes, weights,
         fixed(eps1_grid), eps1_index, fixed(eps2 + np.array(TOLERANCES)),
     )  # fmt: skip
-    out = CellStream.empty(n, counts.copy(), fresh.copy(), len(eps1_grid))
-    _run(log, fixed(rows), out)
+    out = CellStream.empty(n, start.counts.copy(), start.fresh.copy(), len(eps1_grid))
+    _run(log, fixed(start.rows), out)
     # what is known before the next part, and what waits for it
     for event in range(updates.n_before_last, updates.n_known):
         s, a, r = told_cell[event], told_arm[event], updates.reward[event]
