@@ -16,9 +16,9 @@ which needs an idle one).
 With --memory GB, each log is only scanned and audited, once: the script fails where the process
 held more.
 
-Every task is run on a log of two parts before the clock starts: imports and compiled code are in no
-figure. With --workers, the Parquet log is cut into 8 files, which the workers of a local Dask
-cluster share.
+Every task is run before the clock starts, on a log of two parts or on the log itself, if that is
+shorter: imports and compiled code are in no figure. With --workers, the Parquet log is cut into 8
+files, which the workers of a local Dask cluster share.
 """
 
 import argparse
@@ -84,6 +84,15 @@ def write(kind, n, path):
         file.write(end)
 
 
+def written(kind, n, folder):
+    """Return a log, beside which a short one stands if it is long."""
+    short = folder / f"short.{kind}"
+    if n > SHORT and not short.exists():
+        write(kind, SHORT, short)
+    write(kind, n, folder / f"log.{kind}")
+    return folder / f"log.{kind}"
+
+
 def dsjson(row):
     chosen = int(row["arm"][1:])
     order = [chosen, *(i for i in range(K) if i != chosen)]
@@ -123,7 +132,8 @@ def task(kind, what, path):
 
 def one(kind, what, path):
     """Return seconds and peak memory of one task, in this process."""
-    task(kind, what, path.with_name(f"short.{path.suffix[1:]}"))()  # imports, compiled code
+    short = path.with_name(f"short{path.suffix}")
+    task(kind, what, short if short.exists() else path)()  # imports, compiled code
     run = task(kind, what, path)
     begin = time.process_time()
     run()
@@ -151,9 +161,7 @@ def formats(kinds, lengths, repeats, folder):
         "peak GB"
     )
     for kind, n in itertools.product(kinds, lengths):
-        path, short = folder / f"log.{kind}", folder / f"short.{kind}"
-        write(kind, n, path)
-        write(kind, SHORT, short)
+        path = written(kind, n, folder)
         run = {w: measured(kind, w, path, repeats) for w in ("bare", "scan", "audit")}
         seconds = {w: r["seconds"] for w, r in run.items()}
         ratio = float("nan")
@@ -175,9 +183,7 @@ def memory(kinds, lengths, most, folder):
     print("format    rounds  audit s  peak GB")
     over = []
     for kind, n in itertools.product(kinds, lengths):
-        path = folder / f"log.{kind}"
-        write(kind, n, path)
-        write(kind, SHORT, folder / f"short.{kind}")
+        path = written(kind, n, folder)
         found = measured(kind, "audit", path, 1)
         print(f"{kind:8} {n:8} {found['seconds']:8.2f} {found['peak']:8.2f}", flush=True)
         over += [f"{kind}, {n} rounds"] if found["peak"] > most else []

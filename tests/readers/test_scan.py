@@ -221,8 +221,8 @@ def test_number_of_rounds_is_known_from_metadata(tmp_path):
 
 def test_parts_shrink_with_the_number_of_arms(tmp_path):
     path = write(tmp_path, "arm,reward\n0,1\n")
-    sizes = [scan_history(path, arms=range(k)).chunk_rounds for k in (2, 30, 80, 3000, 100_000)]
-    assert sizes == [250_000, 250_000, 104_857, 2796, 1024]
+    sizes = [scan_history(path, arms=range(k)).chunk_rounds for k in (2, 30, 150, 3000, 100_000)]
+    assert sizes == [131_072, 65_536, 55_924, 2796, 1024]
     with pytest.raises(OptionError, match="chunk_rounds"):
         scan_history(path, chunk_rounds=0)
 

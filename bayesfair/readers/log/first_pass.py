@@ -15,7 +15,7 @@ from bayesfair.readers.values.values import rewards
 
 __all__ = ["ROWS", "Found", "collected", "rewards_seen", "tables_of"]
 
-ROWS = 250_000
+ROWS = 1 << 17
 """Rows of one table, unless asked otherwise."""
 
 

@@ -34,7 +34,7 @@ from bayesfair.typing import Source
 __all__ = ["HistoryScan", "iter_rewards", "scan_history"]
 
 _TOLD = 10_000  # rounds that tell which way a log runs
-_CELLS = 1 << 23  # of the probability matrix of one part: 64 MB
+_CELLS, _CACHED = 1 << 23, 1 << 19  # probabilities of one part: 64 MB at most, 4 MB stay at hand
 
 
 class Place(NamedTuple):
@@ -362,7 +362,7 @@ def scan_history(
     source : path or data frame
         See `read_history`.
     chunk_rounds : int, optional
-        Rounds per part; default 250000, fewer where there are more than 30 arms.
+        Rounds per part; default 131072, fewer with 5 arms or more.
     **options
         Those of `read_history`; `known_until`, `waiting` and `constant_within` are refused.
 
@@ -406,7 +406,8 @@ def scan_history(
                 kind="arms_seen", column="arms", n=len(found.arms),
             ))  # fmt: skip
     notices += found.notices
-    size = min(ROWS, max(1024, _CELLS // len(found.arms))) if asked is None else asked
+    k = len(found.arms)
+    size = asked or min(ROWS, max(1 << 16, _CACHED // k), max(1024, _CELLS // k))
     drops = reading.missing == "drop"
     whole = HistoryScan(
         arms=found.arms,
