@@ -12,7 +12,10 @@ from bayesfair.audit.truth.exact_coefficients import exact_draws
 from bayesfair.base.labels import label_order
 from bayesfair.errors import DataError, OptionError
 from bayesfair.history.design import Design
-from bayesfair.kernels.laws.divergences_continuous import student_variation_of_worst
+from bayesfair.kernels.laws.divergences_continuous import (
+    NORMAL_OFF,
+    student_variation_of_worst,
+)
 from bayesfair.kernels.log.coefficients import Coefficients, gaussian_update, run_coefficients
 
 REFERENCE = json.loads((Path(__file__).parent.parent / "reference" / "contextual.json").read_text())
@@ -311,6 +314,19 @@ def test_worst_pairs_of_student_laws_are_found_among_those_that_are_looked_at():
     for eps1 in grid:
         mine, right = (np.nanmax(gap - eps1 * x, axis=(1, 2)) for x in (found, every))
         assert np.allclose(mine, right, rtol=0, atol=1e-12)
+    # the largest of all rounds, and at one eps1 of each round where it is above a floor
+    floor = np.array([np.inf, 0.1, np.inf, np.inf])
+    fewer = student_variation_of_worst(laws.df, laws.loc, laws.scale, pi, grid, floor)
+    assert np.isnan(fewer).mean() > np.isnan(found).mean() + 0.1
+    for eps1, least in zip(grid, floor, strict=True):
+        mine, right = (
+            np.fmax.reduce(gap - eps1 * x, axis=(1, 2), initial=-1) for x in (fewer, every)
+        )
+        assert mine.max() == pytest.approx(right.max(), abs=1e-12)
+        assert np.allclose(mine[right > least], right[right > least], rtol=0, atol=1e-12)
+    z = np.linspace(0, 12, 4001)
+    for df in (0.5, 1, 2, 4, 8, 30, 1e3, 1e5):
+        assert np.abs(stats.t.cdf(z, df) - stats.norm.cdf(z)).max() < NORMAL_OFF / df
 
 
 @pytest.mark.parametrize("model", ["probit", "logit"])

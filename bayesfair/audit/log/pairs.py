@@ -23,7 +23,7 @@ __all__ = ["divergences_of_worst", "find_pairs"]
 
 
 def divergences_of_worst(
-    rewards: Rewards, pi: NDArray[np.float64], criterion: Criterion
+    rewards: Rewards, pi: NDArray[np.float64], criterion: Criterion, floor: float = -np.inf
 ) -> NDArray[np.float64]:
     """Return D(r_i || r_j) of rounds, (n, k, k); NaN where a pair is not its round's worst.
 
@@ -35,10 +35,15 @@ def divergences_of_worst(
         Selection probabilities.
     criterion : Criterion
         What is asked.
+    floor : float
+        Of the excess at the asked eps1 what is not above it may be left out, but for the largest
+        of all rounds. At the others of the frontier it always may.
     """
     if isinstance(rewards, StudentT) and criterion.is_total_variation:
         of = rewards.df, rewards.loc, rewards.scale
-        return student_variation_of_worst(*of, pi, np.array(criterion.grid))
+        grid = np.array(criterion.grid)
+        floors = np.where(grid == criterion.eps1, floor, np.inf)
+        return student_variation_of_worst(*of, pi, grid, floors)
     return rewards.divergence(criterion.reward_divergence)
 
 

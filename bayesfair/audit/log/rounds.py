@@ -126,6 +126,7 @@ def _by_chunks(
     best = BestSums(part, keep=want_rounds)
     changed = np.zeros(part.n_rounds, dtype=bool)
     pi = part.selection_probability
+    floor = -np.inf if want_rounds else criterion.counting_eps2
 
     def chunks() -> Iterator[tuple[int, int, NDArray[np.float64]]]:
         before = laws.table(table)
@@ -143,10 +144,10 @@ def _by_chunks(
             changed[a:b] = moved
             if pi is None:
                 apart = np.empty(0)
-            elif believed is None:
+            elif laws.shared:
                 apart = rewards.divergence(criterion.reward_divergence)
-            else:  # the laws of all arms change from round to round
-                apart = divergences_of_worst(rewards, pi[a:b], criterion)
+            else:
+                apart = divergences_of_worst(rewards, pi[a:b], criterion, floor)
             yield a, b, apart
 
     found = None

@@ -40,7 +40,10 @@ _MOST_WHOLE = 4096  # a power of so much by squaring is right to 1e-12
 
 @lru_cache(maxsize=1)
 def panel_rule() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return nodes and weights on [0, 1], and the matrix that integrates from 0 to each node."""
+    """Return nodes and weights on [0, 1], and the matrix that integrates from 0 to each node.
+
+    Its row v holds what the value at node v adds to each of these integrals.
+    """
     nodes, weights = unit_nodes(N_NODES)
     x = 2 * nodes - 1
     legendre = np.polynomial.legendre.legvander(x, N_NODES)  # (node, degree)
@@ -49,7 +52,7 @@ def panel_rule() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.f
     integral[:, 0] = x + 1
     integral[:, 1:] = (legendre[:, 2:] - legendre[:, :-2]) / (2 * degree + 1)
     coefficient = (2 * np.arange(N_NODES) + 1)[:, None] * legendre[:, :-1].T * weights
-    cumulative = 0.5 * integral @ coefficient
+    cumulative = np.ascontiguousarray((0.5 * integral @ coefficient).T)
     cumulative.flags.writeable = False
     return nodes, weights, cumulative
 
@@ -257,10 +260,13 @@ def _one_round(df, loc, scale, log_c, copies, shrink, rule, work, out):  # type:
             else:
                 total = 0.0
                 for u in range(n):
-                    ahead = 0.0
-                    for v in range(n):
-                        ahead += integrate[u, v] * density[j, v]
-                    cdf[j, u] = below[j] + ahead
+                    suffix[u] = 0.0
+                for v in range(n):  # all nodes at once
+                    value = density[j, v]
+                    for u in range(n):
+                        suffix[u] += integrate[v, u] * value
+                for u in range(n):
+                    cdf[j, u] = below[j] + suffix[u]
                     total += weights[u] * density[j, u]
                 below[j] += total
         for u in range(n):
