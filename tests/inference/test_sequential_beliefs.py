@@ -81,7 +81,7 @@ FAMILIES = {
 # what is carried between fits knows the family by its rewards alone: one of them shows it
 @pytest.mark.parametrize(
     "family",
-    [f if f == "normal" else pytest.param(f, marks=pytest.mark.long) for f in FAMILIES],
+    [f if f == "poisson" else pytest.param(f, marks=pytest.mark.long) for f in FAMILIES],
 )
 def test_other_families_delays_and_offers(family):
     history = mixed_log(FAMILIES[family])

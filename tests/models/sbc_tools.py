@@ -10,7 +10,7 @@ ARMS = ("a", "b", "c")
 N_ROUNDS = 12
 N_BINS = 4
 #: A minute of compilation. Their densities are held exactly in test_conjugate_agreement.py.
-LONG = ("finite_independent", "poisson_independent")
+LONG = ("finite_independent", "normal_independent")
 LEVELS = np.array([1.0, 2.0, 3.0])
 N_DRAWS = 100  # kept per simulation, nearly independent
 

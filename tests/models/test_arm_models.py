@@ -146,6 +146,7 @@ def test_prior_of_theta_is_uniform_in_the_centre(name):
     assert stats.kstest(prior["tau"].values.ravel(), stats.halfnorm(scale=scale).cdf).pvalue > 0.001
 
 
+@pytest.mark.long
 @pytest.mark.statistical
 def test_prior_predictive_counts():
     """Beta-binomial successes, gamma-Poisson totals, Student t averages: known laws."""

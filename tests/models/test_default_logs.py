@@ -44,7 +44,7 @@ UNSEEN = [("finite_independent", "a_million_rounds")]
         for log in LOGS
         if not log.startswith("one_arm") and (name, log) not in UNSEEN
     ]
-    + ALONE,
+    + [pytest.param(*case, marks=pytest.mark.long) for case in ALONE],
 )
 def test_fits_at_default_settings(compiled, name, log):
     model, data = compiled(name, LOGS[log], **SHAPE.get(name, {}))

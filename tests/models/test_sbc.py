@@ -26,6 +26,7 @@ def test_a_wrong_prior_is_found_out(compiled, name):
     assert p < 0.001 / (2 * len(ranks)), f"{name}: the wrong prior went unnoticed, p = {p:.1e}"
 
 
+@pytest.mark.long
 def test_simuk_agrees(compiled, monkeypatch):
     """simuk's own prior draws, conditioning and ranks; only its sampler is the compiled one."""
     import simuk
