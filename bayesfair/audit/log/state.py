@@ -394,9 +394,21 @@ def _beliefs_after(part: History, state: AuditState) -> Any:
     return end._replace(last_pi=last, changed=bool(fresh))
 
 
+def _waiting_in_order(table: BeliefTable) -> tuple[Any, ...]:
+    """Return a table whose rewards that become known in one round stand in one order."""
+    order = np.lexsort((table.pending_reward, table.pending_arm, table.pending_at))
+    return table._replace(
+        pending_at=table.pending_at[order],
+        pending_arm=table.pending_arm[order],
+        pending_reward=table.pending_reward[order],
+    )
+
+
 def _same(a: Any, b: Any) -> bool:
     if a is b:
         return True
+    if isinstance(a, BeliefTable) and isinstance(b, BeliefTable):
+        a, b = _waiting_in_order(a), _waiting_in_order(b)
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
     x, y = np.asarray(a), np.asarray(b)
