@@ -219,6 +219,16 @@ def test_number_of_rounds_is_known_from_metadata(tmp_path):
     assert "9 rounds" in repr(scan_history(tmp_path / "x.parquet"))
 
 
+def test_a_file_that_went_meanwhile_is_named(tmp_path):
+    for i in range(2):
+        pq.write_table(pa.table({"arm": ["a"], "reward": [1.0]}), tmp_path / f"{i}.parquet")
+    scan = scan_history(tmp_path, arms=["a"])
+    (tmp_path / "1.parquet").unlink()
+    with pytest.raises(DataError, match=r"1\.parquet was there .* is gone") as caught:
+        list(scan.chunks())
+    assert caught.value.kind == "no_file"
+
+
 def test_parts_shrink_with_the_number_of_arms(tmp_path):
     path = write(tmp_path, "arm,reward\n0,1\n")
     sizes = [scan_history(path, arms=range(k)).chunk_rounds for k in (2, 30, 150, 3000, 100_000)]

@@ -123,6 +123,11 @@ class ParquetPart:
         ]
 
     def _damaged(self, error: Exception) -> DataError:
+        if isinstance(error, FileNotFoundError):
+            return DataError(
+                f"{self.name} was there when the log was opened, and is gone. Put it back, or read "
+                "the log anew.", kind="no_file", value=str(self.path), source=self.name,
+            )  # fmt: skip
         return DataError(
             f"{self.name} is damaged and cannot be read to its end ({str(error)[:200]}); copy it "
             "again or write it anew."

@@ -64,7 +64,9 @@ def _last_end(block: bytes, watch: QuoteWatch) -> int:
         return _last_end_by_fields(block, watch.delimiter)
     # the last quote, if it is open, begins a field whose line breaks end nothing
     at = _last_break(block, 0, block.rfind(b'"') if watch.open else len(block))
-    while at >= 0 and block.count(b'"', 0, at) % 2:
+    # a block begins with a record: before a place quotes are even in number where all of them and
+    # those behind it are both even or both odd, and these are few
+    while at >= 0 and (watch.open + block.count(b'"', at)) % 2:
         at = _last_break(block, 0, block.rfind(b'"', 0, at))
     return at + 1
 

@@ -139,7 +139,7 @@ def _at(value: Any, keys: Sequence[str]) -> Any:
 
 def _several_slots(record: Mapping[str, Any]) -> bool:
     law = record.get("p")
-    several = isinstance(law, list) and any(isinstance(p, (list, dict)) for p in law)
+    several = isinstance(law, list) and not {list, dict}.isdisjoint(map(type, law))
     return "_outcomes" in record or several
 
 
@@ -203,7 +203,10 @@ def _decision(record: Mapping[str, Any], refuse: Any) -> dict[str, Any]:
         )
     found: dict[int, float] = {}
     if order is not None and law is not None:
-        whole = all(_is_whole(a, 1) for a in order) and all(map(_is_real, law))
+        whole = (
+            {int}.issuperset(map(type, order)) and all(0 < a < 2**53 for a in order)
+            and ({float}.issuperset(map(type, law)) or all(map(_is_real, law)))
+        )  # fmt: skip
         if not whole or len(order) != len(law) or len(set(order)) < len(order):
             raise refuse(f"'a' {order} and 'p' {law} do not pair actions, from 1 on, with chances.")
         found = dict(zip(order, law, strict=True))

@@ -69,7 +69,8 @@ def table_of_columns(columns: Mapping[str, Sequence[Any]], name: str, before: in
         said = ", ".join(f"{key!r} {n}" for key, n in list(lengths.items())[:6])
         raise DataError(f"the columns of {name} differ in length: {said}.", kind="length")
     return pa.table(
-        {key: _array([plain_value(v, name, key, at) for at, v in enumerate(values, start=before)])
+        {key: _array(list(values) if _is_plain(values) else [
+            plain_value(v, name, key, at) for at, v in enumerate(values, start=before)])
          for key, values in columns.items()}
     )  # fmt: skip
 
@@ -80,12 +81,20 @@ def _inside(record: Any, path: Sequence[str]) -> Any:
     return record
 
 
+_PLAIN = frozenset({str, bool, int, float, type(None)})
+
+
+def _is_plain(values: Sequence[Any]) -> bool:
+    return _PLAIN.issuperset(map(type, values))
+
+
 def plain_value(value: Any, name: str, key: str, at: int) -> Any:
     """Return a value with the numbers of JSON text as floats; what no float holds is refused."""
-    if type(value) in (str, bool, int, float, type(None)):
+    if type(value) in _PLAIN or (type(value) is list and _is_plain(value)):
         return value
     if isinstance(value, Mapping):
-        return {str(k): plain_value(v, name, key, at) for k, v in value.items()}
+        return {str(k): v if type(v) in _PLAIN else plain_value(v, name, key, at)
+                for k, v in value.items()}  # fmt: skip
     if isinstance(value, (list, tuple)):
         return [plain_value(v, name, key, at) for v in value]
     if isinstance(value, str):  # a number as the file writes it

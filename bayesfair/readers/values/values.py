@@ -175,11 +175,11 @@ def _plain_numbers(
         found = pieces(column.cast(pa.float64()))
     except pa.ArrowInvalid:  # blanks, words for "missing", or no number: look at each value
         return None
-    lengths = pieces(pc.binary_length(column))
-    odd = [
-        ~np.isfinite(values) | ((values == 0) & (length > len("1e-30")))
-        for values, length in zip(found, lengths, strict=True)
-    ]
+    odd = [~np.isfinite(values) for values in found]
+    zero = [values == 0 for values in found]
+    if any(map(np.any, zero)):
+        long = [length > len("1e-30") for length in pieces(pc.binary_length(column))]
+        odd = [o | (z & n) for o, z, n in zip(odd, zero, long, strict=True)]
     rows = np.flatnonzero(np.concatenate([np.zeros(0, dtype=np.bool_), *odd]))
     if rows.size:
         _parsed(
