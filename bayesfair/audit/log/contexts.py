@@ -34,7 +34,6 @@ from bayesfair.kernels.log.part_result import (
 )
 from bayesfair.kernels.log.row_terms import terms_into
 from bayesfair.kernels.log.rows import fixed, in_order
-from bayesfair.kernels.log.stream import updates_of
 from bayesfair.kernels.log.stream_cells import CellStart, stream_cells
 from bayesfair.kernels.log.stream_narrow import MOST_ARMS
 from bayesfair.rewards import Bernoulli, StudentT
@@ -216,19 +215,7 @@ def _in_one_pass(
     pairs = found.pairs(pi, criterion.eps1)
     rounds, without = PartRounds(found.regret, found.p_chosen), Without(*found.without.tolist())
     whole = PartResult((), pairs, found.sums, rounds, cells=cells, without=without)
-    blind = after(-1, tables.without, n - 1, ...)
-    if len(waiting.at):  # rewards that become known at once, in the order of the log
-        before = tables.without
-        told = updates_of(
-            part.arm, part.reward, part.known_at,
-            before.pending_at, before.pending_arm, before.pending_reward,
-        )  # fmt: skip
-        rest = np.flatnonzero(~np.isnan(told.reward[told.n_known :])) + told.n_known
-        blind = blind._replace(
-            pending_at=told.at[rest] - n, pending_arm=told.arm[rest],
-            pending_reward=told.reward[rest],
-        )  # fmt: skip
-    return whole, ends, blind
+    return whole, ends, after(-1, tables.without, n - 1, ...)
 
 
 def _one_by_one(
