@@ -208,11 +208,15 @@ SECTION = re.compile(r"(<a [^>]*>)([^<]*)(</a>\s*<details[^>]*>\s*)<summary>")
 
 
 def _name_controls(app, failed):
-    """Name the theme's controls: the arrows of the list of pages, and search as it is written."""
+    """Name the theme's controls: the arrows of the list of pages, and search as it is written.
+
+    References get the role that ARIA has for entries of lists; docutils writes one that it gave up.
+    """
     for path in [] if failed else Path(app.outdir).rglob("*.html"):
         text = path.read_text(encoding="utf-8")
         text = SEARCH.sub(r'\1 Ctrl+K"', text)
         text = SECTION.sub(r'\1\2\3<summary aria-label="Pages under \2">', text)
+        text = text.replace('role="doc-biblioentry"', 'role="listitem"')
         path.write_text(text, encoding="utf-8")
 
 

@@ -182,7 +182,8 @@ def fit_figures(tree: Any, comparisons: Any, seed: int) -> list[Figure]:
         figures.append(figure(
             "gaps", lambda axes: plot_gaps(table, ax=axes),
             "By how much the log-worth of each row exceeds that of each column.",
-            "Gaps in log-worth, the better item in the row. Empty: not linked by comparisons.",
+            "Gaps in log-worth: each pair once, in the row of its better item"
+            f"{'' if np.ptp(ranked['island'].values) == 0 else '; none where no comparisons link them'}.",
             size,
         ))  # fmt: skip
         figures.append(figure(
