@@ -170,7 +170,7 @@ def fit_figures(tree: Any, comparisons: Any, seed: int) -> list[Figure]:
         "tiers.", 1.4 + ROW * min(_A_PAGE, table.sizes["item"] - first),
     ) for first in range(0, min(table.sizes["item"], 200), _A_PAGE)]  # fmt: skip
     if k <= _A_PAGE:
-        pairs = win_probability(tree)
+        pairs, islands = win_probability(tree), np.ptp(ranked["island"].values) > 0
         size = 2.4 + ROW * k
         posterior = "posterior" in tree.children
         if posterior:
@@ -183,7 +183,7 @@ def fit_figures(tree: Any, comparisons: Any, seed: int) -> list[Figure]:
             "gaps", lambda axes: plot_gaps(table, ax=axes),
             "By how much the log-worth of each row exceeds that of each column.",
             "Gaps in log-worth: each pair once, in the row of its better item"
-            f"{'' if np.ptp(ranked['island'].values) == 0 else '; none where no comparisons link them'}.",
+            f"{'; none where no comparisons link them' if islands else ''}.",
             size,
         ))  # fmt: skip
         figures.append(figure(
