@@ -1,5 +1,6 @@
 """Audits given the context: each context by itself, put together exactly."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -106,6 +107,36 @@ def test_every_round_of_a_log_with_two_contexts_is_that_of_enumeration():
     )  # fmt: skip
     terms = bf.audit(chosen, context_model="cells", objective=False).rounds().fairness_regret
     assert np.allclose(terms, column("chosen_term"), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_log_longer_than_a_chunk_of_the_pass_is_that_of_plain_loops(late):
+    rng = np.random.default_rng(11)
+    n, k = 700, 3
+    pi, arm, won = rng.dirichlet(np.ones(k), n), rng.integers(0, k, n), rng.integers(0, 2, n)
+    x = rng.choice(list("uvw"), n)
+    known_at = np.arange(n) + 1 + (rng.integers(0, 40, n) if late else 0)
+    regret, needed = 0.0, 0.0
+    for t in range(n):
+        seen = (known_at <= t) & (np.arange(n) < t) & (x == x[t])
+        plays = np.array([np.sum(seen & (arm == i)) for i in range(k)])
+        wins = np.array([np.sum(won[seen & (arm == i)]) for i in range(k)])
+        mean, best = (wins + 0.5) / (plays + 1), np.zeros(k)
+        for outcome in itertools.product((0, 1), repeat=k):
+            rewarded = np.array(outcome)
+            highest = rewarded == max(outcome)
+            best += np.where(rewarded, mean, 1 - mean).prod() * highest / highest.sum()
+        regret += np.maximum(best - pi[t], 0).sum()
+        apart = np.abs(pi[t][:, None] - pi[t]) - np.abs(mean[:, None] - mean)
+        needed = max(needed, apart.max())
+    log = bf.History(
+        arm, won, selection_probability=pi, context=x, arms=list("abc"), known_at=known_at
+    )
+    audit = bf.audit(log, context_model="cells", eps1=1, objective=False)
+    assert audit.to_dict()["calibration"]["subjective"]["regret_total"] == pytest.approx(
+        regret, rel=1e-12
+    )
+    assert audit.smallest_eps2 == pytest.approx(needed, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", [n for n in REFERENCE if n.startswith(("C1_", "C2_"))])
