@@ -107,16 +107,27 @@ def _log(name: str, rule: str, file: str, original: bytes, delimiter: str | None
         )  # fmt: skip
         return strict.history(rows, rule)
 
+    mutate = tables.mutated_table(write) if table else mutants.mutated
+    return replace(
+        _scanned(name, "binary" if table else "table", file, original, strictly, options),
+        mutate=mutate,
+    )
+
+
+def _scanned(
+    name: str, kind: str, file: str, original: bytes, strictly: Callable[[bytes], Any],
+    options: dict[str, Any],
+) -> Case:  # fmt: skip
+    """Return the case of a log that is read at once and in chunks, and audited."""
     return Case(
         name,
-        "binary" if table else "table",
+        kind,
         file,
         original,
         lambda path: _rounds([bf.read_history(path, **options)]),
         strictly,
         lambda path: _rounds(list(scan_history(path, chunk_rounds=7, **options).chunks())),
         lambda path: bf.audit(bf.read_history(path, **options), draws=100, seed=1),
-        mutate=tables.mutated_table(write) if table else mutants.mutated,
     )
 
 
@@ -147,16 +158,7 @@ def _record_log(
         "probabilities": "p_{arm}", "propensity": False, "order": False, "known_at": False,
         "format": "json", **options,
     }  # fmt: skip
-    return Case(
-        name,
-        "json",
-        file,
-        original,
-        lambda path: _rounds([bf.read_history(path, **options)]),
-        strictly,
-        lambda path: _rounds(list(scan_history(path, chunk_rounds=7, **options).chunks())),
-        lambda path: bf.audit(bf.read_history(path, **options), draws=100, seed=1),
-    )
+    return _scanned(name, "json", file, original, strictly, options)
 
 
 def _in_blocks(case: Case) -> Case:
