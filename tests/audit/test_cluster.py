@@ -12,7 +12,7 @@ import pytest
 import bayesfair as bf
 from bayesfair.errors import DataError, OptionError
 
-distributed = pytest.importorskip("distributed")
+distributed = pytest.importorskip("distributed", reason="Dask comes with the extra `distributed`")
 
 N, K = 2400, 4
 
