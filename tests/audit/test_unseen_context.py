@@ -214,3 +214,15 @@ def test_unused_columns_of_several_parts_are_named_once():
     said = {n.kind: n for n in audit.findings}
     assert "2 columns were not used: 'x', 'keep_prob'" in said["unused_columns"]
     assert "thinned" in said["thinned"] and said["thinned"].column == "keep_prob"
+
+
+def test_the_example_of_an_unused_column_is_what_a_rule_may_have_seen():
+    log = in_leaves(6, n=20)
+    for columns, example in [
+        (("user_id", "shown_at", "device"), "device"),
+        (("request.ID", "grid"), "grid"),
+        (("user_id", "date"), "user_id"),
+    ]:
+        audit = bf.audit(history(log, unused_columns=columns), objective=False)
+        (said,) = [notice for notice in audit.findings if notice.kind == "unused_columns"]
+        assert (said.column, said.n) == (example, len(columns))

@@ -47,6 +47,11 @@ _CAUSES = (
     "instance thinned by outcome; rows stand in it twice; a user keeps the arm once drawn (sticky "
     "assignment). Distrust every number that uses the probabilities."
 )
+#: Names of columns that tell rows apart or say when: poor examples of what a rule sees.
+_IDLE = re.compile(
+    r"(^|[_. -])(id|ids|uuid|guid|key|hash|index|row|at|on|time|timestamp|ts|date|day|ip|url)$",
+    re.I,
+)
 _KEPT = re.compile(
     r"(keep|kept|drop|pdrop|retention|retained|sampling|sample|subsampl\w*|downsampl\w*)"
     r"[ _.-]?(p|prob\w*|rate|ratio|frac\w*|weight)?|(p|prob\w*)[ _.-]?(keep|kept|drop|sampled)"
@@ -261,7 +266,7 @@ def unused_findings(summary: Summary) -> list[Notice]:
     columns = summary.facts.unused_columns
     if not columns:
         return []
-    n, one = len(columns), columns[0]
+    n, one = len(columns), next((c for c in columns if not _IDLE.search(c)), columns[0])
     verb, it = ("column was", "it") if n == 1 else ("columns were", f"one of them (say {one!r})")
     said = (
         f"The verdict is given the context alone; if the rule saw {it} too, name it in context= "
