@@ -91,3 +91,15 @@ def test_the_command_refuses_what_an_audit_would_refuse_behind_the_table(tmp_pat
 def test_options_of_the_log_are_followed(tmp_path, capsys, option):
     done = run(capsys, "columns", _file(tmp_path, NO_ARM), "--reward", "w", *option)
     assert done.status == (0 if option[0] == "--arm" else 2)
+
+
+def test_a_refused_log_tells_what_was_named_or_is_well_known():
+    log = {"device": ["a", "b"], "variant": ["x", "y"], "won": [1, 0], "prob": [0.5, 0.5]}
+    found = preview(log, reward="won")
+    assert isinstance(found.problem, DataError) and "'prob'" in str(found.problem)
+    assert [(c.name, c.part) for c in found.columns if c.part] == [
+        ("variant", "arm"), ("won", "reward"),
+    ]  # fmt: skip
+    assert [(n.kind, n.column, n.value) for n in found.notices] == [
+        ("column_guessed", "variant", "arm")
+    ]

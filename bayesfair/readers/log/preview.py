@@ -17,7 +17,7 @@ from bayesfair.readers.files.tables import Source
 from bayesfair.readers.log.columns import Layout
 from bayesfair.readers.log.history import read_history
 from bayesfair.readers.log.options import DEFAULTS, KINDS, LogOptions, with_log_options
-from bayesfair.readers.log.reading import open_log, reading_of
+from bayesfair.readers.log.reading import guess_columns, open_log, reading_of
 
 __all__ = ["ColumnUse", "Preview", "preview"]
 
@@ -51,7 +51,7 @@ class Preview(Shown):
     notices : tuple of str
         What was guessed or left aside.
     problem : BayesfairError or None
-        Why the log would be refused; what was recognised up to there is not told then.
+        Why the log would be refused; `columns` tells then what was named, or has a well-known name.
     """
 
     source: str
@@ -134,7 +134,9 @@ def preview(source: Any, **options: Unpack[LogOptions]) -> Preview:
     try:
         reading = reading_of(read_history, source, options)
     except BayesfairError as problem:
-        return Preview(opened.name, _uses(opened, {}), {}, tuple(opened.notices), problem)
+        notices = (*opened.notices, *guess_columns(opened, asked))
+        there = {asked[role]: role for role in _SINGLE if asked[role] in opened.header}
+        return Preview(opened.name, _uses(opened, there), {}, notices, problem)
     layout = reading.layout
     named = _named(layout)
     if isinstance(asked["offered"], str) and layout.offered:

@@ -22,7 +22,15 @@ from bayesfair.readers.log.long_form import one_row_per_round
 from bayesfair.readers.log.options import DEFAULTS
 from bayesfair.readers.values.times import duration
 
-__all__ = ["Reading", "bad_waiting", "group_priors", "open_log", "parse_missing", "reading_of"]
+__all__ = [
+    "Reading",
+    "bad_waiting",
+    "group_priors",
+    "guess_columns",
+    "open_log",
+    "parse_missing",
+    "reading_of",
+]
 
 
 _WELL_KNOWN = {
@@ -132,7 +140,7 @@ def reading_of(
     ):
         raise OptionError("prior together with by= must be a mapping of group to prior.")
     opened = open_log(source, asked)
-    notices = _guess_columns(opened, asked)
+    notices = guess_columns(opened, asked)
     split = tuple(dict.fromkeys(names_in(asked["by"])))
     if len(split) > 1:
         opened, asked["by"] = with_joined(opened, split, "by")
@@ -182,7 +190,7 @@ def open_log(source: Any, asked: Mapping[str, Any]) -> Source:
     )  # fmt: skip
 
 
-def _guess_columns(source: Source, asked: dict[str, Any]) -> list[Notice]:
+def guess_columns(source: Source, asked: dict[str, Any]) -> list[Notice]:
     """Take up well-known names where the default one is not there, and say so."""
     found = []
     for role, names in _WELL_KNOWN.items():
