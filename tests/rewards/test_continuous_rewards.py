@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import integrate, stats
 
 from bayesfair.errors import DataError
 from bayesfair.kernels.laws.continuous_arms import (
@@ -301,6 +301,19 @@ def test_offered_arms_only():
         alone = StudentT(df[t, on], loc[t, on], scale[t, on]).best_arm_probability()
         np.testing.assert_allclose(best[t, on], alone, atol=1e-15)
         assert np.isnan(best[t, ~on]).all()
+
+
+def test_arms_of_whole_df_by_an_integral_of_scipy():
+    df, loc, scale = [7.0, 200.0, 1500.0], [0.3, 0.0, 0.4], [1.0, 1.4, 0.2]
+    laws = [stats.t(*one) for one in zip(df, loc, scale, strict=True)]
+    for i, best in enumerate(StudentT(df, loc, scale).best_arm_probability()):
+        others = [law for j, law in enumerate(laws) if j != i]
+
+        def chosen(x, i=i, others=others):
+            return laws[i].pdf(x) * others[0].cdf(x) * others[1].cdf(x)
+
+        right = integrate.quad(chosen, -20, 20, points=[0.4], epsabs=1e-12, limit=200)[0]
+        assert best == pytest.approx(right, abs=1e-8)
 
 
 def test_distribution_function_equals_scipy():

@@ -18,7 +18,14 @@ from bayesfair.audit.log.pairs import find_pairs
 from bayesfair.audit.log.state import parts_of
 from bayesfair.audit.log.summary import Summary
 from bayesfair.audit.log.violations import Violations
-from bayesfair.audit.truth.exact_coefficients import APART, FEWEST, KHAT, Exact, exact_draws
+from bayesfair.audit.truth.exact_coefficients import (
+    APART,
+    FEWEST,
+    KHAT,
+    Exact,
+    Known,
+    exact_draws,
+)
 from bayesfair.audit.truth.objective import CellFound, Certificate, Objective, sampling_sd
 from bayesfair.base.checks import listed
 from bayesfair.base.labels import label_order
@@ -104,16 +111,16 @@ def _earlier(
     """Return how far the filter was from the posterior at earlier rounds of the log."""
     before = of = summary.start.beliefs.featured
     found: list[Certificate] = []
-    past: list[History] = []
+    past: list[Known] = []
     done, n_rewards = 0, 0
-    n = summary.end.n_rounds - summary.start.n_rounds
+    first, n = summary.start.n_rounds, summary.end.n_rounds - summary.start.n_rounds
     checks = sorted({c for c in (round(n * share) for share in _CHECKS) if c > 0})
     for whole in parts_of(data):
         start = 0
         while checks and checks[0] <= done + whole.n_rounds:
             stop = checks.pop(0) - done
             part = whole.rounds(start, stop)
-            past.append(part)
+            past.append(Known(part.context, part.arm, part.reward))
             of, start = of.over(part, laws=False)[1], stop
             n_rewards += int((~np.isnan(part.reward)).sum())
             exact = exact_draws(before, of, past, n_rewards, order, rng)
@@ -121,11 +128,11 @@ def _earlier(
                 return found
             every = np.concatenate([of.design.rows(one.context) for one in past])
             rows = every[:: max(len(every) // _LOOKED, 1)]
-            found.append(exact.certificate(of, rows, done + stop))
+            found.append(exact.certificate(of, rows, first + done + stop))
         if not checks:
             break
         rest = whole.rounds(start, whole.n_rounds)
-        past.append(rest)
+        past.append(Known(rest.context, rest.arm, rest.reward))
         of = of.over(rest, laws=False)[1]
         n_rewards += int((~np.isnan(rest.reward)).sum())
         done += whole.n_rounds

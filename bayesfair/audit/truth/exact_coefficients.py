@@ -19,12 +19,13 @@ from scipy import special
 from bayesfair.audit.truth.objective import Certificate
 from bayesfair.families.featured import Featured
 from bayesfair.history import History
+from bayesfair.history.context import Context
 from bayesfair.inference.reweight import psis_weights
 from bayesfair.kernels.log.coefficients import run_coefficients
 from bayesfair.kernels.log.needed import log_chances
 from bayesfair.typing import Floats, Ints
 
-__all__ = ["APART", "FEWEST", "KHAT", "Exact", "exact_draws"]
+__all__ = ["APART", "FEWEST", "KHAT", "Exact", "Known", "exact_draws"]
 
 KHAT, FEWEST = 0.7, 400
 """Largest Pareto k-hat, and least effective draws, of weights that are relied on."""
@@ -89,9 +90,17 @@ class Exact(NamedTuple):
         return found
 
 
+class Known(NamedTuple):
+    """What draws are weighed by: context, arm and reward of each round, without its rule."""
+
+    context: Context | None
+    arm: NDArray[np.int32]
+    reward: Floats
+
+
 def exact_draws(
-    before: Featured, after: Featured, parts: Iterable[History], n_rewards: int, order: Ints,
-    rng: np.random.Generator,
+    before: Featured, after: Featured, parts: Iterable[History | Known], n_rewards: int,
+    order: Ints, rng: np.random.Generator,
 ) -> Exact | None:  # fmt: skip
     """Return weighted draws from the posterior; None where the rewards are too many for it.
 
@@ -99,7 +108,7 @@ def exact_draws(
     ----------
     before, after : Featured
         Beliefs before the first and after the last of the rounds.
-    parts : iterable of History
+    parts : iterable of History or Known
         The rounds.
     n_rewards : int
         How many are known, about.
