@@ -1,6 +1,6 @@
 """What audits given a context cost, in processor time on one core.
 
-    python benchmarks/contexts.py [--rounds 1000000]
+    python benchmarks/contexts.py [--rounds 1000000] [--only linear probit]
 
 ``context_model="cells"`` against audits of the same log without a context, in turns, k = 3 and 10,
 4 and 50 contexts. Then rounds per second with 10 arms: the whole audit (beliefs, P*, pairs; and the
@@ -207,15 +207,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=1_000_000)
     parser.add_argument("--turns", type=int, default=8)
+    parser.add_argument("--only", nargs="+", choices=MODELS, help="rounds per second of these")
     options = parser.parse_args()
-    print("  k  contexts    rounds   without   cells     ratio   (ns of processor time per round)")
-    for k in (3, 10):
-        for n_contexts in (4, 50):
-            compare(k, n_contexts, options.rounds, options.turns)
-    for model in MODELS:
+    if not options.only:
+        print("  k  contexts    rounds   without   cells     ratio   (ns of processor time per round)")
+        for k in (3, 10):
+            for n_contexts in (4, 50):
+                compare(k, n_contexts, options.rounds, options.turns)
+    for model in options.only or MODELS:
         speed(model, options.rounds // (50 if model == "linear" else 5))
     for model in ("probit", "logit"):
-        certificate(model, options.rounds // 50)
+        if not options.only or model in options.only:
+            certificate(model, options.rounds // 50)
 
 
 if __name__ == "__main__":
