@@ -210,7 +210,9 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=MODELS, help="rounds per second of these")
     options = parser.parse_args()
     if not options.only:
-        print("  k  contexts    rounds   without   cells     ratio   (ns of processor time per round)")
+        print(
+            "  k  contexts    rounds   without   cells     ratio   (ns of processor time per round)"
+        )
         for k in (3, 10):
             for n_contexts in (4, 50):
                 compare(k, n_contexts, options.rounds, options.turns)
