@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bayesfair.errors import DataError
 
-__all__ = ["codes", "is_missing", "pieces", "plain", "taken", "valid_text", "whole"]
+__all__ = ["characters", "codes", "is_missing", "pieces", "plain", "taken", "valid_text", "whole"]
 
 
 def _shared(array: Any) -> NDArray[Any]:
@@ -71,6 +71,26 @@ def is_missing(column: Any) -> NDArray[np.bool_]:
     import pyarrow.compute as pc
 
     return np.asarray(whole(pc.is_null(column)), dtype=np.bool_)
+
+
+def characters(chunk: Any) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+    """Return the bytes of a chunk of text, and where each text begins, (n + 1,).
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> held, begins = characters(pa.array(["no", "a", None, "bc"])[1:])
+    >>> bytes(held), begins.tolist()
+    (b'abc', [0, 1, 1, 3])
+    """
+    import pyarrow as pa
+
+    kind = np.int64 if pa.types.is_large_string(chunk.type) else np.int32
+    _, ends, data = chunk.buffers()
+    if not len(chunk) or data is None:
+        return np.empty(0, np.uint8), np.zeros(len(chunk) + 1, kind)
+    begins = np.frombuffer(ends, kind)[chunk.offset : chunk.offset + len(chunk) + 1]
+    return np.frombuffer(data, np.uint8)[begins[0] : begins[-1]], begins - begins[0]
 
 
 def codes(chunk: Any) -> NDArray[Any]:

@@ -40,6 +40,8 @@ _AT_ONCE = 4_000_000
 MOST_COMPARISONS = 10_000_000_000  # of a pair in a round under a draw: seconds, where all are open
 _FEWEST_DRAWS = 200
 Numbers = NDArray[np.int64]
+type _Kept = tuple[Numbers, NDArray[np.float64], NDArray[np.int32]]
+"""Numbers of rounds, their rows, the numbers of their contexts."""
 _NO_CONTEXT = np.empty(0, np.int32)
 _ARE_DIFFERENCES = ("total_variation", "wasserstein")
 """Between two-outcome laws both are |p - q|."""
@@ -122,7 +124,7 @@ class JudgedRounds:
         context: NDArray[np.int32] = _NO_CONTEXT,
     ) -> None:  # fmt: skip
         self.base, self.end, self._n_arms = base, end, rows.shape[1]
-        self._kept = round, rows, context
+        self._pieces = ((round, rows, context),)
 
     @classmethod
     def of(
@@ -152,8 +154,19 @@ class JudgedRounds:
         return criterion.counting_eps2 + TOLERANCES[0] if differs else 0.0
 
     @functools.cached_property
-    def _kept(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int32]]:
-        return _kept_rows(*self._logged)
+    def _pieces(self) -> tuple[_Kept, ...]:
+        """What is kept, of each part that was merged."""
+        return (_kept_rows(*self._logged),)
+
+    @functools.cached_property
+    def _kept(self) -> _Kept:
+        """What is kept, all of it: joined when it is first asked for, not with every part."""
+        if len(self._pieces) > 1:
+            rounds, rows, contexts = zip(*self._pieces, strict=True)
+            known = [c for c in contexts if c.size]
+            context = np.concatenate(known) if known else _NO_CONTEXT
+            self._pieces = ((np.concatenate(rounds), np.concatenate(rows), context),)
+        return self._pieces[0]
 
     @property
     def context(self) -> NDArray[np.int32]:
@@ -194,19 +207,14 @@ class JudgedRounds:
             return later
         if later.end == later.base:
             return self
-        rounds, rows, context = later._kept_since(self.base)
-        return JudgedRounds(
-            self.base,
-            later.end,
-            np.concatenate([self.round, rounds]),
-            np.concatenate([self.rows, rows]),
-            np.concatenate([self.context, context])
-            if self.context.size or context.size else _NO_CONTEXT,
-        )  # fmt: skip
+        joined = JudgedRounds.__new__(JudgedRounds)
+        joined.base, joined.end, joined._n_arms = self.base, later.end, self._n_arms
+        joined._pieces = (*self._pieces, later._kept_since(self.base))
+        return joined
 
-    def _kept_since(self, base: int) -> tuple[Numbers, NDArray[np.float64], NDArray[np.int32]]:
+    def _kept_since(self, base: int) -> _Kept:
         """Return what is kept of these rounds where the first judged one is ``base``."""
-        if "_kept" not in self.__dict__:  # nothing was looked for yet
+        if "_pieces" not in self.__dict__:  # nothing was looked for yet
             return _kept_rows(*self._logged, since=base)
         keep = _kept(self.round, base, self.rows.shape[1])
         context = self.context[keep] if self.context.size else self.context
@@ -228,7 +236,7 @@ def _stride(distance: NDArray[np.int64], k: int) -> NDArray[np.int64]:
 def _kept_rows(
     pi: NDArray[np.float64], base: int, apart: float, may: NDArray[np.bool_] | None,
     context: NDArray[np.int32], *, since: int | None = None,
-) -> tuple[Numbers, NDArray[np.float64], NDArray[np.int32]]:  # fmt: skip
+) -> _Kept:  # fmt: skip
     """Return the numbers of the rounds that are kept, their rows, and their contexts.
 
     ``since``: the first judged round, where it is not ``base``, the first of these.

@@ -65,26 +65,20 @@ def fixed[A: NDArray[Any] | None](values: A) -> A:
 
 
 @compiled()
-def _put(out, n, a, b, c, d, e, f, g, h):  # type: ignore[no-untyped-def]
+def _put_eight(out, j, a, b, c, d, e, f, g, h):  # type: ignore[no-untyped-def]
     for t in range(out.shape[0]):
-        out[t, 0] = a[t]
-        if n > 1:
-            out[t, 1] = b[t]
-        if n > 2:
-            out[t, 2] = c[t]
-        if n > 3:
-            out[t, 3] = d[t]
-        if n > 4:
-            out[t, 4] = e[t]
-        if n > 5:
-            out[t, 5] = f[t]
-        if n > 6:
-            out[t, 6] = g[t]
-        if n > 7:
-            out[t, 7] = h[t]
+        row = out[t, j : j + 8]
+        row[0], row[1], row[2], row[3] = a[t], b[t], c[t], d[t]
+        row[4], row[5], row[6], row[7] = e[t], f[t], g[t], h[t]
 
 
-_WIDE, _LONG = 8, 1 << 14
+@compiled()
+def _put_two(out, j, a, b):  # type: ignore[no-untyped-def]
+    for t in range(out.shape[0]):
+        out[t, j], out[t, j + 1] = a[t], b[t]
+
+
+_WIDE, _LONG = 8, 1 << 13
 
 
 def side_by_side(columns: Sequence[NDArray[np.float64]], out: NDArray[np.float64]) -> None:
@@ -100,12 +94,19 @@ def side_by_side(columns: Sequence[NDArray[np.float64]], out: NDArray[np.float64
     array([[1., 3.],
            [2., 4.]])
     """
-    columns = [fixed(c) for c in columns]
+    columns, k = [fixed(c) for c in columns], len(columns)
+    if k == 1:
+        out[:, 0] = columns[0]
+        return
+    n_wide = k - k % _WIDE
     for low in range(0, len(out), _LONG):
-        rows = slice(low, low + _LONG)
-        for j in range(0, len(columns), _WIDE):
-            some = [c[rows] for c in columns[j : j + _WIDE]]
-            _put(out[rows, j:], len(some), *some, *some[:1] * (_WIDE - len(some)))
+        block = out[low : low + _LONG]
+        some = [c[low : low + _LONG] for c in columns]
+        for j in range(0, n_wide, _WIDE):
+            _put_eight(block, j, *some[j : j + _WIDE])
+        for left in range(n_wide, k, 2):
+            j = min(left, k - 2)  # the one before an odd last one is written twice
+            _put_two(block, j, *some[j : j + 2])
 
 
 @compiled()

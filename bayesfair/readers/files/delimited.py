@@ -1,7 +1,8 @@
 """Delimited text files: detect the delimiter, read every column as text, name the row that fails.
 
 Text is kept as text on purpose: a label "001", "NA" or "None" is what it says, and only the empty
-field is missing. Numbers are converted later, column by column, where a message can name the row.
+field is missing. Columns that hold numbers as they stand are converted while they are parsed, which
+costs half; any other is converted later, where a message can name the row.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 from bayesfair.base.checks import listed
 from bayesfair.errors import DataError, OptionError
+from bayesfair.readers.files.blocks import PIECE, BlockParser
 from bayesfair.readers.files.delimiter import DELIMITERS, detected, header_of
 from bayesfair.readers.files.foreign import other_format
 from bayesfair.readers.files.headers import column_names
@@ -30,8 +32,7 @@ __all__ = ["Delimited", "compression_of", "is_packed", "open_delimited", "opened
 
 _NOTE = re.compile(r'"?sep=(?P<mark>[^"\r\n])"?[;,\t|]*(?:\r\n|\n|\r)', re.IGNORECASE)
 _SAMPLE = 1 << 20  # bytes; a header of several thousand columns fits
-_BLOCK = 1 << 23
-_PIECE = 1 << 20  # of a block, for one thread
+_BLOCK = 1 << 23  # for several threads
 _MAGIC = {
     b"\x1f\x8b": "gzip",
     b"BZh": "bz2",
@@ -86,12 +87,15 @@ class Delimited:
         Column names, trimmed.
     delimiter : str
         One character.
+    numbers : tuple of str
+        Columns that come as numbers, as long as all of them are plain ones.
     """
 
     path: Path
     name: str
     header: tuple[str, ...]
     delimiter: str
+    numbers: tuple[str, ...] = ()
     n_rows: int | None = None  # not known before the file has been read
     before: int = 0  # bytes of a note for spreadsheets (``sep=;``) in front of the header
 
@@ -101,15 +105,17 @@ class Delimited:
 
     def batches(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Iterator[Any]:
         """Yield record batches of the columns as text (`labels` encoded), in constant memory."""
-        for table in self._tables(columns, labels):
+        for table in self._tables(columns, labels, self.numbers):
             yield from table.to_batches()
 
     def table(self, columns: Sequence[str], labels: Sequence[str] = ()) -> Any:
         """Return the columns as text."""
         import pyarrow as pa
 
-        found = list(self._tables(columns, labels))
-        return pa.concat_tables(found) if found else _Parser(self, columns, labels).empty()
+        found = list(self._tables(columns, labels, self.numbers))
+        if any(table.schema != found[0].schema for table in found):
+            found = list(self._tables(columns, labels))
+        return pa.concat_tables(found) if found else self._parser(columns, labels).empty()
 
     def sample(self, columns: Sequence[str], n: int) -> Any:
         """Return the first rows as text, as many as are certain to be whole; None if not readable.
@@ -123,22 +129,30 @@ class Delimited:
         head = io.BytesIO(_head(self.path, self.name)[self.before :])
         try:
             block = next(whole_records(head, watch, _SAMPLE), b"")
-            return _Parser(self, columns, ()).table(block, first=True)
+            return self._parser(columns).table(block, first=True)
         except pa.ArrowInvalid:
             return None
 
-    def _tables(self, columns: Sequence[str], labels: Sequence[str]) -> Iterator[Any]:
+    def _parser(
+        self, columns: Sequence[str], labels: Sequence[str] = (), numbers: Sequence[str] = ()
+    ) -> BlockParser:
+        return BlockParser(self.header, self.delimiter, columns, labels, numbers)
+
+    def _tables(
+        self, columns: Sequence[str], labels: Sequence[str], numbers: Sequence[str] = ()
+    ) -> Iterator[Any]:
         """Yield the records block by block, each parsed from memory.
 
         A parser that reads ahead from a file would still be calling Python when a record is
         refused and the interpreter ends; and it would not know the number of that record.
         """
-        watch, parser = QuoteWatch(self.delimiter), _Parser(self, columns, labels)
+        watch, parser = QuoteWatch(self.delimiter), self._parser(columns, labels, numbers)
+        size = _BLOCK if parser.threads else min(_BLOCK, PIECE)
         row = 0  # the last one before the block; the header is row 1
         try:
             with (
                 self._opened() as stream,
-                closing(ahead(whole_records(stream, watch, _BLOCK))) as blocks,
+                closing(ahead(whole_records(stream, watch, size))) as blocks,
             ):
                 for block in blocks:
                     table = parser.table(block, first=row == 0)
@@ -252,70 +266,6 @@ class Delimited:
             row=row,
             source=self.name,
         )
-
-
-class _Parser:
-    """Parse blocks of whole records with Arrow."""
-
-    def __init__(self, file: Delimited, columns: Sequence[str], labels: Sequence[str]) -> None:
-        import pyarrow as pa
-        from pyarrow import csv as arrow_csv
-
-        self._names = list(file.header)
-        self._types = {
-            name: pa.dictionary(pa.int32(), pa.string()) if name in labels else pa.string()
-            for name in columns
-        }
-        self._options = {
-            "parse_options": arrow_csv.ParseOptions(
-                delimiter=file.delimiter, newlines_in_values=True
-            ),
-            "convert_options": arrow_csv.ConvertOptions(
-                include_columns=list(columns),
-                column_types=self._types,
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=True,
-                null_values=[""],
-            ),
-        }
-
-    def empty(self) -> Any:
-        """Return a table without rows."""
-        import pyarrow as pa
-
-        return pa.table({name: pa.array([], kind) for name, kind in self._types.items()})
-
-    def table(self, block: bytes, *, first: bool) -> Any:
-        """Return the records of a block; the first one begins with the header.
-
-        Raises
-        ------
-        pyarrow.ArrowInvalid
-            Naming the record within the block ("Row #3").
-        """
-        import pyarrow as pa
-
-        if not block:
-            return self.empty()
-        # Arrow's own memory: its threads may let go of it when the interpreter is gone already
-        memory = pa.allocate_buffer(len(block))
-        memoryview(memory).cast("B")[:] = block
-        try:
-            return self._parsed(memory, first, threads=True)
-        except pa.ArrowInvalid:  # threads do not know the record, and take short records only
-            return self._parsed(memory, first, threads=False)
-
-    def _parsed(self, memory: Any, first: bool, *, threads: bool) -> Any:
-        import pyarrow as pa
-        from pyarrow import csv as arrow_csv
-
-        reading = arrow_csv.ReadOptions(
-            column_names=self._names,
-            skip_rows_after_names=int(first),
-            use_threads=threads,
-            block_size=_PIECE if threads else memory.size + 1,
-        )
-        return arrow_csv.read_csv(pa.BufferReader(memory), read_options=reading, **self._options)
 
 
 def open_delimited(

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bayesfair.kernels.log.quotes import QUOTE, look_at_quotes
+
 __all__ = ["LONGEST", "Misquoted", "QuoteWatch", "misquoted"]
 
-_QUOTE = ord('"')
 _BLANK = (" ", "\t")
 LONGEST = 1 << 25
 """Longest field or record, in characters or bytes."""
@@ -61,7 +62,7 @@ class QuoteWatch:
     def __init__(self, delimiter: str) -> None:
         self.delimiter = delimiter
         self._between = np.zeros(256, dtype=np.bool_)  # what may stand outside of a quoted field
-        self._between[[ord(delimiter), ord("\n"), ord("\r"), _QUOTE]] = True
+        self._between[[ord(delimiter), ord("\n"), ord("\r"), QUOTE]] = True
         self._last = ord("\n")  # the byte before the next block
         self._closed = False  # whether that closes a field, so that the next one must be looked at
         self.open = False
@@ -87,18 +88,10 @@ class QuoteWatch:
             self.suspect = not self._between[block[0]]
             self._closed = False
         if b'"' in block:  # most logs have none: finding that out is all they cost
-            values = np.frombuffer(block, np.uint8)
-            at = np.flatnonzero(values == _QUOTE)
-            opening, closing = at[int(self.open) :: 2], at[int(not self.open) :: 2]
-            before = values[opening - 1]
-            if opening.size and opening[0] == 0:
-                before[0] = self._last
-            if closing.size and closing[-1] == values.size - 1:
-                self._closed = True
-                closing = closing[:-1]
-            beside = (before, values[closing + 1])
-            self.suspect |= not all(self._between[found].all() for found in beside)
-            self.open ^= at.size % 2 == 1
+            wrong, self.open, self._closed = look_at_quotes(
+                block, self._between, self._last, self.open
+            )
+            self.suspect |= wrong
         self._last = block[-1]
 
 

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Generator, Iterator
 from typing import cast
 
+from bayesfair.kernels.team import usable_cores
+
 __all__ = ["ahead"]
 
 
@@ -16,12 +18,16 @@ def ahead[T](items: Iterator[T]) -> Generator[T]:
     Reading and decoding leave Python's lock, so this uses a second core. At most two items wait. An
     error of the generator is raised where its item would have come; a caller that stops early stops
     the generator. Where a caller neither goes on nor stops, the thread ends with the program.
+    Where one core does all, there is no thread: two would take the cache from each other.
 
     Examples
     --------
     >>> list(ahead(iter("abc")))
     ['a', 'b', 'c']
     """
+    if usable_cores() == 1:
+        yield from items
+        return
     done = object()
     waiting: queue.Queue[T | object] = queue.Queue(maxsize=1)
     stopped = threading.Event()

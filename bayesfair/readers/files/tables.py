@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -121,6 +121,17 @@ class Source:
             ), lambda at: f"row {self.first_row + at} of {self.name}, column {name!r}"
 
         return table, column
+
+    def with_numbers(self, columns: Sequence[str]) -> Source:
+        """Return the source, whose text is converted to numbers in these columns where it can be.
+
+        Where it cannot, from some row on, columns go on as text.
+        """
+        parts = tuple(
+            replace(part, numbers=tuple(columns)) if isinstance(part, Delimited) else part
+            for part in self.parts
+        )
+        return replace(self, parts=parts)
 
     def free(self, pattern: str, labels: Sequence[str]) -> str:
         """Return the pattern, with underscores ahead of it where a column has its name already."""

@@ -133,6 +133,14 @@ class Layout:
         return [c for c in (self.arm, self.by, *self.context) if c is not None]
 
     @property
+    def numbers(self) -> tuple[str, ...]:
+        """Columns that are read as numbers, and as nothing else."""
+        chances = () if self.nested else self.probabilities.values()
+        others = replace(self, reward=self.arm, propensity=None, probabilities={}).columns
+        wanted = (self.reward, self.propensity, *chances)
+        return tuple(c for c in dict.fromkeys(wanted) if c is not None and c not in others)
+
+    @property
     def arms_from_columns(self) -> tuple[str, ...] | None:
         """Labels that the columns themselves name, without looking at any row."""
         return tuple(self.probabilities or self.offered) or None

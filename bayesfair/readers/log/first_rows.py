@@ -59,6 +59,7 @@ def layout_of(source: Source, asked: Mapping[str, Any]) -> Layout:
         roles["probabilities"] = False
     layout = resolve_layout(source.header, source.name, Roles(**roles))
     columns = list(dict.fromkeys([*layout.columns, *layout.unused]))
+    columns = [c for c in columns if c not in layout.probabilities.values()]  # they are as named
     head = source.sample(columns, _ROWS)
     if record is not None:
         layout = _with(layout, _asked_record(source, record, head, layout, asked))

@@ -170,6 +170,9 @@ def reading_of(
         columns = split if len(split) > 1 else ()
         layout = replace(layout, by_parts=columns, unused=rest, watched=kept)
     _refuse_unused(function, DEFAULTS | dict(options), opened, layout, long=bool(long))
+    if asked["decimal"] == ".":
+        words = {layout.reward} if asked["rewards"] else set()
+        opened = opened.with_numbers([c for c in layout.numbers if c not in words])
     return Reading(
         opened, layout, opened.name, labels if labels is not None else layout.arms_from_columns,
         by_group, missing, tolerance, asked["decimal"], asked["rewards"], mark, asked["prior"],

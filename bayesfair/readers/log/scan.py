@@ -34,7 +34,7 @@ from bayesfair.typing import Source
 __all__ = ["HistoryScan", "iter_rewards", "scan_history"]
 
 _TOLD = 10_000  # rounds that tell which way a log runs
-_CELLS, _CACHED = 1 << 23, 1 << 19  # probabilities of one part: 64 MB at most, 4 MB stay at hand
+_CELLS, _CACHED = 1 << 23, 1 << 21  # probabilities of one part: 64 MB at most, 16 MB stay at hand
 
 
 class Place(NamedTuple):
@@ -362,7 +362,7 @@ def scan_history(
     source : path or data frame
         See `read_history`.
     chunk_rounds : int, optional
-        Rounds per part; default 131072, fewer with 5 arms or more.
+        Rounds per part; default 131072, fewer with 17 arms or more.
     **options
         Those of `read_history`; `known_until`, `waiting` and `constant_within` are refused.
 

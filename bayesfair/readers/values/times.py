@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.base.arrow_arrays import is_missing, taken, whole
+from bayesfair.base.arrow_arrays import characters, is_missing, taken, whole
 from bayesfair.base.numerals import number, why_no_number
 from bayesfair.errors import DataError
 from bayesfair.readers.values.values import simple
@@ -173,10 +173,8 @@ def _from_text(column: Any, where: Where, decimal: str) -> tuple[NDArray[Any], s
 
 def _as_written(text: Any, found: NDArray[Any]) -> bool:
     """Whether Arrow's numbers are what the text says: it reads 0x1F too, and 1e-400 as 0."""
-    import pyarrow.compute as pc
-
     if found.dtype.kind != "f":
-        return not pc.any(pc.match_substring_regex(text, "[xX]")).as_py()
+        return not any((characters(chunk)[0] | 32 == ord("x")).any() for chunk in text.chunks)
     if not np.isfinite(found).all():
         return False
     zero = taken(text, np.flatnonzero(found == 0))

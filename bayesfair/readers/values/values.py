@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.base.arrow_arrays import codes, is_missing, pieces, plain, taken
+from bayesfair.base.arrow_arrays import characters, codes, is_missing, pieces, plain, taken
 from bayesfair.base.checks import first_where, listed, shown
 from bayesfair.base.labels import text_of
 from bayesfair.base.numerals import number, why_no_number
@@ -348,13 +348,10 @@ def fingerprints(column: Any, where: Where) -> NDArray[np.uint64]:
     if not _is_text(values.type):
         values = values.cast(pa.string())
     parts = []
-    for chunk in values.cast(pa.large_string()).chunks:
-        n, offset = len(chunk), chunk.offset
-        _, ends, data = chunk.buffers()
-        offsets = np.frombuffer(ends, np.int64)[offset : offset + n + 1] if n else np.zeros(1, int)
-        held = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
-        prints = text_prints(held, np.asarray(offsets, np.int64))
-        gone = is_missing(pa.chunked_array([chunk])) | (np.diff(offsets) == 0)
+    for chunk in values.chunks:
+        held, begins = characters(chunk)
+        prints = text_prints(held, begins.astype(np.int64))
+        gone = is_missing(pa.chunked_array([chunk])) | (np.diff(begins) == 0)
         parts.append(np.where(gone, np.uint64(0), prints))
     return np.concatenate([np.empty(0, np.uint64), *parts])
 
