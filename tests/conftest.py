@@ -1,5 +1,6 @@
 """What every test can rely on."""
 
+import gc
 from collections import Counter
 
 import pytest
@@ -19,6 +20,16 @@ def _machine_code_is_kept():
     from bayesfair.inference import compiled
 
     compiled._KEPT = 1000
+
+
+def pytest_collection_finish():
+    """Spare the collector of garbage what the whole run keeps: modules, tests, their parameters.
+
+    Compiling a graph makes millions of objects, and each pass would look at all of these again.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.hookimpl(tryfirst=True)  # before the groups are read

@@ -106,10 +106,12 @@ def test_mixed_divergences_are_named():
 @pytest.mark.parametrize("family", ["finite", "poisson", "normal"])
 def test_arm_groups_of_other_rewards_split_the_pairs(family):
     rng = np.random.default_rng(8)
-    pi = rng.dirichlet(np.full(4, 2.0), 40)
-    reward = {"finite": rng.integers(1, 6, 40), "poisson": rng.poisson(3, 40),
-              "normal": rng.normal(10, 2, 40)}[family]  # fmt: skip
-    log = bf.History(rng.integers(0, 4, 40), reward, arms=list("abcd"), selection_probability=pi)
+    pi = rng.dirichlet(np.full(4, 2.0), 12)
+    reward = {"finite": rng.integers(1, 6, 12), "poisson": rng.poisson(3, 12),
+              "normal": rng.normal(10, 2, 12)}[family]  # fmt: skip
+    log = bf.History(
+        rng.permutation(np.arange(12) % 4), reward, arms=list("abcd"), selection_probability=pi
+    )
     groups = {"a": "x", "b": "x", "c": "y", "d": "y"}
     asked = {"family": family, "eps1": 0.5, "objective": False}
     table = bf.audit(log, **asked, arm_groups=groups).to_dict()["arm_groups"]

@@ -45,6 +45,14 @@ def test_unconverged_draws_mark_text_json_tree_page_and_verdict(tmp_path):
     assert "did not converge" in (tmp_path / "a.html").read_text(encoding="utf-8")
     audit.save(tmp_path / "a.nc")
     assert not bf.load_audit(tmp_path / "a.nc").converged
+    # a fit alone has the same graph, and is refused with its draws
+    with pytest.raises(bf.ConvergenceError) as refused:
+        bf.fit(log, **options, cores=1)
+    assert "test_unconverged.build" in str(refused.value)
+    assert refused.value.tree["posterior"]["theta"].sizes["arm"] == 2
+    tree = bf.fit(log, **options, cores=1, allow_unconverged=True)
+    assert tree.attrs["rhat_max"] > 1.01
+    assert tree.attrs["prior"] == "as written in test_unconverged.build"
     # the draws are kept: the question about the prior samples nothing and needs no model again
     assert audit.prior_sensitivity().verdicts
 

@@ -6,6 +6,7 @@ import importlib
 from functools import partial
 
 import numpy as np
+import pytensor
 import pytensor.tensor as pt
 import pytest
 from pytensor.compile.mode import Mode
@@ -71,7 +72,15 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.fixture
+def _no_compiler():
+    """Let graphs within graphs be plain Python too: each of their steps would be compiled."""
+    with pytensor.config.change_flags(cxx=""):
+        yield
+
+
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.usefixtures("_no_compiler")
 def test_model_density_is_the_kernels(case):
     """Log posterior densities differ by a constant: compared through their differences."""
     make, name, options = CASES[case]

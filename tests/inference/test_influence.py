@@ -33,9 +33,9 @@ def home_log(rng):
     return pairs, won
 
 
-def test_every_claimed_flip_of_forty_logs_is_one_under_the_fits_own_order_sd():
+def test_every_claimed_flip_of_twenty_logs_is_one_under_the_fits_own_order_sd():
     rng, claimed = np.random.default_rng(7), 0
-    for _ in range(40):
+    for _ in range(20):
         pairs, won = home_log(rng)
         data = Comparisons.from_duels(
             [ITEMS[i] for i in pairs[:, 0]],
@@ -60,7 +60,7 @@ def test_every_claimed_flip_of_forty_logs_is_one_under_the_fits_own_order_sd():
         assert table.min() >= 0 and sum(cells.values()) == float(found["flip_n"])
         after = ITEMS[int(np.argmax(posterior_mode(table, 0.02)))]
         assert after == found.attrs["flip_to"] != before
-    assert claimed >= 30  # the test is not empty
+    assert claimed >= 15  # the test is not empty
 
 
 def test_a_star_without_its_hub_names_nobody():

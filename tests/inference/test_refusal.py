@@ -100,17 +100,6 @@ def test_a_model_without_parameters_is_refused():
 READS = ("theta",)
 
 
-def funnel(history):
-    """Centred parametrisation without data: Neal's funnel."""
-    import pymc as pm
-
-    with pm.Model(coords={"arm": history.arms}) as model:
-        scale = pm.Normal("scale", 0, 4)
-        logit = pm.Normal("logit", 0, pm.math.exp(scale), dims="arm")
-        pm.Deterministic("theta", pm.math.sigmoid(logit), dims="arm")
-    return model
-
-
 def impossible(history):
     """A reward that the model excludes."""
     import pymc as pm
@@ -119,18 +108,6 @@ def impossible(history):
         theta = pm.Beta("theta", 1, 1, dims="arm")
         pm.Uniform("y", 0, theta.sum(), observed=5.0)
     return model
-
-
-@pytest.mark.statistical
-def test_an_unconverged_fit_carries_its_draws():
-    history = History([0, 1], [np.nan, np.nan], arms=ARMS)
-    with pytest.raises(ConvergenceError) as raised:
-        fit(history, model=funnel, seed=1, cores=1, draws=2000)
-    assert "test_refusal.funnel" in str(raised.value)
-    assert raised.value.tree["posterior"]["theta"].sizes["arm"] == 2
-    tree = fit(history, model=funnel, seed=1, cores=1, draws=2000, allow_unconverged=True)
-    assert tree.attrs["rhat_max"] > 1.01 or tree.attrs["divergences"] > 0
-    assert tree.attrs["prior"] == "as written in test_refusal.funnel"
 
 
 @pytest.mark.statistical

@@ -147,8 +147,9 @@ CONTEXT_CASES = {
 
 
 def marked(cases):
-    """Return names of models as parameters of a test, those in `LONG` marked."""
-    return [pytest.param(c, marks=pytest.mark.long) if c in LONG else c for c in cases]
+    """Return names of models as parameters of a test; most whose density is held exactly wait."""
+    long = (*LONG, "poisson_independent")
+    return [pytest.param(c, marks=pytest.mark.long) if c in long else c for c in cases]
 
 
 def normalised_ranks(compiled, name, n_simulations, seed, wrong=False):

@@ -6,7 +6,7 @@ from sbc_tools import CASES, marked, normalised_ranks, smallest_p
 
 pytestmark = pytest.mark.statistical
 
-N_SIMULATIONS = 100
+N_SIMULATIONS = 60
 
 
 @pytest.mark.parametrize("name", marked(CASES))

@@ -80,8 +80,8 @@ def test_scan_gives_the_page_of_the_whole(tmp_path):
     assert len(other.all("svg")) == len(one.all("svg"))
 
 
-def test_three_thousand_arms_say_which_are_shown(tmp_path):
-    k, n = 3000, 500
+def test_of_hundreds_of_arms_it_is_said_which_are_shown(tmp_path):
+    k, n = 600, 300
     weight = np.random.default_rng(2).dirichlet(np.full(k, 0.3))
     arm = np.random.default_rng(3).choice(k, n, p=weight)
     arms = [f"arm {i}" for i in range(k)]
@@ -89,21 +89,24 @@ def test_three_thousand_arms_say_which_are_shown(tmp_path):
                          selection_probability=np.tile(weight, (n, 1)))  # fmt: skip
     result = bf.audit(history, objective=False)
     page = page_of(result, tmp_path)
-    assert "100 of 3000 arms are shown, those whose mean selection probability lies furthest" in (
+    assert "100 of 600 arms are shown, those whose mean selection probability lies furthest" in (
         page.text
     )
-    assert "2900 arms not shown" in page.text
-    gap = [abs(a["selection_mean"] - a["p_best_subjective"]) for a in result.to_dict()["arms"]]
-    expected = np.argsort(-np.array(gap), kind="stable")[:100]
-    assert [row[0] for row in page.table("arm", "n")] == [arms[i] for i in expected]
+    assert "500 arms not shown" in page.text
+    gap = {a["arm"]: abs(a["selection_mean"] - a["p_best_subjective"])
+           for a in result.to_dict()["arms"]}  # fmt: skip
+    shown = [row[0] for row in page.table("arm", "n")]
+    assert len(set(shown)) == 100  # those that differ by an error of quadrature in any order
+    largest = sorted(gap.values(), reverse=True)[:100]
+    np.testing.assert_allclose([gap[arm] for arm in shown], largest, atol=1e-8)
     assert len(page.numbers["arms"]) == k
-    assert "all 3000 arms" in page.text
+    assert "all 600 arms" in page.text
 
 
 def test_groups_all_listed_and_the_worst_in_full(tmp_path):
     rng = np.random.default_rng(5)
     logs = {}
-    for g in range(200):
+    for g in range(60):
         p = rng.dirichlet(np.full(2, [1, 2000][g % 2]), 20)
         arm = [rng.choice(2, p=row) for row in p]
         logs[f"region {g}"] = bf.History(
@@ -122,7 +125,7 @@ def test_groups_all_listed_and_the_worst_in_full(tmp_path):
     runs = numbers["runs"]
     assert f"{runs['n_violating']} of {runs['n']} that could be audited are unfair" in page.text
     assert "The 12 worst groups in full" in page.text
-    assert "The other 188 stand in the table above" in page.text
+    assert "The other 48 stand in the table above" in page.text
     shown = [a["id"] for tag, a, _ in page.elements if tag == "section" and "id" in a]
     assert len(shown) == 12
     in_full = re.findall(r"UNFAIR (region \d+) memory", page.text)
