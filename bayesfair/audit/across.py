@@ -191,7 +191,7 @@ def _across(audit: Record, version: Ints, rule_version: str | None) -> dict[str,
                 np.stack([of.pi.ravel(), of.laws[:, :, 1].ravel()])
             )
     needed = max(best, 0.0) if len(pi) else None
-    verdict = criterion.believed(needed)
+    verdict = audit.believed(needed)
     worst = None
     if best > 0:
         here = [t + skipped for t in pair]

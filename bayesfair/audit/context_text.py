@@ -56,9 +56,10 @@ def context_table(audit: dict[str, Any]) -> tuple[str, list[str], list[list[str]
         for cell in cells
     ]
     what = "bin" if context["model"] in ("linear", "probit", "logit") else "value"
+    model = context["model"] + ", by weighted draws" * context["switched"]
     title = (
         f"Given the context {listed(context['columns'])} ({counted(context['n_cells'], what)}, "
-        f"{context['model']}): {_SHARED.get(context['model'], 'beliefs are those of this model')}"
+        f"{model}): {_SHARED.get(context['model'], 'beliefs are those of this model')}"
     )
     return title, header + ["probability fair"] * known, rows, rest
 

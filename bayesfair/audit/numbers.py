@@ -15,6 +15,7 @@ from bayesfair.audit.log.prior_findings import learned_numbers
 from bayesfair.base.estimates import interval
 from bayesfair.base.labels import in_order
 from bayesfair.base.notices import Notice
+from bayesfair.inference.carried import Carried
 from bayesfair.inference.contract import label_of
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ def _context(audit: Record) -> dict[str, Any]:
         "n_cells": len(summary.contexts),
         "thin_share": thin_share(summary),
         "without": without,
+        "switched": isinstance(summary.start.beliefs.shared, Carried),
         "certificates": [{
             "n_rounds": check.n_rounds,
             "khat": finite_or_text(check.khat.max()),
@@ -133,7 +135,7 @@ def _cells(audit: Record) -> list[dict[str, Any]]:
         found.append({
             "context": label,
             "n_rounds": seen.n_rounds,
-            "subjective_verdict": criterion.believed(needed),
+            "subjective_verdict": audit.believed(needed),
             "smallest_eps2": finite_or_text(needed),
             "n_violating_rounds": criterion.count_at(seen.n_violating) if full else None,
             "regret_per_round": None if estimate is None else estimate.value,

@@ -164,10 +164,23 @@ class Record:
 
     @property
     def subjective_verdict(self) -> str:
-        """``fair``, ``unfair`` or ``not_auditable``; exact, delta plays no part."""
+        """``fair``, ``unfair`` or ``not_auditable``; exact, delta plays no part.
+
+        Beliefs of a filter that is known to be off decide nothing: ``undetermined``.
+        """
         if self.covered is not None:
             return str(self.covered["subjective"]["verdict"])
-        return self.criterion.believed(self.smallest_eps2)
+        return self.believed(self.smallest_eps2)
+
+    def believed(self, needed: float | None) -> str:
+        """Return the verdict under the beliefs of a smallest eps2; None: not auditable."""
+        found = self.criterion.believed(needed)
+        return found if self.beliefs_hold or needed is None else "undetermined"
+
+    @cached_property
+    def beliefs_hold(self) -> bool:
+        """False where the filter was found apart from the posterior, and nothing took its place."""
+        return not any(Notice.of(found).kind == "filter_apart" for found in self.findings)
 
     @cached_property
     def probability_fair(self) -> float | None:

@@ -41,6 +41,7 @@ from bayesfair.families import FAMILIES
 from bayesfair.families.featured import PRIOR_SD
 from bayesfair.history import History
 from bayesfair.history.logs import Logs, logs_in
+from bayesfair.inference.carried import MOST_CARRIED
 from bayesfair.kernels.team import usable_cores
 from bayesfair.performance import utility
 
@@ -152,7 +153,12 @@ def _audit_one(data: Any, question: Question, watched: _Watched, label: str = ""
     else:
         summary = _summarise_log(data, question, watched, label)
     joined = earlier is not None and earlier.unfinished is not None and earlier.unfinished.before
-    result = replace(conclude(summary, question, notes, data), data=None if joined else data)
+    result = conclude(summary, question, notes, data)
+    if not result.beliefs_hold and summary.n_rounds * len(summary.arms) <= MOST_CARRIED:
+        carried = _summarise_log(data, question, _Watched(), label, carried=True)
+        if carried.end.beliefs.shared.holds:
+            result = conclude(carried, question, notes, data)
+    result = replace(result, data=None if joined else data)
     first = min(question.criterion.from_round, data.n_rounds) if isinstance(data, History) else 0
     if question.truth is not None and isinstance(data, History) and first < data.n_rounds:
         truth = question.truth[first:] if question.truth.batch_shape else question.truth
@@ -181,13 +187,18 @@ def _audit_next(label: str, log: Any, question: Question, watched: _Watched) -> 
     return replace(result, summary=summary, findings=(note, *result.findings))
 
 
-def _summarise_log(data: Any, question: Question, watched: _Watched, label: str) -> Summary:
+def _summarise_log(
+    data: Any, question: Question, watched: _Watched, label: str, *, carried: bool = False
+) -> Summary:
+    """Return what is kept of a log; ``carried``: by weighted draws in place of a filter."""
     earlier, keeper = begun(question), watched.checkpoint
     total: Summary | None = None
     notes: list[str] = []
     log = data
     if earlier is None:
         start, notes, log = _begin(data, question)
+        if carried:
+            start = replace(start, beliefs=start.beliefs.carried())
     else:
         total, start = earlier.summary, earlier.summary.start
         total.criterion.require_same(question.criterion)

@@ -12,6 +12,7 @@ from bayesfair.families import FAMILIES
 from bayesfair.families.conflict import prior_conflicts
 from bayesfair.families.featured import PRIOR_SD
 from bayesfair.families.priors import describe_prior
+from bayesfair.inference.carried import Carried
 from bayesfair.kernels.log.pooled import Pooling
 
 __all__ = [
@@ -44,6 +45,8 @@ def _is_featured(summary: Summary) -> bool:
 
 def context_findings(summary: Summary) -> list[Notice]:
     """Say that most of what was asked of the contexts is answered by the prior, where it is."""
+    if summary.start.given_context and isinstance(summary.start.beliefs.shared, Carried):
+        return [_switched(summary, summary.end.beliefs.shared)]
     share = thin_share(summary)
     if share <= _MUCH or _is_featured(summary):
         return []
@@ -60,6 +63,21 @@ def context_findings(summary: Summary) -> list[Notice]:
         kind="thin_contexts", column="context", value=share,
         n=sum(seen.n_rounds < _THIN for seen in summary.contexts.values()),
     )]  # fmt: skip
+
+
+def _switched(summary: Summary, of: Carried) -> Notice:
+    """Say that the beliefs are not those of the filter."""
+    drawn = "none had to be drawn anew"
+    if np.isfinite(of.fewest):
+        drawn = f"drawn anew with {of.fewest:.0f} effective ones or more, Pareto k-hat up to "
+        drawn += f"{of.khat:.2f}"
+    return Notice(
+        f"The filter of context_model={summary.start.beliefs.model!r} is too far from the "
+        "posterior here, so the beliefs before each round are those of weighted draws from the "
+        f"posterior, carried from reward to reward ({drawn}). The standard error of a chance is at "
+        f"most {of.error:.4f}.",
+        kind="filter_switched", column="context_model", value=of.error,
+    )  # fmt: skip
 
 
 def context_prior_findings(summary: Summary) -> list[Notice]:

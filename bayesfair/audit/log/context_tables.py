@@ -14,6 +14,7 @@ from bayesfair.families.featured import FAMILY_OF, Featured
 from bayesfair.history import History
 from bayesfair.history.context import Context
 from bayesfair.history.design import Design
+from bayesfair.inference.carried import Carried
 from bayesfair.kernels.laws.beta_atoms import beta_atoms
 from bayesfair.kernels.log.conjugate import BeliefTable, Rule, run_parameters
 from bayesfair.kernels.log.pooled import Pooling, Told, pooled_means
@@ -77,7 +78,7 @@ class ContextTables(NamedTuple):
         Beliefs in a context that was not seen yet.
     without : BeliefTable
         Beliefs from all rounds, which know no context.
-    shared : Pooling, Featured, Drawn or None
+    shared : Pooling, Featured, Carried, Drawn or None
         What contexts have in common, where they share what is learned.
     """
 
@@ -87,7 +88,7 @@ class ContextTables(NamedTuple):
     tables: tuple[BeliefTable, ...]
     fresh: BeliefTable
     without: BeliefTable
-    shared: Pooling | Featured | Drawn | None = None
+    shared: Pooling | Featured | Carried | Drawn | None = None
 
     @classmethod
     def start(cls, model: str, context: Context, beliefs: BeliefTable) -> ContextTables:
@@ -107,7 +108,7 @@ class ContextTables(NamedTuple):
 
     def afresh(self) -> ContextTables:
         """Return the beliefs before the first round of another log."""
-        shared = self.shared
+        shared = self.featured or self.shared
         if isinstance(shared, Featured):
             shared = shared.afresh()
         elif shared is not None:
@@ -118,7 +119,13 @@ class ContextTables(NamedTuple):
     @property
     def featured(self) -> Featured | None:
         """Beliefs on coefficients, where contexts are features."""
-        return self.shared if isinstance(self.shared, Featured) else None
+        shared = self.shared.featured if isinstance(self.shared, Carried) else self.shared
+        return shared if isinstance(shared, Featured) else None
+
+    def carried(self) -> ContextTables:
+        """Return the same beliefs as draws that are carried, in place of a filter."""
+        assert self.featured is not None
+        return self._replace(shared=Carried.start(self.featured))
 
     @property
     def counts(self) -> Floats:
@@ -199,14 +206,14 @@ def pooling_of(prior: Floats) -> Pooling:
 def shared_beliefs(
     part: History, codes: NDArray[np.int32], tables: ContextTables, n_cells: int,
     *, laws: bool = True,
-) -> tuple[Believed | None, Pooling | Featured | None, NDArray[np.bool_]]:  # fmt: skip
+) -> tuple[Believed | None, Pooling | Featured | Carried | None, NDArray[np.bool_]]:  # fmt: skip
     """Return what is believed before each round of a part, and at its end.
 
     Returns
     -------
     believed : Believed or None
         None unless ``laws``.
-    shared : Pooling, Featured or None
+    shared : Pooling, Featured, Carried or None
         None where a PyMC model leaves no state.
     changed : (n_cells,) array of bool
         Whether beliefs after the part differ from those before the last round of each context.
@@ -216,7 +223,12 @@ def shared_beliefs(
         known = Believed(tables.shared.rewards, every[: part.n_rounds], tables.shared.best)
         return known, None, every[:n_cells]
     if (of := tables.featured) is not None:
-        rewards, after = of.over(part, laws=laws)
+        rewards: Rewards | None
+        after: Featured | Carried
+        if isinstance(tables.shared, Carried):
+            rewards, after = tables.shared.over(part, laws=laws)
+        else:
+            rewards, after = of.over(part, laws=laws)
         every = np.ones(max(part.n_rounds, n_cells), bool)  # no two rounds need be alike
         found = None if rewards is None else Believed(rewards, every[: part.n_rounds])
         return found, after, every[:n_cells]

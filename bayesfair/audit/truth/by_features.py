@@ -18,20 +18,15 @@ from bayesfair.audit.log.pairs import find_pairs
 from bayesfair.audit.log.state import parts_of
 from bayesfair.audit.log.summary import Summary
 from bayesfair.audit.log.violations import Violations
-from bayesfair.audit.truth.exact_coefficients import (
-    APART,
-    FEWEST,
-    KHAT,
-    Exact,
-    Known,
-    exact_draws,
-)
+from bayesfair.audit.truth.exact_coefficients import APART, Exact, Known, exact_draws
 from bayesfair.audit.truth.objective import CellFound, Certificate, Objective, sampling_sd
 from bayesfair.base.checks import listed
 from bayesfair.base.labels import label_order
 from bayesfair.base.notices import Notice
 from bayesfair.families.featured import PRIOR_SD, Featured
 from bayesfair.history import History
+from bayesfair.inference.carried import MOST_CARRIED, Carried
+from bayesfair.inference.coefficients import FEWEST, KHAT
 from bayesfair.kernels.log.needed import needed_by_draw
 from bayesfair.rewards import Bernoulli, Normal, Rewards
 from bayesfair.typing import Floats, Ints
@@ -74,7 +69,8 @@ def objective_by_features(
         None where the data are not the rounds of the summary.
     notices : list of Notice
     """
-    if data is None:
+    shared = summary.start.beliefs.shared
+    if data is None or (isinstance(shared, Carried) and shared.told_arm.size):
         return None, [_NOT_READ_AGAIN]
     of, order = summary.end.beliefs.featured, label_order(summary.arms)
     theta, sd = of.draws(draws, order, rng)
@@ -101,7 +97,8 @@ def objective_by_features(
         return None, [_NOT_READ_AGAIN]
     if exact is not None and found.rows:
         certificates.append(exact.certificate(of, np.concatenate(found.rows), done))
-        notices += _told(certificates)
+        if not isinstance(shared, Carried):
+            notices += _told(certificates)
     return replace(found.objective(rng), certificates=tuple(certificates)), notices
 
 
@@ -173,7 +170,9 @@ def _told(every: list[Certificate]) -> list[Notice]:
         f"After {found.n_rounds} rounds the filter is up to {found.difference:.3f} from the "
         f"posterior in the chance of an arm, and more than {APART} in {100 * found.share:.0f} % of "
         "the rounds. The objective part has the posterior; the numbers under the beliefs of each "
-        "round may be off by as much: beliefs_model= takes a PyMC model, which is fitted anew.",
+        "round may be off by as much, so they decide nothing. Draws carried from reward to reward "
+        f"take the filter's place up to {MOST_CARRIED:,} rounds times arms, where their weights "
+        "hold; beliefs_model= takes a PyMC model, which is fitted anew.",
         kind="filter_apart", column="context_model", n=found.n_rounds, value=found.difference,
     )]  # fmt: skip
 

@@ -30,8 +30,8 @@ from bayesfair.kernels.log.conjugate import FIRST, location_and_scale
 from bayesfair.typing import Floats, Ints
 
 __all__ = [
-    "LINKS", "Coefficients", "gaussian_update", "hazard", "nig_update", "predicted",
-    "run_coefficients",
+    "LINKS", "Coefficients", "gaussian_update", "hazard", "in_order_of_news", "nig_update",
+    "predicted", "run_coefficients",
 ]  # fmt: skip
 
 LINKS = {"linear": 0, "probit": 1, "logit": 2}
@@ -344,6 +344,41 @@ def _run(link, rows, first, told, prior, early, marks, beliefs, quadrature, out)
     return done
 
 
+def in_order_of_news(
+    before: Coefficients,
+    rows: Floats,
+    arm: NDArray[np.int32],
+    reward: Floats,
+    known_at: Ints | None,
+) -> tuple[Ints, Ints, NDArray[np.int32], Floats, Floats]:
+    """Return the rewards of some rounds, and those that waited, as they become known.
+
+    Parameters
+    ----------
+    before, rows, arm, reward, known_at
+        As `run_coefficients` takes them.
+
+    Returns
+    -------
+    at, row, arm, reward : (m,) arrays
+        First round that may use it, the place of its features among ``every``, its arm and value.
+    every : (w + T, d) array
+        Features of the w rewards that waited, then of the rounds.
+    """
+    n, waiting = len(rows), len(before.pending_at)
+    own = np.arange(1, n + 1) if known_at is None else np.asarray(known_at, np.int64)
+    seen = np.flatnonzero(~np.isnan(reward))
+    at = np.concatenate([before.pending_at, own[seen]])
+    row = np.concatenate([np.arange(waiting), seen + waiting])
+    arms = np.concatenate([before.pending_arm, arm[seen]]).astype(np.int32)
+    values = np.concatenate([before.pending_reward, reward[seen]])
+    if waiting or known_at is not None:
+        order = np.argsort(at, kind="stable")
+        at, row, arms, values = at[order], row[order], arms[order], values[order]
+    every = np.ascontiguousarray(np.concatenate([before.pending_row, rows]) if waiting else rows)
+    return at, row, arms, values, every
+
+
 def run_coefficients(
     link: str,
     before: Coefficients,
@@ -388,16 +423,7 @@ def run_coefficients(
     array([0.5   , 0.6348])
     """
     n, waiting = len(rows), len(before.pending_at)
-    own = np.arange(1, n + 1) if known_at is None else np.asarray(known_at, np.int64)
-    seen = np.flatnonzero(~np.isnan(reward))
-    at = np.concatenate([before.pending_at, own[seen]])
-    row = np.concatenate([np.arange(waiting), seen + waiting])
-    arms = np.concatenate([before.pending_arm, arm[seen]]).astype(np.int32)
-    values = np.concatenate([before.pending_reward, reward[seen]])
-    if waiting or known_at is not None:
-        order = np.argsort(at, kind="stable")
-        at, row, arms, values = at[order], row[order], arms[order], values[order]
-    rows = np.ascontiguousarray(np.concatenate([before.pending_row, rows]) if waiting else rows)
+    at, row, arms, values, rows = in_order_of_news(before, rows, arm, reward, known_at)
     m, d = len(before.early_reward), before.mean.shape[1]
     early = np.zeros(FIRST + 1, np.int32), np.zeros(FIRST + 1), np.zeros((FIRST + 1, d))
     early[0][:m], early[1][:m], early[2][:m] = before[8:11]
