@@ -154,7 +154,8 @@ def _audit_one(data: Any, question: Question, watched: _Watched, label: str = ""
         summary = _summarise_log(data, question, watched, label)
     joined = earlier is not None and earlier.unfinished is not None and earlier.unfinished.before
     result = conclude(summary, question, notes, data)
-    if not result.beliefs_hold and summary.n_rounds * len(summary.arms) <= MOST_CARRIED:
+    few = summary.n_rounds * len(summary.arms) <= MOST_CARRIED
+    if summary.start.given_context and few and not result.beliefs_hold:
         carried = _summarise_log(data, question, _Watched(), label, carried=True)
         if carried.end.beliefs.shared.holds:
             result = conclude(carried, question, notes, data)

@@ -230,7 +230,7 @@ def test_logs_of_less_than_the_rule(selection):
     log, whole = log_of(selection=selection), log_of()
     audit = bf.audit(log, context_model="probit", seed=1, draws=30)
     best = (
-        bf.audit(whole, context_model="probit", objective=False)
+        bf.audit(whole, context_model="probit", seed=1, draws=30)
         .rounds()
         .best_arm_probability.values
     )
