@@ -82,7 +82,8 @@ def conclude(summary: Summary, question: Question, notes: list[str], data: Any) 
         ))  # fmt: skip
     regret = with_monte_carlo(regret, summary)
     notices += [*monte_carlo_findings(summary), *verdict_findings(summary, criterion, objective)]
-    notices += context_findings(summary)
+    checked = objective is not None and bool(objective.certificates)
+    notices += context_findings(summary, checked=checked)
     notices += _prior_findings(summary, question, data)
     if objective is not None and objective.error > 1e-12:
         notices.append(Notice(

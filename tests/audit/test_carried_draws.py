@@ -102,3 +102,7 @@ def test_a_filter_that_is_off_decides_nothing_where_no_draws_take_its_place(monk
     assert audit.verdict == ("unfair" if audit.objective_verdict == "unfair" else "undetermined")
     assert {cell["subjective_verdict"] for cell in audit.to_dict()["cells"]} == {"undetermined"}
     assert audit.to_dict()["across"]["verdict"] == "undetermined"
+    unchecked = bf.audit(sorted_log(), context_model="logit", objective=False)
+    assert "filter_unchecked" in kinds(unchecked) and "filter_unchecked" not in kinds(audit)
+    blind = bf.audit(sorted_log(), context_model="none", objective=False)
+    assert "filter_unchecked" not in kinds(blind)

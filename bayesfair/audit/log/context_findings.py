@@ -43,10 +43,15 @@ def _is_featured(summary: Summary) -> bool:
     return summary.start.given_context and summary.start.beliefs.featured is not None
 
 
-def context_findings(summary: Summary) -> list[Notice]:
-    """Say that most of what was asked of the contexts is answered by the prior, where it is."""
+def context_findings(summary: Summary, *, checked: bool) -> list[Notice]:
+    """Say that most of what was asked of the contexts is answered by the prior, where it is.
+
+    ``checked``: whether a filter was held against the posterior.
+    """
     if summary.start.given_context and isinstance(summary.start.beliefs.shared, Carried):
         return [_switched(summary, summary.end.beliefs.shared)]
+    if _is_featured(summary) and summary.start.beliefs.featured.model in PRIOR_SD and not checked:
+        return [_unchecked(summary)]
     share = thin_share(summary)
     if share <= _MUCH or _is_featured(summary):
         return []
@@ -63,6 +68,17 @@ def context_findings(summary: Summary) -> list[Notice]:
         kind="thin_contexts", column="context", value=share,
         n=sum(seen.n_rounds < _THIN for seen in summary.contexts.values()),
     )]  # fmt: skip
+
+
+def _unchecked(summary: Summary) -> Notice:
+    """Say that nothing tells how far the filter is from what it stands for."""
+    return Notice(
+        f"The filter of context_model={summary.start.beliefs.model!r} was not held against the "
+        "posterior here, so how far the numbers under the beliefs of each round are off is not "
+        "known. The audit of a whole log does that in its objective part, unless its rewards are "
+        "too many.",
+        kind="filter_unchecked", column="context_model",
+    )  # fmt: skip
 
 
 def _switched(summary: Summary, of: Carried) -> Notice:
