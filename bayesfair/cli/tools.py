@@ -74,14 +74,13 @@ def check_targets(
             continue
         path = Path(target)
         _check_writable(path, str(target), option)
-        try:
-            place = path.resolve(strict=False)
-        except (OSError, RuntimeError):
+        place = Path(os.path.realpath(path))
+        if place.is_symlink():  # followed to the end it is none, unless it has no end
             raise OptionError(
                 f"{option} {str(target)!r} is a link that leads nowhere but to itself; name "
                 "another file.",
                 kind="target",
-            ) from None
+            )
         if not place.is_file() and place.exists():
             continue  # a device or a pipe
         saved = resumed is not None and option != "--save" and _is_same(place, resumed)
@@ -120,12 +119,16 @@ def _check_writable(path: Path, name: str, option: str) -> None:
 
 def _is_same(place: Path, other: Path) -> bool:
     """Whether two paths name one file: by link, hard link or another way of writing."""
-    return place == other.resolve() or (place.exists() and other.exists() and place.samefile(other))
+    return place == Path(os.path.realpath(other)) or (
+        place.exists() and other.exists() and place.samefile(other)
+    )
 
 
 def _is_read(place: Path, read: str) -> bool:
     source = Path(read)
-    if _is_same(place, source) or (source.is_dir() and source.resolve() in place.parents):
+    if _is_same(place, source) or (
+        source.is_dir() and Path(os.path.realpath(source)) in place.parents
+    ):
         return True
     return any(_is_same(place, Path(found)) for found in glob.glob(read, recursive=True))
 
