@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import pkgutil
 import warnings
 from collections.abc import Iterator
@@ -132,6 +133,9 @@ def _audits() -> None:
         audit(measured, context_model="linear", family="normal", draws=50, seed=1)
     for kind in _DIVERGENCES:
         audit(first, divergence=kind, draws=50, seed=1)
+    names = ",".join(["arm,reward", *(f"p_a{i}" for i in range(10))])
+    lines = [f'"a{t % 10}",{t % 2}' + ",.1" * 10 for t in range(5000)]  # long, and with quotes
+    read_history(io.BytesIO("\n".join([names, *lines]).encode()))
     sites = read_history(
         [
             {"arm": arm, "reward": reward, "p_a": 0.5, "p_b": 0.5, "site": site}
