@@ -37,6 +37,12 @@ def sources() -> dict[str, ast.Module]:
     return found
 
 
+@cache
+def walked(tree: ast.AST) -> list[ast.AST]:
+    """Return all nodes of a tree, found once."""
+    return list(ast.walk(tree))
+
+
 def _home(name: str) -> str | None:
     """Return the module that a dotted name lies in."""
     while name and name not in sources():
@@ -47,7 +53,7 @@ def _home(name: str) -> str | None:
 def imported(tree: ast.AST) -> set[str]:
     """Return the own modules that a tree imports, in the bodies of functions too."""
     found = set()
-    for node in ast.walk(tree):
+    for node in walked(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -134,7 +140,7 @@ def family_branches() -> list[str]:
     for module, tree in sources().items():
         if room(module) in ("families", "models"):
             continue
-        for node in ast.walk(tree):
+        for node in walked(tree):
             if not isinstance(node, ast.Compare):
                 continue
             sides = [node.left, *node.comparators]
@@ -151,7 +157,7 @@ def parameters() -> dict[str, int]:
     """Return function -> number of parameters, where there are more than 12."""
     found = {}
     for module, tree in sources().items():
-        for node in ast.walk(tree):
+        for node in walked(tree):
             if isinstance(node, ast.FunctionDef):
                 a = node.args
                 n = len(a.posonlyargs) + len(a.args) + len(a.kwonlyargs)
@@ -166,7 +172,7 @@ def private_imports() -> list[str]:
     return [
         f"{module}:{node.lineno} {alias.name}"
         for module, tree in sources().items()
-        for node in ast.walk(tree)
+        for node in walked(tree)
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bayesfair")
         for alias in node.names
         if alias.name.startswith("_") and not alias.name.startswith("__")
@@ -202,24 +208,23 @@ def late_imports() -> list[str]:
     for module, tree in sources().items():
         if room(module) in ("cli", "__main__"):
             continue
-        for function in ast.walk(tree):
+        imports = [n for n in walked(tree) if isinstance(n, ast.Import | ast.ImportFrom)]
+        for function in walked(tree):
             if not isinstance(function, ast.FunctionDef):
                 continue
+            inside = [n for n in imports if function.lineno <= n.lineno <= function.end_lineno]
             uses_heavy = any(
                 alias.split(".")[0] in HEAVY
-                for node in ast.walk(function)
-                if isinstance(node, ast.Import | ast.ImportFrom)
+                for node in inside
                 for alias in (
                     [node.module or ""]
                     if isinstance(node, ast.ImportFrom)
                     else [a.name for a in node.names]
                 )
             )
-            for node in function.body if not uses_heavy else ():
-                for inner in ast.walk(node):
-                    if isinstance(inner, ast.Import | ast.ImportFrom):
-                        light = imported(inner) - _reaches_heavy()
-                        found += [f"{module}:{inner.lineno} {other}" for other in sorted(light)]
+            for inner in inside if not uses_heavy else ():
+                light = imported(inner) - _reaches_heavy()
+                found += [f"{module}:{inner.lineno} {other}" for other in sorted(light)]
     return sorted(set(found))
 
 

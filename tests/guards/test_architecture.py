@@ -1,11 +1,10 @@
 """A file imports only from lower floors; nothing heavy is loaded before it is needed."""
 
 import ast
+import functools
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "bayesfair"
@@ -47,6 +46,11 @@ def _modules():
 MODULES = list(_modules())
 
 
+@functools.cache
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imports(tree, *, top_level):
     nodes = tree.body if top_level else ast.walk(tree)
     for node in nodes:
@@ -59,29 +63,28 @@ def imports(tree, *, top_level):
                 yield from (f"bayesfair.{alias.name}" for alias in node.names)
 
 
-@pytest.mark.parametrize(("path", "place"), MODULES, ids=lambda v: getattr(v, "stem", v))
-def test_floors(path, place):
-    assert place in FLOOR, f"{place} has no floor yet"
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for name in imports(tree, top_level=False):
-        if name is None or not name.startswith("bayesfair."):
-            continue
-        other = name.split(".")[1]
-        if other not in FLOOR or other == place:
-            continue
-        assert FLOOR[other] < FLOOR[place], f"{path.name} ({place}) imports {other}"
+def test_floors():
+    wrong = []
+    for path, place in MODULES:
+        assert place in FLOOR, f"{place} has no floor yet"
+        for name in imports(tree_of(path), top_level=False):
+            if name is None or not name.startswith("bayesfair."):
+                continue
+            other = name.split(".")[1]
+            if other in FLOOR and other != place and FLOOR[other] >= FLOOR[place]:
+                wrong.append(f"{path.relative_to(PACKAGE)} ({place}) imports {other}")
+    assert not wrong
 
 
-@pytest.mark.parametrize(("path", "place"), MODULES, ids=lambda v: getattr(v, "stem", v))
-def test_heavy_imports_wait(path, place):
-    if place == "models":
-        return  # loaded only to build a model
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+def test_heavy_imports_wait():
     early = [
-        name for name in imports(tree, top_level=True)
+        f"{path.relative_to(PACKAGE)} imports {name} at the top"
+        for path, place in MODULES
+        if place != "models"  # loaded only to build a model
+        for name in imports(tree_of(path), top_level=True)
         if name and any(name == h or name.startswith(h + ".") for h in HEAVY)
-    ]  # fmt: skip
-    assert not early, f"{path.name} imports {early} at the top"
+    ]
+    assert not early
 
 
 def loaded_after(code):
