@@ -197,7 +197,7 @@ def test_own_models_that_embed_their_data_are_compiled_anew():
         return model
 
     build.READS = ("theta",)
-    history = bernoulli_log(2, 5, seed=9)
+    history = bernoulli_log(2, 3, seed=9)
     found = sequential_beliefs(history, model=build, seed=1, cores=1)
     assert found.n_compiled == found.n_fits > 1
     z = (found.mean - jeffreys_means(history)) / found.mean_mcse
