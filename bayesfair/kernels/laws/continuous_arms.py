@@ -165,11 +165,12 @@ def student_tail(z, df, log_c, nodes, weights):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def _quick_tail(z, df, log_c, nodes, weights, power, line):  # type: ignore[no-untyped-def]
+def quick_tail(z, df, log_c, nodes, weights, power, line):  # type: ignore[no-untyped-def]
     """Return P(T > z) for z >= 0, to 1e-12: of a whole df by the products of `_student_line`."""
     if df < 4.0 or df != int(min(df, _MOST_WHOLE)) or z > 40.0:
         return student_tail(z, df, log_c, nodes, weights)
-    panels = int(z / 2.5) + 1
+    # the density has poles at i sqrt(df), and is entire in the limit: 16 nodes resolve so much
+    panels = int(z / min(5.0, 1.25 * math.sqrt(df))) + 1
     width, inside = z / panels, 0.0
     front = math.exp(log_c) * width
     for p in range(panels):
@@ -247,7 +248,7 @@ def _one_round(df, loc, scale, log_c, copies, shrink, rule, work, out):  # type:
         z = (x - loc[j]) / scale[j]
         tail = 0.0
         if abs(z) < reach[j]:
-            tail = _quick_tail(abs(z), df[j], log_c[j], nodes, weights, suffix, density[j])
+            tail = quick_tail(abs(z), df[j], log_c[j], nodes, weights, suffix, density[j])
         below[j] = 1.0 - tail if z > 0 else tail
         out[j] = 0.0
     for _ in range(1_000_000):
@@ -311,7 +312,7 @@ def _one_round(df, loc, scale, log_c, copies, shrink, rule, work, out):  # type:
     for j in range(k):
         z, rest = (x - loc[j]) / scale[j], 0.0
         if z < reach[j]:
-            rest = _quick_tail(z, df[j], log_c[j], nodes, weights, suffix, density[j])
+            rest = quick_tail(z, df[j], log_c[j], nodes, weights, suffix, density[j])
         # the error of the integral of the density; the sum of P* alone would not show it
         off += abs(1.0 - below[j] - rest)
         reach[j] = rest

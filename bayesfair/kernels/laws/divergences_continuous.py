@@ -233,6 +233,7 @@ def _rows(df, loc, scale, code, nodes, weights, lag_x, lag_w, out):  # type: ign
     log_c = np.empty(k)
     same = np.zeros(k, dtype=np.bool_)
     ordered = code in (KL, CHI2)
+    rule = (nodes, weights, np.empty(0), np.empty(0))
     for t in range(n_rows):
         for i in range(k):
             same[i] = (
@@ -261,7 +262,7 @@ def _rows(df, loc, scale, code, nodes, weights, lag_x, lag_w, out):  # type: ign
                     law = (n1, s1, n2, s2, d, log_c[i] - math.log(s1), log_c[j] - math.log(s2))
                     if code in (TV, WASSERSTEIN):
                         constants = (log_c[i], log_c[j])
-                        out[t, i, j] = crossing_pair(law, constants, nodes, weights, code)
+                        out[t, i, j] = crossing_pair(law, constants, rule, code)
                     else:
                         out[t, i, j] = _quadrature_pair(law, nodes, weights, lag_x, lag_w, code)
 
@@ -324,6 +325,7 @@ def _worst_rows(df, loc, scale, pi, eps1, floor, nodes, weights, out):  # type: 
     log_c, gap, best = np.empty(k), np.empty(n_pairs), np.empty(eps1.shape[0])
     first, second = np.empty(n_pairs, np.int64), np.empty(n_pairs, np.int64)
     top = np.full(eps1.shape[0], -np.inf)
+    rule = (nodes, weights, np.empty(nodes.shape[0]), np.empty(nodes.shape[0]))
     for t in range(n_rows):
         n = 0
         for e in range(eps1.shape[0]):
@@ -352,13 +354,13 @@ def _worst_rows(df, loc, scale, pi, eps1, floor, nodes, weights, out):  # type: 
             d = loc[t, j] - loc[t, i]
             law = (n1, s1, n2, s2, d, log_c[i] - math.log(s1), log_c[j] - math.log(s2))
             constants = (log_c[i], log_c[j])
-            apart = abs(cdf_difference(d * s1 / (s1 + s2), law, constants, nodes, weights))
+            apart = abs(cdf_difference(d * s1 / (s1 + s2), law, constants, rule))
             if not _may_be_worst(away, apart, eps1, best):
                 continue
             if d == 0.0 and s1 == s2 and n1 == n2:
                 apart = 0.0
             else:
-                apart = crossing_pair(law, constants, nodes, weights, TV)
+                apart = crossing_pair(law, constants, rule, TV)
             out[t, i, j] = apart
             out[t, j, i] = apart
             for e in range(eps1.shape[0]):

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from bayesfair.kernels.compiled import compiled
-from bayesfair.kernels.laws.continuous_arms import log_shape, student_tail
+from bayesfair.kernels.laws.continuous_arms import log_shape, quick_tail, student_tail
 from bayesfair.kernels.laws.divergences import TV, WASSERSTEIN
 
 __all__ = ["cdf_difference", "crossing_pair", "turning_points"]
@@ -158,24 +158,24 @@ def _crossings(law, out):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def _above(z, df, log_c, nodes, weights):  # type: ignore[no-untyped-def]
-    """Return P(T > z), any sign."""
-    tail = student_tail(abs(z), df, log_c, nodes, weights)
+def _above(z, df, log_c, rule):  # type: ignore[no-untyped-def]
+    """Return P(T > z), any sign: to 1e-12 with room for powers, else to every digit."""
+    nodes, weights, power, line = rule
+    if power.shape[0]:
+        tail = quick_tail(abs(z), df, log_c, nodes, weights, power, line)
+    else:
+        tail = student_tail(abs(z), df, log_c, nodes, weights)
     return tail if z >= 0 else 1.0 - tail
 
 
 @compiled()
-def cdf_difference(u, law, constants, nodes, weights):  # type: ignore[no-untyped-def]
+def cdf_difference(u, law, constants, rule):  # type: ignore[no-untyped-def]
     """Return F1 - F2 at distance u from the first location, from the smaller tails."""
     n1, s1, n2, s2, d, _, _ = law
     z1, z2 = u / s1, (u - d) / s2
     if z1 + z2 >= 0:
-        return _above(z2, n2, constants[1], nodes, weights) - _above(
-            z1, n1, constants[0], nodes, weights
-        )
-    return _above(-z1, n1, constants[0], nodes, weights) - _above(
-        -z2, n2, constants[1], nodes, weights
-    )
+        return _above(z2, n2, constants[1], rule) - _above(z1, n1, constants[0], rule)
+    return _above(-z1, n1, constants[0], rule) - _above(-z2, n2, constants[1], rule)
 
 
 @compiled()
@@ -201,9 +201,10 @@ def _integral(u, law, constants, nodes, weights):  # type: ignore[no-untyped-def
 
 
 @compiled()
-def crossing_pair(law, constants, nodes, weights, code):  # type: ignore[no-untyped-def]
+def crossing_pair(law, constants, rule, code):  # type: ignore[no-untyped-def]
     """Return total variation or Wasserstein of two laws (df, scale, df, scale, shift, logs)."""
     n1, s1, n2, s2, d, _, _ = law
+    nodes, weights = rule[0], rule[1]
     if code == WASSERSTEIN and n1 == n2:
         spread = abs(s1 - s2)
         if spread == 0.0:
@@ -222,7 +223,7 @@ def crossing_pair(law, constants, nodes, weights, code):  # type: ignore[no-unty
     for c in range(count + 1):
         here = 0.0
         if c < count:
-            here = cdf_difference(points[c], law, constants, nodes, weights)
+            here = cdf_difference(points[c], law, constants, rule)
         if code == TV:
             total += 0.5 * abs(here - before)
         elif before * here < 0.0:
@@ -231,7 +232,7 @@ def crossing_pair(law, constants, nodes, weights, code):  # type: ignore[no-unty
             rising = here > 0
             x = 0.5 * (low + high)
             for _ in range(200):
-                value = cdf_difference(x, law, constants, nodes, weights)
+                value = cdf_difference(x, law, constants, rule)
                 if (value > 0) == rising:
                     high = x
                 else:
