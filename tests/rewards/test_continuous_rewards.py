@@ -18,6 +18,7 @@ from bayesfair.errors import DataError
 from bayesfair.kernels.laws.continuous_arms import (
     log_constant,
     panel_rule,
+    quick_tail,
     student_tail,
     tail_reach,
 )
@@ -321,10 +322,13 @@ def test_distribution_function_equals_scipy():
     nodes, weights, _ = panel_rule()
     rng = np.random.default_rng(15)
     z = np.concatenate([rng.normal(size=300) * 5, rng.standard_cauchy(300) * 50, [0.0]])
-    for df in (0.05, 0.5, 1, 2.5, 40, 99.9, 100, 1e4, 1e8):
+    room = np.empty((2, len(nodes)))
+    for df in (0.05, 0.5, 1, 2.5, 4, 7, 16, 17, 40, 99.9, 100, 1000, 4095, 1e4, 1e8):
         log_c = log_constant(float(df))
         tail = [student_tail(abs(x), float(df), log_c, nodes, weights) for x in z]
         np.testing.assert_allclose(tail, stats.t.sf(abs(z), df), atol=5e-15)
+        quick = [quick_tail(abs(x), float(df), log_c, nodes, weights, *room) for x in z]
+        np.testing.assert_allclose(quick, stats.t.sf(abs(z), df), atol=1e-12)
         for p in (0.4, 1e-3, 1e-9):
             assert stats.t.sf(tail_reach(p, df), df) <= p * (1 + 1e-9)
 
