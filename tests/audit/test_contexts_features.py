@@ -17,6 +17,7 @@ from bayesfair.kernels.laws.divergences_continuous import (
     student_variation_of_worst,
 )
 from bayesfair.kernels.log.coefficients import Coefficients, gaussian_update, run_coefficients
+from bayesfair.kernels.log.needed import needed_by_draw
 
 REFERENCE = json.loads((Path(__file__).parent.parent / "reference" / "contextual.json").read_text())
 NOTHING = np.full(1, np.nan)
@@ -297,6 +298,31 @@ def test_equal_measurements_tell_no_scale_and_then_the_first_other_one():
             for i in range(3)]  # fmt: skip
     right = bf.rewards.StudentT(*np.array(laws).T).best_arm_probability()
     assert np.allclose(best[61], right, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("link", ["linear", "probit"])
+def test_rounds_with_the_same_features_need_what_each_of_them_needs(link):
+    rng = np.random.default_rng(7)
+    z = np.column_stack([np.ones(9), rng.normal(size=(9, 2))])[rng.integers(0, 9, 400)]
+    pi, theta = rng.dirichlet(np.ones(3), 400), rng.normal(size=(6, 3, 3))
+    pi[rng.random(400) < 0.3, 2] = np.nan
+    sd, grid = rng.uniform(0.5, 2, (6, 3)), np.array([0.0, 1.0, 2.0])
+    needed, n = np.zeros((6, 3)), np.zeros(4)
+    first, last = np.full((2, 4), -1)
+    needed_by_draw(link, z, pi, theta, sd, grid, (1, 0.2, 10), needed, (n, first, last))
+    value = np.einsum("ta,ska->stk", z, theta)
+    laws = bf.rewards.Normal(value, np.broadcast_to(sd[:, None], value.shape))
+    if link == "probit":
+        laws = bf.rewards.Bernoulli(special.ndtr(value))
+    apart, gap = laws.divergence("total_variation"), np.abs(pi[:, :, None] - pi[:, None, :])
+    for e, eps1 in enumerate(grid):
+        worst = np.nanmax(gap - eps1 * apart, axis=(2, 3))
+        assert np.allclose(needed[:, e], worst.max(axis=1).clip(0), rtol=0, atol=1e-9)
+        if eps1 == 1:
+            over = worst[:4] > 0.2
+            assert n.tolist() == over.sum(axis=1).tolist()
+            assert first.tolist() == [10 + np.flatnonzero(x)[0] for x in over]
+            assert last.tolist() == [10 + np.flatnonzero(x)[-1] for x in over]
 
 
 def test_worst_pairs_of_student_laws_are_found_among_those_that_are_looked_at():

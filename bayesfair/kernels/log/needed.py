@@ -27,16 +27,25 @@ __all__ = ["log_chances", "needed_by_draw"]
 _LINEAR, _PROBIT = 0, 1
 _LEAF = 64
 _MOST_BLOCKS = 1024
+_MOST_ALIKE = 4096
 
 
 def _blocks(rows: Floats) -> tuple[Ints, Ints]:
-    """Return the rounds block by block, halved along their widest feature, and where each begins.
+    """Return the rounds block by block, and where each begins.
+
+    Rounds with the same features where these are few, else halved along their widest feature.
 
     Returns
     -------
     order : (T,) array
     begin : (B + 1,) array
     """
+    # rows of one block that differ after all only make its bounds wider
+    key = rows @ np.sqrt(np.arange(rows.shape[1]) + 2.0)
+    _, place, copies = np.unique(key, return_inverse=True, return_counts=True)
+    if len(copies) <= _MOST_ALIKE and 8 * len(copies) <= len(rows):
+        begin = np.concatenate([[0], np.cumsum(copies)])
+        return np.argsort(place, kind="stable"), begin.astype(np.int64)
     size = max(_LEAF, -(-len(rows) // _MOST_BLOCKS))
     found: list[Ints] = []
     open_ = [np.arange(len(rows))]
@@ -124,12 +133,22 @@ def _run(rounds, blocks, theta, sd, link, eps1, limit, out, counts):  # type: ig
                 if not (over or upper[b, e] > best[e]):
                     break
                 upper[b] = -2.0
+                alike = not half[b].any()
                 for t in at[begin[b] : begin[b + 1]]:
-                    for i in range(k):
+                    for i in range(k if t == at[begin[b]] or not alike else 0):
                         value = 0.0
                         for a in range(d):
                             value += rows[t, a] * theta[s, i, a]
                         p[i] = _chance(value, link)
+                    if alike and t == at[begin[b]]:
+                        for i in range(k):
+                            for j in range(i):
+                                if gap[b, i, j] >= 0.0:
+                                    apart = _apart(p[i] - p[j], sd[s, i], sd[s, j], link)
+                                    for f in range(n_eps):
+                                        best[f] = max(best[f], gap[b, i, j] - eps1[f] * apart)
+                    if alike and not count:
+                        break
                     worst = -1.0
                     for i in range(k):
                         for j in range(i):
@@ -137,7 +156,7 @@ def _run(rounds, blocks, theta, sd, link, eps1, limit, out, counts):  # type: ig
                             if not away >= 0.0:
                                 continue
                             apart = _apart(p[i] - p[j], sd[s, i], sd[s, j], link)
-                            for f in range(n_eps):
+                            for f in range(0 if alike else n_eps):
                                 left = away - eps1[f] * apart
                                 best[f] = max(best[f], left)
                             worst = max(worst, away - eps1[asked] * apart)
