@@ -80,14 +80,14 @@ def _apart(difference, first, second, link):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def _bounds(at, begin, pi, low, high, gap, mid, half):  # type: ignore[no-untyped-def]
+def _bounds(begin, pi, low, high, gap, mid, half):  # type: ignore[no-untyped-def]
     """Fill the largest difference of each pair in each block."""
     k = pi.shape[1]
     for b in range(begin.shape[0] - 1):
         for a in range(mid.shape[1]):
             mid[b, a] = 0.5 * (low[b, a] + high[b, a])
             half[b, a] = 0.5 * (high[b, a] - low[b, a])
-        for t in at[begin[b] : begin[b + 1]]:
+        for t in range(begin[b], begin[b + 1]):
             for i in range(k):
                 for j in range(i):
                     away = abs(pi[t, i] - pi[t, j])
@@ -134,13 +134,13 @@ def _run(rounds, blocks, theta, sd, link, eps1, limit, out, counts):  # type: ig
                     break
                 upper[b] = -2.0
                 alike = not half[b].any()
-                for t in at[begin[b] : begin[b + 1]]:
-                    for i in range(k if t == at[begin[b]] or not alike else 0):
+                for t in range(begin[b], begin[b + 1]):
+                    for i in range(k if t == begin[b] or not alike else 0):
                         value = 0.0
                         for a in range(d):
                             value += rows[t, a] * theta[s, i, a]
                         p[i] = _chance(value, link)
-                    if alike and t == at[begin[b]]:
+                    if alike and t == begin[b]:
                         for i in range(k):
                             for j in range(i):
                                 if gap[b, i, j] >= 0.0:
@@ -162,7 +162,7 @@ def _run(rounds, blocks, theta, sd, link, eps1, limit, out, counts):  # type: ig
                             worst = max(worst, away - eps1[asked] * apart)
                     if count and worst > allowed:
                         n_over[s] += 1.0
-                        when = start + t
+                        when = start + at[t]
                         first[s] = when if first[s] < 0 else min(first[s], when)
                         last[s] = max(last[s], when)
 
@@ -214,15 +214,15 @@ def needed_by_draw(
     if not len(rows):
         return
     at, begin = _blocks(rows)
-    low = np.minimum.reduceat(rows[at], begin[:-1])
-    high = np.maximum.reduceat(rows[at], begin[:-1])
+    rows, pi = np.ascontiguousarray(rows[at]), np.ascontiguousarray(pi[at])  # as they are read
+    low = np.minimum.reduceat(rows, begin[:-1])
+    high = np.maximum.reduceat(rows, begin[:-1])
     k = pi.shape[1]
     gap = np.full((len(low), k, k), -1.0)
     mid, half = np.empty_like(low), np.empty_like(low)
-    pi = np.ascontiguousarray(pi)
-    _bounds(at, begin, pi, low, high, gap, mid, half)
+    _bounds(begin, pi, low, high, gap, mid, half)
     _run(
-        (np.ascontiguousarray(rows), pi), (at, begin, mid, half, gap), theta, sd, LINKS[link],
+        (rows, pi), (at, begin, mid, half, gap), theta, sd, LINKS[link],
         eps1, limit, needed, counts,
     )  # fmt: skip
 
