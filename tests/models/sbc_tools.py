@@ -155,7 +155,7 @@ def marked(cases):
 def normalised_ranks(compiled, name, n_simulations, seed, wrong=False):
     """Return (r + 0.5) / (L + 1) per scalar parameter, ``{label: (n_simulations,)}``."""
     simulate, options, wrong_prior = (CASES | CONTEXT_CASES)[name]
-    rng = np.random.default_rng(seed)
+    rng, ties = np.random.default_rng(seed), np.random.default_rng([seed, 1])
     ranks = {}
     for _ in range(n_simulations):
         truth, history = simulate(rng, **(wrong_prior if wrong else {}))
@@ -164,9 +164,12 @@ def normalised_ranks(compiled, name, n_simulations, seed, wrong=False):
             draws=2 * N_DRAWS, tune=200, target_accept=0.9, chains=1,
             seed=int(rng.integers(2**31)), cores=1, data=data,
         )  # fmt: skip
-        for parameter, value in truth.items():
-            draws = tree["posterior"][parameter].values[0, ::2]
+        for parameter, true in truth.items():
+            draws = np.round(tree["posterior"][parameter].values[0, ::2], 9)
+            value = np.round(true, 9)
+            # a probability may be 1 to the last digit: equal ones stand in random order
             rank = (draws < value).sum(axis=0)
+            rank = rank + ties.integers(0, (draws == value).sum(axis=0) + 1)
             for index in np.ndindex(np.shape(value)):
                 u = (np.asarray(rank)[index] + 0.5) / (N_DRAWS + 1)
                 ranks.setdefault(f"{parameter}{list(index)}", []).append(u)
