@@ -21,6 +21,7 @@ __all__ = ["Flag", "csv_line", "flags_of", "in_shell_words"]
 _FUNCTIONS = {"audit": {"read_history": "--no-scan"}}
 # what the functions call an option that a command calls otherwise
 _OTHER_NAMES = {
+    "audit": {"client": "scheduler"},
     "audit-comparisons": {"selection_probability": "probabilities"},
 }
 

@@ -25,6 +25,7 @@ from bayesfair.families.learned import LearnedPrior
 from bayesfair.families.logs import coded_of
 from bayesfair.history import History
 from bayesfair.history.thinned import refuse_thinned
+from bayesfair.kernels.log.coefficients import Coefficients
 from bayesfair.kernels.log.conjugate import BeliefTable, run_parameters
 
 __all__ = ["AuditState", "Opened", "check_log", "judged_part", "parts_of", "require_fitting"]
@@ -394,24 +395,33 @@ def _beliefs_after(part: History, state: AuditState) -> Any:
     return end._replace(last_pi=last, changed=bool(fresh))
 
 
-def _waiting_in_order(table: BeliefTable) -> tuple[Any, ...]:
+def _in_one_order(table: BeliefTable) -> tuple[Any, ...]:
     """Return a table whose rewards that become known in one round stand in one order."""
     order = np.lexsort((table.pending_reward, table.pending_arm, table.pending_at))
+    early = np.lexsort((table.early_reward, table.early_arm))
     return table._replace(
         pending_at=table.pending_at[order],
         pending_arm=table.pending_arm[order],
         pending_reward=table.pending_reward[order],
+        early_arm=table.early_arm[early],
+        early_reward=table.early_reward[early],
     )
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: Any, b: Any, near: float = 0.0) -> bool:
+    """``near``: what rounding may do, as a share of the largest value beside its own 1e-12."""
     if a is b:
         return True
     if isinstance(a, BeliefTable) and isinstance(b, BeliefTable):
-        a, b = _waiting_in_order(a), _waiting_in_order(b)
+        a, b = _in_one_order(a), _in_one_order(b)
+    if isinstance(a, Coefficients):  # a part sums its products apart, and inverts them anew
+        near = 1e-9
     if isinstance(a, tuple) and isinstance(b, tuple):
-        return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
+        return len(a) == len(b) and all(_same(x, y, near) for x, y in zip(a, b, strict=True))
     x, y = np.asarray(a), np.asarray(b)
     if x.dtype.kind in "fiub" and y.dtype.kind in "fiub":
-        return x.shape == y.shape and bool(np.allclose(x, y, rtol=1e-12, atol=0, equal_nan=True))
+        most = near * float(np.nanmax(np.abs(x), initial=0.0)) if near else 0.0
+        return x.shape == y.shape and bool(
+            np.allclose(x, y, rtol=max(1e-12, near), atol=most, equal_nan=True)
+        )
     return bool(np.array_equal(x, y))
