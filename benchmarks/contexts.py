@@ -163,7 +163,7 @@ def alone(model: str, log: bf.History, rows: np.ndarray) -> Callable[[], object]
 def speed(model: str, n: int) -> None:
     """Print rounds per second of processor time."""
     log, rows = log_of(model, n)
-    few = n // {"cells": 25, "linear": 250}.get(model, 50)
+    few = max(n // {"cells": 25, "linear": 250}.get(model, 50), 32)
     asked = {"objective": False, "eps1": 1.0, "eps2": 0.05}
     asked |= {"prior": (0, 1, 1, 1)} if model == "linear" else {}
     some = rows[:few], log.arm[:few], log.reward[:few], log.selection_probability[:few]
