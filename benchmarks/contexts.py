@@ -212,11 +212,12 @@ def objective(model: str, n: int, *, k: int = 3, unique: int = 2000, draws: int 
     reward = (rng.random(n) < special.ndtr(x[place, 0] * (arm - 1))).astype(float)
     context = place.astype(str) if model in ("cells", "pooled") else x[place]
     log = bf.History(arm, reward, selection_probability=pi, context=context)
-    asked = {"context_model": model, "eps1": 1.0, "seed": 1, "draws": draws}
-    bf.audit(log.before(5000), **asked)
+    asked = {"context_model": model, "eps1": 1.0}
+    drawn = asked | {"seed": 1, "draws": draws}
+    bf.audit(log.before(5000), **drawn)
     with on_cores(1):
         took = in_turns({
-            "all": lambda: bf.audit(log, **asked),
+            "all": lambda: bf.audit(log, **drawn),
             "beliefs": lambda: bf.audit(log, objective=False, **asked),
         }, turns=1)  # fmt: skip
     every, beliefs = (median(took[name], "processor") for name in ("all", "beliefs"))
