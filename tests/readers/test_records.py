@@ -70,3 +70,15 @@ def test_a_field_longer_than_a_block_of_the_parser_is_read(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text(f"arm,note,reward\na,{'x' * 3_000_000},1\nb,{'y' * 10_000_000},0\n")
     assert read_history(path).reward.tolist() == [1, 0]
+
+
+def test_a_list_of_files_is_refused_with_what_reads_several():
+    for read in (read_history, scan_history):
+        with pytest.raises(DataError, match=r"holds 'str'.*glob") as refused:
+            read(["a.csv", "b.csv"])
+        assert refused.value.kind == "bad_record"
+    with pytest.raises(DataError, match="holds 'float', 'int'") as refused:
+        read_history([1, 2.0])
+    assert "glob" not in str(refused.value)
+    with pytest.raises(DataError, match="holds nothing"):
+        read_history([])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -123,9 +124,13 @@ def _array(values: list[Any]) -> Any:
 
 def not_records(value: Any, name: str) -> DataError:
     """Return the error for a dict or list that is neither records nor columns."""
-    inside = listed(value, 6) if isinstance(value, Mapping) else type(value).__name__
+    is_dict = isinstance(value, Mapping)
+    inside = listed(value if is_dict else sorted({type(each).__name__ for each in value}), 6)
+    paths = not is_dict and any(isinstance(each, (str, os.PathLike)) for each in value)
+    remedy = " Several files are read by their folder, or by a glob such as 'logs/*.csv'." * paths
     return DataError(
-        f"{name} holds {inside}: neither a list of records nor a dict of columns of equal length.",
+        f"{name} holds {inside or 'nothing'}: neither a list of records nor a dict of columns of "
+        f"equal length.{remedy}",
         kind="bad_record",
         source=name,
     )
