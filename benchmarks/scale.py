@@ -11,7 +11,7 @@ Every figure is of a process of its own on one core (10 arms, the whole rule log
 * peak: the most memory that the process of the scan and audit held.
 
 Seconds are those of the processor, of all threads: a busy machine tells the same (but --workers,
-which needs an idle one).
+which needs an idle one). Medians of --repeats runs.
 
 With --memory GB, each log is only scanned and audited, once: the script fails where the process
 held more.
@@ -26,6 +26,7 @@ import itertools
 import json
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -141,18 +142,15 @@ def one(kind, what, path):
     return {"seconds": seconds, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6}
 
 
-def measured(kind, what, path, repeats):
-    """Return the best of several runs, each in a process on one core."""
-    argv = [sys.executable, __file__, "--one", kind, what, str(path)]
-    found = []
-    for _ in range(repeats):
-        core = {min(os.sched_getaffinity(0))}
-        done = subprocess.run(
-            argv, check=True, capture_output=True, text=True,
-            preexec_fn=lambda c=core: os.sched_setaffinity(0, c),
-        )  # fmt: skip
-        found.append(json.loads(done.stdout.splitlines()[-1]))
-    return min(found, key=lambda f: f["seconds"])
+def measured(kind, what, path):
+    """Return seconds and peak memory of a task in a process of its own, on one core."""
+    core = {min(os.sched_getaffinity(0))}
+    done = subprocess.run(
+        [sys.executable, __file__, "--one", kind, what, str(path)],
+        check=True, capture_output=True, text=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, core),
+    )  # fmt: skip
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def formats(kinds, lengths, repeats, folder):
@@ -162,17 +160,19 @@ def formats(kinds, lengths, repeats, folder):
     )
     for kind, n in itertools.product(kinds, lengths):
         path = written(kind, n, folder)
-        run = {w: measured(kind, w, path, repeats) for w in ("bare", "scan", "audit")}
-        seconds = {w: r["seconds"] for w, r in run.items()}
-        ratio = float("nan")
-        if n <= 2_000_000:  # the whole log in memory
-            memory = measured(kind, "memory", path, repeats)["seconds"]
-            ratio = seconds["audit"] / (seconds["bare"] + memory)
+        whole = n <= 2_000_000  # what fits into memory
+        tasks = ("bare", "scan", "audit", "memory") if whole else ("bare", "scan", "audit")
+        # in turn: whatever slows the machine for a while, slows all of them
+        runs = [{w: measured(kind, w, path) for w in tasks} for _ in range(repeats)]
+        seconds = {w: statistics.median(run[w]["seconds"] for run in runs) for w in tasks}
+        peak = max(run["audit"]["peak"] for run in runs)
+        beside = seconds["bare"] + seconds.get("memory", float("nan"))
         print(
             f"{kind:8} {n:8} {seconds['bare']:7.2f} {seconds['scan']:7.2f} "
-            f"{seconds['scan'] / seconds['bare']:8.2f} {seconds['audit']:8.2f} {ratio:6.2f} "
+            f"{seconds['scan'] / seconds['bare']:8.2f} {seconds['audit']:8.2f} "
+            f"{seconds['audit'] / beside:6.2f} "
             f"{seconds['scan'] / seconds['audit']:14.2f} {n / seconds['audit']:9.3g} "
-            f"{run['audit']['peak']:8.2f}",
+            f"{peak:8.2f}",
             flush=True,
         )
         path.unlink()
@@ -184,7 +184,7 @@ def memory(kinds, lengths, most, folder):
     over = []
     for kind, n in itertools.product(kinds, lengths):
         path = written(kind, n, folder)
-        found = measured(kind, "audit", path, 1)
+        found = measured(kind, "audit", path)
         print(f"{kind:8} {n:8} {found['seconds']:8.2f} {found['peak']:8.2f}", flush=True)
         over += [f"{kind}, {n} rounds"] if found["peak"] > most else []
         path.unlink()

@@ -278,4 +278,6 @@ def _some_pairs(laws: Floats) -> Ints:
     far = (np.arange(n)[:, None] + steps) % n
     other = np.hstack([near, far])
     pairs = np.stack([np.repeat(np.arange(n), other.shape[1]), other.ravel()], axis=1)
-    return np.asarray(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1))
+    others: Ints = pairs[pairs[:, 0] != pairs[:, 1]]
+    others.sort(axis=1)
+    return others

@@ -124,10 +124,11 @@ class LabelEncoder:
         out = np.empty(sum(len(index) for index, _ in chunks), dtype=np.int32)
         start = 0
         for index, entries in chunks:
-            used = np.zeros(len(entries) + 1, dtype=np.bool_)
-            used[index] = True
-            lookup = np.full(len(entries) + 1, -1, dtype=np.int32)
-            for i in np.flatnonzero(used[:-1]).tolist():
+            lookup = np.array([*(self._raw.get(e, -2) for e in entries), -1], dtype=np.int32)
+            used = np.zeros(len(lookup), dtype=np.bool_)
+            if (lookup == -2).any():  # what was met before needs no look at the rows
+                used[index] = lookup[index] == -2
+            for i in np.flatnonzero(used).tolist():
                 try:
                     lookup[i] = self.code(text_of(entries[i]))
                 except UnicodeDecodeError:

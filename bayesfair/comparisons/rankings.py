@@ -323,12 +323,14 @@ def _collapse(
     # inf - inf (two items of the unordered rest) is no step
     with np.errstate(invalid="ignore"):
         fresh[1:] = np.diff(value) > tie_tolerance
-    fresh[start[:-1][size > 0]] = True
+    some = size > 0
+    begins = start[:-1][some]
+    fresh[begins] = True
     step = np.cumsum(fresh)
-    level = (step - np.repeat(step[start[:-1][size > 0]], size[size > 0])).astype(np.int32)
+    level = (step - np.repeat(step[begins], size[some])).astype(np.int32)
     level[np.isinf(value)] = _REST
     level, n_last = _last_places(level, ranking, size, start, last_tie)
-    notices += last_place_notices(n_last, int((size > 0).sum()), last_tie)
+    notices += last_place_notices(n_last, int(some.sum()), last_tie)
     # tied within a tolerance: their values differ, so they are put in item order only now
     order = np.lexsort((item, level, ranking))
     ranking, item, level = ranking[order], item[order], level[order]

@@ -64,7 +64,8 @@ def _alike(truth: Truth, criterion: Criterion) -> NDArray[np.bool_]:
     if truth.known:
         distance = race_total_variation(worth[0][:, None] - worth[0])
         return np.asarray(criterion.eps1 * distance <= criterion.allowed)
-    better = np.stack([(worth[:, [i]] > worth).mean(axis=0) for i in range(worth.shape[1])])
+    won: list[Floats] = [np.mean(worth[:, [i]] > worth, axis=0) for i in range(worth.shape[1])]
+    better = np.stack(won)
     return np.asarray((better < _TOLD_APART) & (better.T < _TOLD_APART))
 
 

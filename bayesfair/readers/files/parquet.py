@@ -17,6 +17,9 @@ __all__ = ["ParquetPart", "open_parquet"]
 _PARTITION = 2_000_000
 """Most rows that one worker of a cluster reads at a time, if row groups are no larger."""
 
+_ROWS, _VALUES = 1 << 17, 1 << 22
+"""Most rows, and values in all columns, that are decoded at a time: 32 MB."""
+
 
 @dataclass(frozen=True)
 class ParquetPart:
@@ -66,9 +69,9 @@ class ParquetPart:
         stored = [self.raw[c] for c in columns if c in self.raw]
         try:
             with self._opened(labels) as file:
-                # a quarter of the usual chunk: what is decoded at once stays in the cache
+                rows = max(1 << 12, min(_ROWS, _VALUES // max(1, len(stored))))
                 for batch in file.iter_batches(
-                    batch_size=1 << 16, row_groups=self.groups, columns=stored
+                    batch_size=rows, row_groups=self.groups, columns=stored
                 ):
                     yield pa.record_batch(self._arrays(batch, columns), names=list(columns))
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -109,8 +112,11 @@ class ParquetPart:
         import pyarrow.parquet as pq
 
         encoded = [self.raw[c] for c in labels if c in self.raw and c not in self.nested]
-        # reading ahead of a whole file would hold all of it in memory
-        return pq.ParquetFile(self.path, pre_buffer=False, read_dictionary=encoded)
+        # reading ahead of a whole file would hold all of it in memory; of a column, a little is at
+        # hand at a time: what is decompressed from it still lies in the cache
+        return pq.ParquetFile(
+            self.path, pre_buffer=False, buffer_size=1 << 16, read_dictionary=encoded
+        )
 
     def _arrays(self, rows: Any, columns: Sequence[str]) -> list[Any]:
         import pyarrow as pa
