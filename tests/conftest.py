@@ -2,6 +2,7 @@
 
 import gc
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -36,12 +37,14 @@ def pytest_collection_finish():
 def pytest_collection_modifyitems(items):
     """Let one process take all files that sample models, and first; the others go file by file.
 
-    A process compiles a model once, whatever its data. Files stay whole and in their order, so
-    that what they share is made once.
+    A process compiles a model once, whatever its data. Files stay whole, so that what they share
+    is made once. Audits come last: where `bayesfair warm-up` runs beside the tests, it has then
+    compiled what they run.
     """
     slow = {item.path for item in items if item.get_closest_marker("statistical")}
     slow |= {item.path for item in items if item.path.parent.name == "inference"}  # doctests too
-    items.sort(key=lambda item: item.path not in slow)
+    audits = Path(__file__).parent / "audit"
+    items.sort(key=lambda item: (item.path not in slow, audits in item.path.parents))
     for item in items:
         group = "samplers" if item.path in slow else str(item.path)
         item.add_marker(pytest.mark.xdist_group(group))

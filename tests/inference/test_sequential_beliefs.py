@@ -72,6 +72,7 @@ def mixed_log(reward_of):
 
 
 FAMILIES = {
+    "bernoulli": lambda rng, arm: rng.random(len(arm)) < 0.2 + 0.25 * arm,
     "finite": lambda rng, arm: rng.choice([1.0, 2.0, 5.0], size=len(arm)),
     "poisson": lambda rng, arm: rng.poisson(1.0 + 2 * arm),
     "normal": lambda rng, arm: rng.normal(arm * 0.5, 1 + 0.5 * arm),
@@ -81,7 +82,7 @@ FAMILIES = {
 # what is carried between fits knows the family by its rewards alone: one of them shows it
 @pytest.mark.parametrize(
     "family",
-    [f if f == "poisson" else pytest.param(f, marks=pytest.mark.long) for f in FAMILIES],
+    [f if f == "bernoulli" else pytest.param(f, marks=pytest.mark.long) for f in FAMILIES],
 )
 def test_other_families_delays_and_offers(family):
     history = mixed_log(FAMILIES[family])
@@ -98,6 +99,8 @@ def test_other_families_delays_and_offers(family):
         _, table, _ = posterior_of(part, LAWS[family], prior=prior, support=support)
         if family == "finite":
             exact = table / table.sum(axis=1, keepdims=True) @ np.array(support)
+        elif family == "bernoulli":
+            exact = table[:, 0] / table.sum(axis=1)
         elif family == "poisson":
             exact = table[:, 0] / table[:, 1]
         else:

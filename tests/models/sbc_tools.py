@@ -9,7 +9,8 @@ from bayesfair.history import History
 ARMS = ("a", "b", "c")
 N_ROUNDS = 12
 N_BINS = 4
-#: A minute of compilation. Their densities are held exactly in test_conjugate_agreement.py.
+#: A minute of compilation. Their densities are held exactly in test_conjugate_agreement.py, those
+#: of arms that share something in test_shared_densities.py.
 LONG = ("finite_independent", "normal_independent")
 LEVELS = np.array([1.0, 2.0, 3.0])
 N_DRAWS = 100  # kept per simulation, nearly independent
@@ -147,8 +148,8 @@ CONTEXT_CASES = {
 
 
 def marked(cases):
-    """Return names of models as parameters of a test; most whose density is held exactly wait."""
-    long = (*LONG, "poisson_independent")
+    """Return names of models as parameters of a test; all but one, held exactly elsewhere, wait."""
+    long = (*LONG, "poisson_independent", "bernoulli_drifting", "bernoulli_hierarchical")
     return [pytest.param(c, marks=pytest.mark.long) if c in long else c for c in cases]
 
 

@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 def test_a_kill_at_any_moment_leaves_the_old_file_or_the_new_one():
     run = subprocess.run(
-        [sys.executable, str(HERE / "kill_writers.py"), "4"],
+        [sys.executable, str(HERE / "kill_writers.py"), "3"],
         capture_output=True, text=True, check=True, env={**os.environ, "NUMBA_NUM_THREADS": "1"},
     )  # fmt: skip
     found = json.loads(run.stdout)
@@ -24,8 +24,8 @@ def test_a_kill_at_any_moment_leaves_the_old_file_or_the_new_one():
     assert {name: f["half"] for name, f in found.items() if f["half"]} == {}
     assert {name: f["drafts"] for name, f in found.items() if f["drafts"]} == {}
     # the kills fell within the work, and some writers were done before theirs
-    assert sum(f["killed"] for f in found.values()) >= 14
-    assert sum(f["new"] for f in found.values()) >= 4
+    assert sum(f["killed"] for f in found.values()) >= 10
+    assert sum(f["new"] for f in found.values()) >= 3
 
 
 FULL = """

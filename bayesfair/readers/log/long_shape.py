@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bayesfair.base.arrow_arrays import codes, plain
 from bayesfair.errors import DataError
 from bayesfair.readers.values.stamps import words_of
+from bayesfair.typing import Flags, Floats
 
 __all__ = ["LEVEL", "LongForm", "long_form"]
 
@@ -151,7 +152,7 @@ def long_form(
                 continue
             if np.nan_to_num(paid[marks[mark][rows] == 0]).any():
                 continue
-        signs: list[tuple[NDArray[Any], Callable[[NDArray[Any]], bool]]] = []
+        signs: list[tuple[NDArray[Any], Callable[[NDArray[Any]], Flags]]] = []
         if share:
             signs.append(
                 (shares[share][rows], partial(_sums_to_one, starts=starts, tolerance=1e-2))
@@ -172,11 +173,12 @@ def long_form(
     return None
 
 
-def _by_chance(values: NDArray[Any], holds: Callable[[NDArray[Any]], bool]) -> float:
+def _by_chance(values: NDArray[Any], holds: Callable[[NDArray[Any]], Flags]) -> float:
     """Return how often the same values in random order would show a sign, at least 1 in n + 1."""
     rng = np.random.default_rng(0)
     n = 1000 if len(values) <= 100 else 100
-    return (1 + sum(holds(rng.permutation(values)) for _ in range(n))) / (n + 1)
+    orders = np.stack([rng.permutation(values) for _ in range(n)])
+    return (1 + int(np.count_nonzero(holds(orders)))) / (n + 1)
 
 
 def _always_there(mark: NDArray[np.float64], every: NDArray[np.int64]) -> bool:
@@ -214,25 +216,31 @@ def _runs(value: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate([[0], changes, [len(value)]]).astype(np.int64)
 
 
-def _once(arm: NDArray[np.int32], starts: NDArray[np.int64]) -> bool:
+# signs of rows in one order or in many: (rows,) or (orders, rows)
+
+
+def _once(arm: NDArray[np.int32], starts: NDArray[np.int64]) -> Flags:
     """Whether (nearly) no block holds an arm twice."""
     n = len(starts) - 1
     block = np.repeat(np.arange(n), np.diff(starts))
-    held = arm[: starts[-1]]
-    pair = np.sort(block * (int(held.max(initial=0)) + 1) + held)
-    twice = np.unique(pair[1:][pair[1:] == pair[:-1]])
-    return bool((held >= 0).all()) and len(twice) <= (1 - _MOST) * n
+    held = arm[..., : starts[-1]]
+    pair = np.sort(block * (int(held.max(initial=0)) + 1) + held, axis=-1)
+    again = pair[..., 1:] == pair[..., :-1]
+    again[..., 1:] &= ~again[..., :-1]  # three of a kind are one arm
+    twice = np.count_nonzero(again, axis=-1)
+    return np.asarray((held >= 0).all(axis=-1) & (twice <= (1 - _MOST) * n))
 
 
-def _sums_to_one(values: NDArray[np.float64], starts: NDArray[np.int64], tolerance: float) -> bool:
-    sums = np.add.reduceat(values[: starts[-1]], starts[:-1])
-    return bool(np.mean(np.abs(sums - 1) <= tolerance) >= _MOST)
+def _sums_to_one(values: Floats, starts: NDArray[np.int64], tolerance: float) -> Flags:
+    sums = np.add.reduceat(values[..., : starts[-1]], starts[:-1], axis=-1)
+    return np.asarray(np.mean(np.abs(sums - 1) <= tolerance, axis=-1) >= _MOST)
 
 
-def _idle(paid: NDArray[np.float64], mark: NDArray[np.float64]) -> bool:
+def _idle(paid: Floats, mark: Floats) -> Flags:
     """Whether arms that were not chosen paid nothing, or all the same that stands for it."""
-    known = paid[(mark == 0) & ~np.isnan(paid)]
-    return not known.size or bool((known == known[0]).all())
+    others = paid[..., mark == 0]
+    least = np.fmin.reduce(others, axis=-1, initial=np.inf)  # NaN does not count
+    return np.asarray(least >= np.fmax.reduce(others, axis=-1, initial=-np.inf))
 
 
 def _one_pays(
