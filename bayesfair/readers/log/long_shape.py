@@ -136,7 +136,7 @@ def long_form(
         rows = index[: starts[-1]]
         paid = np.zeros(len(rows)) if reward[1] is None else reward[1][rows]
         known = (~np.isnan(paid)).astype(float)
-        one = _sums_to_one(known, starts, 0)
+        one = bool(_sums_to_one(known, starts, 0))
         mark = _first(
             c for c, v in marks.items() if _sums_to_one(v[rows], starts, 0) and _idle(paid, v[rows])
         )
