@@ -175,6 +175,7 @@ def test_the_density_on_linear_features_is_the_closed_form_of_the_audit():
     assert np.ptp(log_density(model, points) - closed) < 1e-7
 
 
+@pytest.mark.long
 @pytest.mark.statistical
 def test_ranks_are_uniform_and_a_wrong_prior_is_found_out(compiled):
     """Of the model that is compiled above; of all five: benchmarks/context_models.py."""
