@@ -10,6 +10,8 @@ Leniencies that are promised, each with its reason; there are no others:
   difference: exports pad columns, and nobody sees the difference;
 * a whole number loses its ".0" where it is a label: a column of numbers with a gap is written so;
 * NA, NaN, null and the like are missing numbers (never labels): programs write them;
+* a missing mark of the chosen arm is a no: exactly one row of each round must be marked, so it is
+  another one;
 * a first line such as `sep=;` names the delimiter: spreadsheets write and read it;
 * text may be UTF-16 where its mark says so: spreadsheets write it;
 * empty lines are no rows: exports end with them;
@@ -280,7 +282,7 @@ def by_arm(rows: list[Row]) -> list[tuple[str, float, Any]]:
     for row in rows:
         key, arm, mark = label(row["round"]), label(row["arm"]), row["chosen"].strip().casefold()
         need(key != "" and arm != "", "no round, or no arm")
-        taken = _WORDS[mark] if mark in _WORDS else number(mark)
+        taken = 0 if mark in _ABSENT else _WORDS[mark] if mark in _WORDS else number(mark)
         need(taken in (0, 1), "neither chosen nor not")
         found = rounds.setdefault(key, {})
         need(f"p_{arm}" not in found, "an arm twice in a round")

@@ -99,7 +99,8 @@ def read_history(source: Source, **options: Unpack[LogOptions]) -> History | Map
         once so long has passed in the log (of the group), and not known at its end before.
     round, chosen : str, optional
         Of a log with one row per round *and arm on offer*: the column that numbers the rounds, and
-        the one of 0/1 that marks the row of the chosen arm (default: the row with a reward).
+        the one of 0/1 (missing = 0) that marks the row of the chosen arm (default: the row with a
+        reward).
         `propensity` is then the probability of each row's arm, and together they are the whole
         rule. A log that looks like this is refused unless `round` is given; False: each row is a
         round.

@@ -334,7 +334,7 @@ def truths(column: Any, where: Where) -> NDArray[np.bool_]:
     values = np.nan_to_num(rewards(column, where), nan=0.0)
     if odd := first_where((values != 0) & (values != 1)):
         raise DataError(
-            f"{where(odd.at)}: {values[odd.at]:g} does not say whether the arm is on offer; "
+            f"{where(odd.at)}: {values[odd.at]:g} is neither yes nor no; "
             "use 1 or 0, true or false, yes or no."
         )
     return np.asarray(values == 1, dtype=np.bool_)
