@@ -206,7 +206,7 @@ def test_offers_as_columns(read):
     history = read(text, offered="on_{arm}")
     assert history.arms == ("a", "b", "c") and history.notices == ()
     assert history.offered.tolist() == [[True, True, False], [False, True, True]]
-    with pytest.raises(DataError, match=r"row 3 .*'on_a': 2 does not say"):
+    with pytest.raises(DataError, match=r"row 3 .*'on_a': 2 is neither yes nor no"):
         read(text.replace("b,0,0", "b,0,2"), offered="on_{arm}")
     with pytest.raises(ArmError, match="'c'"):
         read(text.replace("on_a", "p_a").replace("on_b", "p_b"), offered="on_{arm}")
