@@ -61,7 +61,7 @@ def warm_up(*, progress: Progress = None) -> int:
     Machine code is kept for this processor. An image that runs on others is made with
     ``NUMBA_CPU_NAME=generic`` set, both here and where it runs.
     """
-    works = _audits, _rewards, _rules, _duels
+    works = _rules, _duels, _audits, _rewards
     told = steps("kinds of work", len(works))
     with warnings.catch_warnings(), following(lambda done, total, what: None):
         warnings.simplefilter("ignore", BayesfairWarning)  # made-up rounds prove nothing

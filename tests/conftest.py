@@ -7,12 +7,24 @@ from pathlib import Path
 import pytest
 
 _TOLD = 60.0  # seconds of a run from which on it says what they went into
+_FIRST = "readers", "fuzz", "history", "writing"
 
 
 @pytest.fixture(autouse=True)
 def _wide_terminal(monkeypatch):
     """Break no line of a report, whatever terminal or process the tests run in."""
     monkeypatch.setenv("COLUMNS", "10000")
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Leave the drawings of pages empty where a test is about something else."""
+    from bayesfair.report import svg
+
+    def empty(name, draw, height):
+        return f'<svg viewBox="0 0 1 1" role="img" aria-labelledby="{name}-alt"></svg>'
+
+    monkeypatch.setattr(svg, "_svg", empty)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -38,13 +50,19 @@ def pytest_collection_modifyitems(items):
     """Let one process take all files that sample models, and first; the others go file by file.
 
     A process compiles a model once, whatever its data. Files stay whole, so that what they share
-    is made once. Audits come last: where `bayesfair warm-up` runs beside the tests, it has then
-    compiled what they run.
+    is made once. Where `bayesfair warm-up` runs beside the tests, it compiles what most of them
+    run: those of readers, which need little of it, come first, and audits last.
     """
     slow = {item.path for item in items if item.get_closest_marker("statistical")}
     slow |= {item.path for item in items if item.path.parent.name == "inference"}  # doctests too
-    audits = Path(__file__).parent / "audit"
-    items.sort(key=lambda item: (item.path not in slow, audits in item.path.parents))
+    tests = Path(__file__).parent
+    order = {tests / name: place for place, name in enumerate(_FIRST)}
+    order[tests / "audit"] = len(order) + 1
+
+    def place(path):
+        return min((order[folder] for folder in path.parents if folder in order), default=len(_FIRST))
+
+    items.sort(key=lambda item: (item.path not in slow, place(item.path)))
     for item in items:
         group = "samplers" if item.path in slow else str(item.path)
         item.add_marker(pytest.mark.xdist_group(group))

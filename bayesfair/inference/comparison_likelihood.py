@@ -19,6 +19,9 @@ from bayesfair.kernels.orders.plackett_luce_stages import Chains
 
 __all__ = ["ChainLikelihood", "DuelLikelihood", "Layout", "Likelihood"]
 
+_SMALL = 1 << 17
+"""Products in one information matrix up to which the design is a plain array."""
+
 _LINK = {"bradley_terry": "logit", "thurstone": "probit", "davidson": "davidson"}
 
 
@@ -145,32 +148,35 @@ class DuelLikelihood:
         if order_effect:
             blocks.append(csr_array(cells.first[:, None].astype(np.float64)))
         self.design = csr_array(hstack(blocks)) if len(blocks) > 1 else blocks[0]
-        self._transposed = csr_array(self.design.T)
+        small = c * self.design.shape[1] ** 2 <= _SMALL
+        self._rows = self.design.toarray() if small else self.design
+        self._columns = self._rows.T.copy() if small else csr_array(self.design.T)
 
     def _curves(self, theta: NDArray[np.float64]) -> duels.Curves:
         tie = float(theta[-1]) if self.layout.tie else 0.0
-        eta = self.design @ theta[: self.design.shape[1]]
+        eta = self._rows @ theta[: self.design.shape[1]]
         return duels.curves(self.link, self.counts, eta, tie)
+
+    def _weighted(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum over cells of a weight times the products of their design."""
+        table = (self._columns * weights) @ self._rows
+        return table if isinstance(table, np.ndarray) else np.asarray(table.toarray())
 
     def value_gradient(self, theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Return the log-likelihood and its gradient."""
         found = self._curves(theta)
-        gradient = self._transposed @ found.gap
+        gradient = self._columns @ found.gap
         if self.layout.tie:
             gradient = np.append(gradient, found.tie.sum())
         return float(found.value.sum()), gradient
 
     def information(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return minus the Hessian."""
-        from scipy.sparse import diags_array
-
         found = self._curves(theta)
-        table: NDArray[np.float64] = (
-            self._transposed @ diags_array(found.gap2) @ self.design
-        ).toarray()
+        table = self._weighted(found.gap2)
         if not self.layout.tie:
             return table
-        cross = (self._transposed @ found.cross)[:, None]
+        cross = (self._columns @ found.cross)[:, None]
         return np.block([[table, cross], [cross.T, found.tie2.sum()]])
 
     def score_products(
@@ -184,10 +190,8 @@ class DuelLikelihood:
         squared : (3, C) array
             Sums of squared weights: wins of left, wins of right, ties.
         """
-        from scipy.sparse import diags_array
-
         nu = float(theta[-1]) if self.layout.tie else 0.0
-        eta = self.design @ theta[: self.design.shape[1]]
+        eta = self._rows @ theta[: self.design.shape[1]]
         # one duel of each outcome; without a tie parameter a tie is half a win each
         tie = [0.0, 0.0, 1.0] if self.layout.tie else [0.5, 0.5, 0.0]
         single = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], tie])
@@ -198,23 +202,21 @@ class DuelLikelihood:
         def summed(product: NDArray[np.float64]) -> NDArray[np.float64]:
             return np.asarray((squared * product).sum(axis=0))
 
-        table: NDArray[np.float64] = (
-            self._transposed @ diags_array(summed(gap**2)) @ self.design
-        ).toarray()
+        table = self._weighted(summed(gap**2))
         if not self.layout.tie:
             return table
-        cross = (self._transposed @ summed(gap * own))[:, None]
+        cross = (self._columns @ summed(gap * own))[:, None]
         return np.block([[table, cross], [cross.T, summed(own**2).sum()]])
 
     def operator(self, theta: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64]]:
         """Return a function that multiplies minus the Hessian with columns, and its diagonal."""
         found = self._curves(theta)
         p = self.design.shape[1]
-        diagonal = (self._transposed.multiply(self._transposed)) @ found.gap2
-        cross = self._transposed @ found.cross
+        diagonal = (self._columns * self._columns) @ found.gap2
+        cross = self._columns @ found.cross
 
         def product(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-            out = self._transposed @ (found.gap2[:, None] * (self.design @ vectors[:p]))
+            out = self._columns @ (found.gap2[:, None] * (self._rows @ vectors[:p]))
             if not self.layout.tie:
                 return np.asarray(out)
             out = out + cross[:, None] * vectors[p:]

@@ -5,12 +5,14 @@ Data and labels are swapped: neither is in the machine code.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["data_of", "labelled", "machine_code", "same_graph"]
+__all__ = ["Graph", "data_of", "graph_of", "labelled", "machine_code", "same_graph"]
 
 _KEPT = 8
 """Graphs whose machine code is kept, those used last."""
@@ -18,7 +20,45 @@ _KEPT = 8
 _LARGEST = 1_000_000
 """Numbers in the data containers of a model that is kept: memory is not held for larger ones."""
 
-_kept: list[tuple[Any, Any, Any]] = []
+_kept: list[tuple[Graph, Any]] = []
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """What of a PyMC model is compiled in: all but the values of its data containers."""
+
+    model: Any
+    inputs: tuple[Any, ...]
+    known: tuple[Any, ...]  # shapes, lengths and the names of dims
+
+    @cached_property
+    def outputs(self) -> list[Any]:
+        """The density and the deterministic variables, as the model was when first asked."""
+        model = self.model
+        return [model.logp(), *model.replace_rvs_by_values(list(model.deterministics))]
+
+    def same_as(self, other: Graph) -> bool:
+        """Return whether machine code of the one serves the other."""
+        from pytensor.graph.basic import equal_computations
+
+        if [v.name for v in self.inputs] != [v.name for v in other.inputs]:
+            return False
+        if self.known != other.known or len(self.outputs) != len(other.outputs):
+            return False
+        return bool(
+            equal_computations(self.outputs, other.outputs, [*self.inputs], [*other.inputs])
+        )
+
+
+def graph_of(model: Any) -> Graph:
+    """Return what of a PyMC model is compiled in."""
+    lengths = [v for _, v in sorted(model.dim_lengths.items()) if hasattr(v, "get_value")]
+    return Graph(model, (*model.value_vars, *model.data_vars, *lengths), _known(model))
+
+
+def same_graph(first: Any, second: Any) -> bool:
+    """Return whether two PyMC models differ in the values of their data containers only."""
+    return graph_of(first).same_as(graph_of(second))
 
 
 def data_of(model: Any) -> dict[str, Any]:
@@ -26,52 +66,30 @@ def data_of(model: Any) -> dict[str, Any]:
     return {v.name: v.get_value() for v in model.data_vars}
 
 
-def machine_code(model: Any) -> Any:
+def machine_code(graph: Graph) -> Any:
     """Return the model as nutpie samples it, compiled only if no model with its graph was before.
 
     Its draws have the labels of the model that was compiled: see `labelled`.
 
     Parameters
     ----------
-    model : pymc.Model
-        Continuous variables only.
+    graph : Graph
+        Of a model with continuous variables only.
     """
     import nutpie
 
-    shapes = _known(model)
-    for place, (known, had, code) in enumerate(_kept):
-        if had == shapes and same_graph(known, model):
+    for place, (known, code) in enumerate(_kept):
+        if known.same_as(graph):
             _kept.append(_kept.pop(place))
             used = {variable.name for variable in code.shared_var_keys}
-            data = {name: value for name, value in data_of(model).items() if name in used}
+            data = {name: value for name, value in data_of(graph.model).items() if name in used}
             return code.with_data(**data)
-    code = nutpie.compile_pymc_model(model)
-    if sum(value.size for value in data_of(model).values()) <= _LARGEST:
-        _kept.append((model, shapes, code))
+    code = nutpie.compile_pymc_model(graph.model)
+    if sum(value.size for value in data_of(graph.model).values()) <= _LARGEST:
+        _ = graph.outputs  # as they are compiled, whatever becomes of the model
+        _kept.append((graph, code))
         del _kept[:-_KEPT]
     return code
-
-
-def same_graph(first: Any, second: Any) -> bool:
-    """Return whether two PyMC models differ in the values of their data containers only."""
-    from pytensor.graph.basic import equal_computations
-
-    inputs_1, inputs_2 = _inputs(first), _inputs(second)
-    if [v.name for v in inputs_1] != [v.name for v in inputs_2] or _known(first) != _known(second):
-        return False
-    outputs_1, outputs_2 = _outputs(first), _outputs(second)
-    return len(outputs_1) == len(outputs_2) and bool(
-        equal_computations(outputs_1, outputs_2, inputs_1, inputs_2)
-    )
-
-
-def _inputs(model: Any) -> list[Any]:
-    lengths = [v for _, v in sorted(model.dim_lengths.items()) if hasattr(v, "get_value")]
-    return [*model.value_vars, *model.data_vars, *lengths]
-
-
-def _outputs(model: Any) -> list[Any]:
-    return [model.logp(), *model.replace_rvs_by_values(list(model.deterministics))]
 
 
 def labelled(tree: xr.DataTree, model: Any) -> xr.DataTree:
@@ -84,7 +102,7 @@ def labelled(tree: xr.DataTree, model: Any) -> xr.DataTree:
 
 
 def _known(model: Any) -> tuple[Any, ...]:
-    """Return what is compiled in beside the graph: shapes, lengths and the names of dims."""
+    """Return what is compiled in beside inputs and outputs."""
     lengths = {name: None if v is None else len(v) for name, v in model.coords.items()}
     dims = {name: tuple(dims) for name, dims in model.named_vars_to_dims.items()}
     return [v.get_value(borrow=True).shape for v in model.data_vars], lengths, dims

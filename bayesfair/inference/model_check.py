@@ -18,7 +18,7 @@ from bayesfair.errors import BayesfairError, OptionError
 from bayesfair.families import FAMILIES, Family
 from bayesfair.history import History
 from bayesfair.history.cells import bins_along, reward_cells
-from bayesfair.inference.compiled import data_of, same_graph
+from bayesfair.inference.compiled import data_of, graph_of
 from bayesfair.inference.contract import Contract, check_reads, contract_of
 from bayesfair.inference.nuts import CompiledModel
 from bayesfair.typing import Floats, Model, Seed
@@ -286,7 +286,7 @@ def _calibration(
         reward = _rewards(history, family, truth, level, bins, rng)
         log = _with_rewards(history, np.where(seen, reward, np.nan))
         model = contract.build(log, **options)
-        if compiled is None or not same_graph(compiled.model, model):
+        if compiled is None or not compiled.graph.same_as(graph_of(model)):
             compiled, n_compiled = CompiledModel(model), n_compiled + 1
         tree = compiled.sample(
             draws=_KEPT * _THIN, tune=300, target_accept=0.9, chains=1, cores=1,

@@ -15,7 +15,7 @@ import numpy as np
 from bayesfair.base.notices import Notice
 from bayesfair.base.progress import steps
 from bayesfair.errors import ConvergenceError, OptionError
-from bayesfair.inference.compiled import labelled, machine_code
+from bayesfair.inference.compiled import graph_of, labelled, machine_code
 from bayesfair.inference.sampler import Sampler
 from bayesfair.inference.tree import N_CHAINS
 from bayesfair.kernels.orders.convergence import convergence
@@ -88,6 +88,7 @@ class CompiledModel:
         if not model.free_RVs:
             raise OptionError("the model has no free variable, so there is nothing to sample.")
         self.model, self.sampler = model, sampler or Sampler()
+        self.graph = graph_of(model)
         backend = self.sampler.backend
         discrete = [v.name for v in model.free_RVs if v.dtype.startswith(("int", "uint", "bool"))]
         # nutpie runs its chains in threads: no process is spawned, no main guard needed
@@ -101,7 +102,7 @@ class CompiledModel:
                 value=backend,
             )
         if not discrete and backend != "pymc":
-            self._compiled = machine_code(model)
+            self._compiled = machine_code(self.graph)
 
     def sample(
         self,

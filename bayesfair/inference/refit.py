@@ -18,7 +18,7 @@ from bayesfair.families.learned import LearnedPrior
 from bayesfair.families.logs import prior_of
 from bayesfair.history import History
 from bayesfair.history.cells import bins_along, time_bins
-from bayesfair.inference.compiled import data_of, same_graph
+from bayesfair.inference.compiled import data_of, graph_of
 from bayesfair.inference.contract import Contract, check_reads
 from bayesfair.inference.nuts import CompiledModel, divergence_notices, refusal
 from bayesfair.inference.sampler import Sampler
@@ -164,7 +164,7 @@ class Refitter:
         history = known_before(self.history, order, m, t)
         model = self.contract.build(history, **self.options)
         check_reads(self.contract, model, history)
-        if self._compiled is None or not same_graph(self._compiled.model, model):
+        if self._compiled is None or not self._compiled.graph.same_as(graph_of(model)):
             self._compiled = CompiledModel(model, self.sampler)
             self.n_compiled += 1
         tree, found = self._compiled.fit(

@@ -344,6 +344,7 @@ def test_unique_keys_are_asked_for_and_kept_by_resume(capsys, tmp_path, monkeypa
     assert status == 2 and "--unique arm cannot go on from a.nc, which was made with id" in err
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_of_many_groups_fifty_are_shown_and_each_kind_of_notice_once(capsys, tmp_path):
     rng = np.random.default_rng(3)
     lines = ["group,arm,reward,p_a,p_b"]
@@ -378,6 +379,7 @@ def test_of_many_groups_fifty_are_shown_and_each_kind_of_notice_once(capsys, tmp
     assert "60 of 60 groups hold fewer than 30 rounds" in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_more_than_a_thousand_groups_go_to_json_and_page_as_short_records(capsys, tmp_path):
     rng = np.random.default_rng(4)
     lines = ["group,arm,reward,p_a,p_b"]

@@ -198,6 +198,7 @@ def prepared(capsys, folder, command, kind, option):
     return str(folder / "data.csv")
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(("command", "kind", "option"), CASES)
 def test_an_option_changes_what_comes_out_or_is_refused(
     command, kind, option, before, tmp_path_factory, capsys

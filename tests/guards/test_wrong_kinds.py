@@ -64,6 +64,7 @@ def _elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_public_function_refuses_what_it_does_not_take_by_a_bayesfair_error(name, works):
     assert name in works, f"{name}: give an example with which it works"

@@ -55,6 +55,20 @@ def test_same_graph_sees_other_differences():
     assert not same_graph(build(HISTORY), module("bernoulli_independent").build(HISTORY))
 
 
+def test_a_model_that_was_changed_after_it_was_compiled_is_another_one():
+    import pymc as pm
+
+    from bayesfair.inference.compiled import graph_of
+
+    with pm.Model() as model:
+        x = pm.Normal("x")
+    before = graph_of(model)
+    assert before.same_as(before) and before.same_as(graph_of(model))
+    with model:
+        pm.Potential("far", -((x - 5.0) ** 2))
+    assert not before.same_as(graph_of(model))
+
+
 def test_integer_priors_do_not_overflow():
     # pymc-devs/pymc#7678: Beta(100, 100) given as ints became int8
     model = module("bernoulli_independent").build(HISTORY, prior=(100, 100))

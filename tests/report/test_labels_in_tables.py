@@ -80,6 +80,7 @@ def test_they_are_told_apart_in_fits_duels_and_simulations(kind):
     assert one != other
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("kind", PAIRS)
 def test_they_are_told_apart_on_the_page_and_stand_whole_in_the_title(kind):
     arms = PAIRS[kind]

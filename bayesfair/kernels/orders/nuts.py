@@ -98,6 +98,13 @@ def _log_sum(a, b):  # type: ignore[no-untyped-def]
 
 
 @compiled(error_model="numpy")
+def _copy(values, into):  # type: ignore[no-untyped-def]
+    """Write values one by one: assigning to a slice costs numba seconds of compilation."""
+    for i in range(len(into)):
+        into[i] = values[i]
+
+
+@compiled(error_model="numpy")
 def _transition(target, basis, rng, step, state, slope, value):  # type: ignore[no-untyped-def]
     """Move `state` and its `slope` once, in place.
 
@@ -109,9 +116,10 @@ def _transition(target, basis, rng, step, state, slope, value):  # type: ignore[
     z, p, g = np.empty((2, d)), np.empty((2, d)), np.empty((2, d))
     for i in range(d):
         p[0, i] = rng.standard_normal()
-    z[:] = state
-    g[:] = slope
-    p[1] = p[0]
+    for end in range(2):
+        _copy(state, z[end])
+        _copy(slope, g[end])
+    _copy(p[0], p[1])
     start = value - 0.5 * (p[0] ** 2).sum()
     total = p[0].copy()
     log_weight = 0.0
@@ -145,8 +153,8 @@ def _transition(target, basis, rng, step, state, slope, value):  # type: ignore[
             accept += min(1.0, math.exp(min(change, 0.0)))
             fresh_weight = _log_sum(fresh_weight, change)
             if math.log(rng.random()) < change - fresh_weight:
-                kept_z[:] = zz
-                kept_g[:] = gg
+                _copy(zz, kept_z)
+                _copy(gg, kept_g)
                 kept_value = now
             # every balanced sub-path that ends here is checked: they begin at the marks
             ones = 0
@@ -155,8 +163,8 @@ def _transition(target, basis, rng, step, state, slope, value):  # type: ignore[
                 ones += bits & 1
                 bits >>= 1
             if leaf % 2 == 0:
-                mark_p[ones] = pp
-                mark_sum[ones] = fresh
+                _copy(pp, mark_p[ones])
+                _copy(fresh, mark_sum[ones])
             else:
                 trailing = 0
                 bits = leaf
@@ -174,8 +182,8 @@ def _transition(target, basis, rng, step, state, slope, value):  # type: ignore[
         total += fresh
         # the new half is preferred; this keeps the posterior and lengthens the steps
         if math.log(rng.random()) < fresh_weight - log_weight:
-            state[:] = kept_z
-            slope[:] = kept_g
+            _copy(kept_z, state)
+            _copy(kept_g, slope)
             value = kept_value
         log_weight = _log_sum(log_weight, fresh_weight)
         if _turning(p[0], p[1], total):
