@@ -56,11 +56,10 @@ def pytest_collection_modifyitems(items):
     slow = {item.path for item in items if item.get_closest_marker("statistical")}
     slow |= {item.path for item in items if item.path.parent.name == "inference"}  # doctests too
     tests = Path(__file__).parent
-    order = {tests / name: place for place, name in enumerate(_FIRST)}
-    order[tests / "audit"] = len(order) + 1
+    order = {tests / name: place for place, name in enumerate((*_FIRST, None, "audit")) if name}
 
     def place(path):
-        return min((order[folder] for folder in path.parents if folder in order), default=len(_FIRST))
+        return next((order[folder] for folder in path.parents if folder in order), len(_FIRST))
 
     items.sort(key=lambda item: (item.path not in slow, place(item.path)))
     for item in items:
