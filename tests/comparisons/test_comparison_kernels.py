@@ -11,6 +11,7 @@ from scipy.stats import norm
 
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError
+from bayesfair.inference import comparison_likelihood
 from bayesfair.inference.comparison_likelihood import DuelLikelihood
 from bayesfair.inference.comparison_problem import problem_of
 from bayesfair.inference.comparisons import fit_comparisons
@@ -269,6 +270,34 @@ def test_recession_of_davidson_without_a_cycle():
     both = Comparisons.from_counts(["a"], ["b"], [1], [1], [1])
     likelihood = DuelLikelihood(both, "davidson", order_effect=False, ties="keep")
     assert recession_direction(likelihood.recession_rows(), gauge) is None
+
+
+@pytest.mark.parametrize("small", [0, 1 << 17])
+@pytest.mark.parametrize("model", ["bradley_terry", "davidson"])
+def test_curvature_is_the_slope_of_the_gradient_whichever_way_the_design_is_kept(
+    model, small, monkeypatch
+):
+    monkeypatch.setattr(comparison_likelihood, "_SMALL", small)
+    rng = np.random.default_rng(8)
+    left = rng.integers(0, 4, 40)
+    right = (left + rng.integers(1, 4, 40)) % 4
+    words = rng.choice(["left", "right", "tie"], 40)
+    data = Comparisons.from_duels(left, right, words, items=range(4))
+    likelihood = DuelLikelihood(
+        data, model, order_effect=True, ties="half" if model[0] == "b" else "keep"
+    )
+    theta = rng.normal(size=likelihood.layout.size)
+    _, gradient = likelihood.value_gradient(theta)
+    moved = 1e-5 * np.eye(len(theta))
+    ends = [[likelihood.value_gradient(theta + s * m) for m in moved] for s in (-1, 1)]
+    slope = (np.array([v for v, _ in ends[1]]) - [v for v, _ in ends[0]]) / 2e-5
+    np.testing.assert_allclose(gradient, slope, atol=1e-8)
+    bend = (np.array([g for _, g in ends[1]]) - [g for _, g in ends[0]]) / 2e-5
+    table = likelihood.information(theta)
+    np.testing.assert_allclose(table, -bend, atol=1e-8)
+    product, diagonal = likelihood.operator(theta)
+    np.testing.assert_allclose(product(np.eye(len(theta))), table, atol=1e-12)
+    np.testing.assert_allclose(diagonal, np.diag(table), atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(40))
