@@ -51,12 +51,12 @@ def pytest_collection_modifyitems(items):
 
     A process compiles a model once, whatever its data. Files stay whole, so that what they share
     is made once. Where `bayesfair warm-up` runs beside the tests, it compiles what most of them
-    run: those of readers, which need little of it, come first, and audits last.
+    run: after the samplers come the folders that need least of it, and audits last.
     """
     slow = {item.path for item in items if item.get_closest_marker("statistical")}
     slow |= {item.path for item in items if item.path.parent.name == "inference"}  # doctests too
     tests = Path(__file__).parent
-    order = {tests / name: place for place, name in enumerate((*_FIRST, None, "audit")) if name}
+    order = {tests / name: i for i, name in enumerate((*_FIRST, None, "audit")) if name}
 
     def place(path):
         return next((order[folder] for folder in path.parents if folder in order), len(_FIRST))

@@ -40,7 +40,7 @@ from bayesfair.history.probabilities import (
     resolution_of,
     rows_and_resolution,
 )
-from bayesfair.history.tables import covered_chances, matrix_of
+from bayesfair.history.tables import covered_chances, matrix_of, own
 from bayesfair.history.thinned import kept_chances
 from bayesfair.kernels.log.rows import by_code, fixed
 from bayesfair.typing import Column, Ints
@@ -404,7 +404,7 @@ class History(Tabled):
                 raise TypeError(f"it holds {raw.dtype}")
             if dtype is np.int64 and raw is not None and raw.ndim == 1:
                 check_whole(name, raw, self.where if name != "row" else "position {}".format)
-            column: NDArray[Any] = np.array(values, dtype=dtype)
+            column = own(values, dtype)
         except (TypeError, ValueError, OverflowError) as error:
             if isinstance(error, DataError):
                 raise

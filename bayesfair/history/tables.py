@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +12,28 @@ from bayesfair.base.checks import counted, first_where
 from bayesfair.errors import DataError, ProbabilityError
 from bayesfair.typing import Where
 
-__all__ = ["covered_chances", "matrix_of"]
+__all__ = ["covered_chances", "matrix_of", "own"]
+
+
+def own(values: ArrayLike, dtype: type) -> NDArray[Any]:
+    """Return values as an array in C order that nobody can write to from elsewhere.
+
+    A copy, but for an array that is read-only itself, as is all that it is a view of.
+
+    Examples
+    --------
+    >>> given = np.zeros(2)
+    >>> own(given, np.float64) is given
+    False
+    >>> given.flags.writeable = False
+    >>> own(given, np.float64) is given
+    True
+    """
+    held: Any = values
+    while isinstance(held, np.ndarray) and not held.flags.writeable:
+        held = held.base
+    closed = isinstance(values, np.ndarray) and held is None
+    return np.array(values, dtype=dtype, order="C", copy=None if closed else True)
 
 
 def matrix_of(name: str, values: ArrayLike | None, source: str) -> NDArray[np.float64] | None:
@@ -25,9 +47,7 @@ def matrix_of(name: str, values: ArrayLike | None, source: str) -> NDArray[np.fl
     if values is None:
         return None
     try:
-        # what nobody else can write to need not be copied
-        shared = isinstance(values, np.ndarray) and not values.flags.writeable
-        matrix = np.array(values, dtype=np.float64, order="C", copy=None if shared else True)
+        matrix = own(values, np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"{name} of {source} is not numeric: {error}.") from None
     if matrix.ndim != 2:

@@ -20,7 +20,10 @@ from bayesfair.kernels.orders.plackett_luce_stages import Chains
 __all__ = ["ChainLikelihood", "DuelLikelihood", "Layout", "Likelihood"]
 
 _SMALL = 1 << 17
-"""Products in one information matrix up to which the design is a plain array."""
+"""Products in one information matrix up to which the design is a plain array.
+
+So few are multiplied by one thread, whatever the number of cores: the numbers are the same.
+"""
 
 _LINK = {"bradley_terry": "logit", "thurstone": "probit", "davidson": "davidson"}
 

@@ -84,9 +84,9 @@ def machine_code(graph: Graph) -> Any:
             used = {variable.name for variable in code.shared_var_keys}
             data = {name: value for name, value in data_of(graph.model).items() if name in used}
             return code.with_data(**data)
+    _ = graph.outputs  # as they are compiled, whatever becomes of the model
     code = nutpie.compile_pymc_model(graph.model)
     if sum(value.size for value in data_of(graph.model).values()) <= _LARGEST:
-        _ = graph.outputs  # as they are compiled, whatever becomes of the model
         _kept.append((graph, code))
         del _kept[:-_KEPT]
     return code

@@ -283,6 +283,7 @@ def test_curvature_is_the_slope_of_the_gradient_whichever_way_the_design_is_kept
     right = (left + rng.integers(1, 4, 40)) % 4
     words = rng.choice(["left", "right", "tie"], 40)
     data = Comparisons.from_duels(left, right, words, items=range(4))
+    data = data.with_covariates({"size": rng.normal(size=4)})
     likelihood = DuelLikelihood(
         data, model, order_effect=True, ties="half" if model[0] == "b" else "keep"
     )

@@ -210,3 +210,24 @@ def test_arms_that_are_not_on_offer_round_nothing():
     pi[0] = [0.5, 0.485, NAN]  # three decimals are seen now
     with pytest.raises(ProbabilityError, match=r"round 0 .* sum to 0.985"):
         History([0, 0], [1, 1], selection_probability=pi)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_log_does_not_change_with_the_arrays_it_was_made_of(read_only):
+    # a view that cannot be written to changes with what it is a view of
+    held = {
+        "reward": np.array([1.0, 0.0, 1.0]),
+        "selection_probability": np.full((3, 2), 0.5),
+        "known_at": np.array([2, 3, 3]),
+        "row": np.array([2, 3, 4]),
+    }
+    given = {name: values[:] for name, values in held.items()}
+    for values in given.values():
+        values.flags.writeable = not read_only
+    log = History([0, 1, 0], arms=("a", "b"), **given)
+    before = {name: np.array(getattr(log, name)) for name in held}
+    for values in held.values():
+        values[0] = 0
+    for name, values in before.items():
+        np.testing.assert_array_equal(getattr(log, name), values)
+        assert not getattr(log, name).flags.writeable, name

@@ -144,6 +144,24 @@ def test_groups_rules_and_their_price():
     np.testing.assert_allclose(price.get_xdata(), [0.2, 0])
 
 
+@pytest.mark.parametrize(("n", "drawn"), [(61, 61), (1001, 1000)])
+def test_many_groups_stand_in_order_of_their_regret(n, drawn):
+    regret = np.random.default_rng(1).permutation(n) / n
+    groups = {
+        f"g{i}": {
+            "calibration": {"subjective": {"regret_per_round": x, "lower": x / 2, "upper": x + 0.1}}
+        }
+        for i, x in enumerate(regret)
+    }
+    shown = bf.plots.plot_groups({"groups": groups}, ax=axes())
+    x = shown.lines[0].get_xdata()
+    assert len(x) == drawn and (np.diff(x) > 0).all()
+    assert (x[0], x[-1]) == (0, (n - 1) / n)  # the least and the worst are never left out
+    spans = shown.collections[0].get_segments()
+    np.testing.assert_allclose([s[:, 0] for s in spans], np.stack([x / 2, x + 0.1], axis=1))
+    assert shown.get_ylabel() == "groups, in order of their regret"
+
+
 def test_shares_of_a_duel_audit():
     log = bf.simulate_duels(bf.policies.FairSDDTS(), {"a": 3.0, "b": 1.0}, 80, seed=1)
     audit = bf.audit_comparisons(log, seed=1, draws=400)

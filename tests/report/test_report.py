@@ -105,7 +105,7 @@ def never_chosen():
         ),
     ],
 )  # fmt: skip
-def test_every_null_has_its_reason_on_the_page(audit, tmp_path, undrawn):
+def test_every_null_has_its_reason_on_the_page(audit, tmp_path):
     result = audit()
     numbers = result.to_dict()
     claimed = tuple(key for one in unchecked(numbers) for key in one.keys)

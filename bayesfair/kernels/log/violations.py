@@ -106,7 +106,7 @@ def _count(blocks, size, rows, pairs, draws, limit, sums, marks):  # type: ignor
     row, seen = np.zeros(n_lines + 1), np.full(n_draws, -1)
     for b in blocks:
         for t in range(b * size, min(b * size + size, rounds.shape[0])):
-            for i in range(n_lines):
+            for i in range(n_lines):  # a slice of an array costs seconds to compile
                 row[i] = values[t, i]
             best, strongest, n_open = -np.inf, 0, 0
             for p in range(n_pairs):

@@ -99,7 +99,7 @@ def _log_sum(a, b):  # type: ignore[no-untyped-def]
 
 @compiled(error_model="numpy")
 def _copy(values, into):  # type: ignore[no-untyped-def]
-    """Write values one by one: assigning to a slice costs numba seconds of compilation."""
+    """Write values one by one: assigning an array to a slice costs numba seconds to compile."""
     for i in range(len(into)):
         into[i] = values[i]
 

@@ -169,11 +169,9 @@ class Converter:
             beside = layout.nested_labels
             labels = None if beside is None else self.offers.lists(table.column(beside))
             pi = nested_matrix(*column(layout.nested), tuple(layout.probabilities), labels)
-            pi.flags.writeable = False
         elif layout.probabilities:
             pairs = [column(name) for name in layout.probabilities.values()]
             pi = matrix([c for c, _ in pairs], [w for _, w in pairs], decimal=decimal)
-            pi.flags.writeable = False  # nobody else holds it: History takes it without a copy
         order, kind = None, None
         if layout.order is not None and table.num_rows:
             order, kind = order_values(*column(layout.order), decimal=decimal)
@@ -189,15 +187,17 @@ class Converter:
         group = None
         if layout.by is not None:
             group = self.group_of(*column(layout.by))
+        reward = rewards(
+            *column(layout.reward), decimal=decimal, mapping=self.reading.rewards, met=self._met
+        )
+        row = np.arange(row0, row0 + table.num_rows, dtype=np.int64)
+        for held in (pi, reward, row):  # nobody else holds them: History takes them without a copy
+            if held is not None:
+                held.flags.writeable = False
         return Rounds(
             arm=arm,
-            reward=rewards(
-                *column(layout.reward),
-                decimal=decimal,
-                mapping=self.reading.rewards,
-                met=self._met,
-            ),
-            row=np.arange(row0, row0 + table.num_rows, dtype=np.int64),
+            reward=reward,
+            row=row,
             pi=None if layout.partly else pi,
             covered=pi if layout.partly else None,
             propensity=optional(layout.propensity),
