@@ -374,7 +374,7 @@ class History(Tabled):
         if not hasattr(self.arm, "__len__"):
             raise DataError(f"arm must be one value per round, got {self.arm!r}.")
         n_rounds = len(self.arm)
-        put(self, "row", self._column("row", self.row, np.int64))
+        put(self, "row", fixed(self._column("row", self.row, np.int64)))
         put(self, "time", None if self.time is None else np.asarray(self.time))
         pi = matrix_of("selection_probability", self.selection_probability, self.source)
         offered = None if self.offered is None else marks(self.offered)
