@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Graph", "data_of", "graph_of", "labelled", "machine_code", "same_graph"]
+__all__ = ["Graph", "data_of", "graph_of", "labelled", "machine_code"]
 
 _KEPT = 8
 """Graphs whose machine code is kept, those used last."""
@@ -54,11 +54,6 @@ def graph_of(model: Any) -> Graph:
     """Return what of a PyMC model is compiled in."""
     lengths = [v for _, v in sorted(model.dim_lengths.items()) if hasattr(v, "get_value")]
     return Graph(model, (*model.value_vars, *model.data_vars, *lengths), _known(model))
-
-
-def same_graph(first: Any, second: Any) -> bool:
-    """Return whether two PyMC models differ in the values of their data containers only."""
-    return graph_of(first).same_as(graph_of(second))
 
 
 def data_of(model: Any) -> dict[str, Any]:
