@@ -118,6 +118,37 @@ def test_a_parallel_list_of_labels_says_whose_they_are(tmp_path, read, values, w
 
 @READERS
 @pytest.mark.parametrize(
+    "names", ["w1 w2", "left right", "share_x share_y", "w1 n w2 m", "prob_x prob_y"]
+)
+def test_columns_that_sum_to_1_and_name_no_arm_are_asked_about(tmp_path, read, names):
+    """Side by side, or with others between them; never read as a log without probabilities."""
+    values = dict(zip("w1 w2".split(), np.array([*PI, [1.0, 0.0]]).T, strict=True))
+    columns, parts = {"arm": [*ARM, "b"], "reward": [*REWARD, 0]}, iter(values.values())
+    for name in names.split():
+        columns[name] = [12.5, 3.0, 7.0, 8.0] if name in "nm" else next(parts)
+    frame = pd.DataFrame(columns)
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    for source in (frame, tmp_path / "log.csv"):
+        with pytest.raises(DataError, match=r"sum to 1 but name no arm .*'p_a'.*context") as caught:
+            read(source)
+        assert caught.value.kind == "probabilities_unread"
+        assert read(source, probabilities=False, propensity=False).selection == "none"
+        used = [c for c in names.split() if c not in "nm"]
+        assert read(source, context=used).selection == "none"
+
+
+@READERS
+def test_what_sums_to_1_by_its_nature_is_not_taken_for_a_rule(read):
+    """Marks of one kind, or parts where the chosen arm's probability has its column."""
+    log = pd.DataFrame({"arm": [*ARM, "b"], "reward": [*REWARD, 0]})
+    marks = log.assign(phone=[1, 0, 1, 0], desk=[0, 1, 0, 1], x=[0.25, 0.5, 0.5, 0.125])
+    assert read(marks).selection == "none"
+    known = log.assign(x1=[0.25] * 4, x2=[0.75] * 4, propensity=[0.5] * 4)
+    assert read(known).selection == "chosen"
+
+
+@READERS
+@pytest.mark.parametrize(
     "text", ["{0.25, 0.75}", "a:0.25,b:0.75", '"a"=>"0.25", "b"=>"0.75"', "0.25|0.75",
              "array([0.25, 0.75])"],
 )  # fmt: skip

@@ -7,6 +7,7 @@ row of what is read is then refused where it stands.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -50,6 +51,7 @@ _CHOSEN = {
     "assignmentprob", "assignmentprobability",
 }  # fmt: skip
 _MAYBE_CHOSEN = {"p", "pi", "prob", "probs", "proba", "probability", "policyprob"}
+_ENDING = re.compile(r"((?<=[\W_])[^\W_]+|\d+)$")
 _LOGS = {"log", "ln", "logp", "logprob", "logprobs", "loglik"}
 _PERCENT = {"pct", "percent", "percentage", "perc"}
 _INVERSE = {"inverse", "inv", "ipw", "iptw", "ips", "iw", "importance"}
@@ -148,6 +150,10 @@ def find_probabilities(
     ]
     if not maybe:
         maybe = [f"{c!r}{how}" for c, values in numbers.items() if (how := _other_scale(c, values))]
+    if seen and not maybe:
+        how = "which sum to 1 but name no arm (name them after the arms, as "
+        how += f"'p_{(arms or seen)[0]}', or pass context= if they are what the rule saw)"
+        maybe = [f"{listed(c, 4)}, {how}" for c in _nameless(numbers, len(arms or seen))]
     if maybe:
         raise _unread(source, maybe)
     return None
@@ -318,6 +324,21 @@ def _patterns(header: Sequence[str], seen: Sequence[str]) -> dict[str, dict[str,
                 found[f"{before}{{arm}}{after}"] = {k: v for k, v in labels.items() if k}
             start = column.find(first, start + 1)
     return found
+
+
+def _nameless(numbers: Mapping[str, NDArray[np.float64]], k: int) -> list[tuple[str, ...]]:
+    """Return columns in [0, 1] that sum to 1: k side by side, or all of k or more like names."""
+    held = [c for c, values in numbers.items() if not np.isnan(values).all()]
+    alike: dict[str, list[str]] = {}
+    for name in held:
+        alike.setdefault(_ENDING.sub("", name), []).append(name)
+    groups = [names for names in alike.values() if len(names) >= max(k, 2)]
+    groups += [held[i : i + k] for i in range(len(held) - k + 1)] if k > 1 else []
+    return [
+        group for group in dict.fromkeys(map(tuple, groups))
+        if _one_in_sum(matrix := np.column_stack([numbers[c] for c in group]), named=False)
+        and not _marks(matrix)
+    ]  # fmt: skip
 
 
 def _nested(
