@@ -202,6 +202,24 @@ def test_parquet_types(tmp_path, changes):
     assert np.concatenate([p.reward for p in check_parts]).tolist() == [1, 0, 0]
 
 
+@pytest.mark.parametrize("groups", [[5, 70_000, 3, 9, 66_000, 70_000], [263_000, 70_000]])
+def test_row_groups_of_any_size_make_one_log(tmp_path, groups):
+    """Those that fit are decoded whole, the others in batches: each row once, in its order."""
+    n = sum(groups)
+    at, p = np.arange(n), (np.arange(n) % 7 + 1) / 8
+    table = pa.table({"arm": np.array(["a", "b"])[at % 3 % 2], "reward": at * 1.0,
+                      "p_a": p, "p_b": 1 - p})  # fmt: skip
+    with pq.ParquetWriter(tmp_path / "log.parquet", table.schema) as file:
+        for start, size in zip(np.cumsum([0, *groups]), groups, strict=False):
+            file.write_table(table.slice(int(start), size), row_group_size=size)
+    found = list(scan_history(tmp_path / "log.parquet").chunks())
+    assert [part.n_rounds for part in found[:-1]] == [1 << 17] * (n >> 17)
+    for name, expected in (("reward", at), ("row", at + 1), ("arm", at % 3 % 2)):
+        np.testing.assert_array_equal(np.concatenate([getattr(x, name) for x in found]), expected)
+    pi = np.concatenate([part.selection_probability for part in found])
+    np.testing.assert_array_equal(pi, np.column_stack([p, 1 - p]))
+
+
 def test_integer_arms_are_labels(tmp_path):
     log = pa.table({"arm": [3, 20, 3], "reward": [1, 0, 1], "p_3": [0.5] * 3, "p_20": [0.5] * 3})
     pq.write_table(log, tmp_path / "log.parquet")
