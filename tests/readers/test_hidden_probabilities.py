@@ -120,16 +120,17 @@ def test_a_parallel_list_of_labels_says_whose_they_are(tmp_path, read, values, w
 @pytest.mark.parametrize(
     "names", ["w1 w2", "left right", "share_x share_y", "w1 n w2 m", "prob_x prob_y"]
 )
-def test_columns_that_sum_to_1_and_name_no_arm_are_asked_about(tmp_path, read, names):
+@pytest.mark.parametrize("total", [1, 100])
+def test_columns_that_sum_to_1_and_name_no_arm_are_asked_about(tmp_path, read, names, total):
     """Side by side, or with others between them; never read as a log without probabilities."""
-    values = dict(zip("w1 w2".split(), np.array([*PI, [1.0, 0.0]]).T, strict=True))
-    columns, parts = {"arm": [*ARM, "b"], "reward": [*REWARD, 0]}, iter(values.values())
+    columns: dict[str, object] = {"arm": [*ARM, "b"], "reward": [*REWARD, 0]}
+    parts = iter(np.array([*PI, [1.0, 0.0]]).T * total)
     for name in names.split():
         columns[name] = [12.5, 3.0, 7.0, 8.0] if name in "nm" else next(parts)
     frame = pd.DataFrame(columns)
     frame.to_csv(tmp_path / "log.csv", index=False)
     for source in (frame, tmp_path / "log.csv"):
-        with pytest.raises(DataError, match=r"sum to 1 but name no arm .*'p_a'.*context") as caught:
+        with pytest.raises(DataError, match=rf"sum to {total} .*'p_a'.*context") as caught:
             read(source)
         assert caught.value.kind == "probabilities_unread"
         assert read(source, probabilities=False, propensity=False).selection == "none"

@@ -22,14 +22,7 @@ from bayesfair.base.labels import clean_label, in_order
 from bayesfair.base.notices import Notice
 from bayesfair.base.numerals import number
 from bayesfair.errors import DataError
-from bayesfair.readers.log.nested import (
-    CHANCE_WORDS,
-    SLACK,
-    Entry,
-    chances_in,
-    entries,
-    keys_of,
-)
+from bayesfair.readers.log.nested import CHANCE_WORDS, SLACK, Entry, chances_in, entries, keys_of
 from bayesfair.readers.log.offers import Offers
 from bayesfair.readers.values.stamps import words_of
 
@@ -151,9 +144,11 @@ def find_probabilities(
     if not maybe:
         maybe = [f"{c!r}{how}" for c, values in numbers.items() if (how := _other_scale(c, values))]
     if seen and not maybe:
-        how = "which sum to 1 but name no arm (name them after the arms, as "
-        how += f"'p_{(arms or seen)[0]}', or pass context= if they are what the rule saw)"
-        maybe = [f"{listed(c, 4)}, {how}" for c in _nameless(numbers, len(arms or seen))]
+        maybe = [
+            f"{listed(found, 4)}, which sum to {total} (if they are: name them after the arms, as "
+            f"'p_{seen[0]}'{', divided by 100' * (total > 1)}; pass context= if the rule saw them)"
+            for total in (1, 100) for found in _parts_of(total, numbers, len(arms or seen))
+        ]  # fmt: skip
     if maybe:
         raise _unread(source, maybe)
     return None
@@ -326,8 +321,8 @@ def _patterns(header: Sequence[str], seen: Sequence[str]) -> dict[str, dict[str,
     return found
 
 
-def _nameless(numbers: Mapping[str, NDArray[np.float64]], k: int) -> list[tuple[str, ...]]:
-    """Return columns in [0, 1] that sum to 1: k side by side, or all of k or more like names."""
+def _parts_of(total: int, numbers: Mapping[str, Any], k: int) -> list[tuple[str, ...]]:
+    """Return columns that sum to `total`: k side by side, or all of k or more with like names."""
     held = [c for c, values in numbers.items() if not np.isnan(values).all()]
     alike: dict[str, list[str]] = {}
     for name in held:
@@ -336,7 +331,7 @@ def _nameless(numbers: Mapping[str, NDArray[np.float64]], k: int) -> list[tuple[
     groups += [held[i : i + k] for i in range(len(held) - k + 1)] if k > 1 else []
     return [
         group for group in dict.fromkeys(map(tuple, groups))
-        if _one_in_sum(matrix := np.column_stack([numbers[c] for c in group]), named=False)
+        if _one_in_sum(matrix := np.column_stack([numbers[c] for c in group]) / total, named=False)
         and not _marks(matrix)
     ]  # fmt: skip
 
