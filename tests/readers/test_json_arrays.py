@@ -43,6 +43,14 @@ def test_no_piece_is_longer_than_a_block_and_a_record():
     assert sum(pieces) > 300 * 20 * len(row) and max(pieces) < 22 * len(row)
 
 
+@pytest.mark.parametrize("end", [b"", b'", {}]'])
+def test_a_long_element_is_not_searched_anew_for_every_block(end):
+    """2 MB by 64 bytes: many minutes, were all that stands before a block searched with it."""
+    text = b'["' + b"x" * (1 << 21) + end
+    pieces = list(array_pieces([text[i : i + 64] for i in range(0, len(text), 64)]))
+    assert b"".join(piece for piece, _ in pieces) == text
+
+
 def test_what_does_not_begin_as_an_array_is_one_piece():
     text = b' {"a": {"0": 1}, "b": {"0": 2}}'
     assert list(array_pieces([text[i : i + 3] for i in range(0, len(text), 3)])) == [(text, 0)]

@@ -29,23 +29,27 @@ def array_pieces(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
 
     Examples
     --------
-    >>> list(array_pieces([b'[{"a": 1}, {"a": "}', b', {"}, {"a"', b": 3}]"]))
-    [(b'[{"a": 1}]', 0), (b'[ {"a": "}, {"}]', 0), (b'[ {"a": 3}]', 0)]
+    >>> list(array_pieces([b'[{"a": 1}, {"a": "}', b', {"}, {"a"', b': 3, "b": 4}]']))
+    [(b'[{"a": 1}]', 0), (b'[ {"a": "}, {"}]', 0), (b'[ {"a": 3, "b": 4}]', 0)]
     """
     data, at, depth, lines = b"", 0, 0, 0
-    rest = iter(blocks)
+    rest, new, size, left = iter(blocks), [], 0, 0
     for block in rest:
+        new.append(block)
+        size += len(block)
+        if size < left:  # what could not be cut is looked at again when it has doubled
+            continue
         if data.strip():
             if not data.lstrip().startswith(b"["):
-                yield b"".join([data, block, *rest]), 0
+                yield b"".join([data, *new, *rest]), 0
                 return
             at, depth, cut = _marked(data, at, depth)
             if cut:
                 yield data[:cut] + b"]", lines
                 lines += data.count(b"\n", 0, cut)
                 data, at = b"[" + data[cut + 1 :], at - cut
-        data += block
-    yield data, lines
+        data, new, size, left = b"".join([data, *new]), [], 0, len(data)
+    yield b"".join([data, *new]), lines
 
 
 def _marked(data: bytes, at: int, depth: int) -> tuple[int, int, int]:
