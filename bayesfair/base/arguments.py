@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from os import PathLike
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -27,6 +28,7 @@ __all__ = [
     "NAMES",
     "NUMBER",
     "NUMBERS",
+    "PATH",
     "PLAIN",
     "REWARD",
     "TEXT",
@@ -104,6 +106,7 @@ MAPPING = Kind(lambda value: value is None or isinstance(value, Mapping), "a map
 TEXT_OR_MAPPING = Kind(
     lambda value: TEXT.holds(value) or isinstance(value, Mapping), "one word, or a mapping"
 )
+PATH = Kind(lambda value: value is None or isinstance(value, (str, PathLike)), "a path")
 FIT = instance_of("DataTree", called="a fit: what bayesfair.fit returned")
 HISTORY = instance_of("History", called="a History: read a log with bayesfair.read_history")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import platform
 from importlib.metadata import version
@@ -42,6 +43,7 @@ def render_page(
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("bayesfair.report", "templates"),
+        bytecode_cache=_compiled(),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -69,6 +71,24 @@ def render_page(
     return environment.get_template(template).render(
         **context, **repeat, versions=_versions(), json_text=_script_safe(numbers)
     )
+
+
+@functools.cache
+def _compiled() -> Any:
+    """Return what keeps compiled templates: a process compiles each once."""
+    import jinja2
+
+    held: dict[str, bytes] = {}
+
+    class Kept(jinja2.BytecodeCache):
+        def load_bytecode(self, bucket: Any) -> None:
+            if bucket.key in held:
+                bucket.bytecode_from_string(held[bucket.key])
+
+        def dump_bytecode(self, bucket: Any) -> None:
+            held[bucket.key] = bucket.bytecode_to_string()
+
+    return Kept()
 
 
 def _versions() -> str:

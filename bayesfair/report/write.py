@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bayesfair.audit import Audit, AuditGroup
 from bayesfair.audit.duels.result import DuelAudit
-from bayesfair.base.arguments import PLAIN, instance_of, takes
+from bayesfair.base.arguments import PATH, PLAIN, instance_of, takes
 from bayesfair.base.writing import check_target, write_text
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import OptionError
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["report_page", "write_report"]
 
 _COMPARISONS = instance_of("Comparisons", "NoneType", called="the comparisons that were fitted")
+_LOG = PATH._replace(called="the path of the file, folder or glob that was read")
 
 _DUEL_CALL = (
     "import bayesfair as bf\n\n"
@@ -37,7 +38,7 @@ _DUEL_CALL = (
 )
 
 
-@takes(command=PLAIN, comparisons=_COMPARISONS)
+@takes(command=PLAIN, comparisons=_COMPARISONS, log=_LOG)
 def write_report(
     result: Audit | AuditGroup | DuelAudit | xr.DataTree,
     path: FilePath,
