@@ -49,6 +49,7 @@ RECORDS = {
     "Python": [str(row) for row in RULE],
     "NumPy in Python": [str({k: np.float64(v) for k, v in row.items()}) for row in RULE],
     "Trino": ["{" + ", ".join(f"{k}={v}" for k, v in row.items()) + "}" for row in RULE],
+    "hstore": [", ".join(f'"{k}"=>"{v}"' for k, v in row.items()) for row in RULE],
     "rows": [[{"arm": k, "p": v} for k, v in row.items()] for row in RULE],
     "rows in JSON": [
         json.dumps([{"id": k, "prob": v, "score": 9} for k, v in row.items()]) for row in RULE
@@ -138,6 +139,73 @@ def test_columns_that_sum_to_1_and_name_no_arm_are_asked_about(tmp_path, read, n
         assert read(source, context=used).selection == "none"
 
 
+WHOLE = {
+    "records": {"p": RULE},
+    "a prefix": {"prob_a": [x[0] for x in PI], "prob_b": [x[1] for x in PI]},
+    "a list and its labels": {"p": [x[::-1] for x in PI], "shown": [["b", "a"]] * 3},
+}
+
+
+@READERS
+@pytest.mark.parametrize("columns", WHOLE.values(), ids=WHOLE)
+@pytest.mark.parametrize("name", ["propensity", "pscore"])
+def test_the_whole_rule_counts_beside_the_chosen_arms_probability(read, columns, name):
+    log = read(pa.table({"arm": ARM, "reward": REWARD, **columns, name: CHOSEN}))
+    assert log.selection_probability.tolist() == PI
+    assert log.notices[0].kind == "probabilities_found"
+    if name == "propensity":
+        assert log.notices[1].kind == "propensity_unused"
+        other = {"arm": ARM, "reward": REWARD, **columns, name: [0.5, 0.25, 0.75]}
+        apart = [n for n in read(pa.table(other)).notices if n.kind == "propensity_apart"]
+        assert apart[0].n == 1 and apart[0].value == pytest.approx(0.125)
+    asked = pa.table({"arm": ARM, "reward": REWARD, **columns, name: CHOSEN})
+    assert read(asked, propensity=name, probabilities=False).propensity.tolist() == CHOSEN
+
+
+@READERS
+def test_lists_beside_the_chosen_arms_probability_are_asked_about(read):
+    table = pa.table({"arm": ARM, "reward": REWARD, "p": PI, "propensity": CHOSEN})
+    with pytest.raises(DataError, match=r"has no column 'p_{arm}', but .*arms=") as caught:
+        read(table)
+    assert caught.value.kind == "probabilities_unread"
+    assert read(table, arms=["a", "b"]).selection_probability.tolist() == PI
+
+
+@READERS
+@pytest.mark.parametrize("at", [0, 2])
+def test_a_list_among_records_is_in_no_order(read, at):
+    """Read in the order of the labels, it would be somebody else's."""
+    values = [json.dumps(row) for row in RULE]
+    values[at] = json.dumps(PI[at][::-1])
+    frame = pd.DataFrame({"arm": ARM, "reward": REWARD, "p": values})
+    for options in ({}, {"probabilities": "p"}, {"probabilities": "p.{arm}"}):
+        with pytest.raises(DataError, match=rf"row {at + 1} .*column 'p': a list") as caught:
+            read(frame, **options)
+        assert caught.value.kind == "bad_probabilities"
+    log = read(frame, arms=["b", "a"])  # their order is said
+    assert log.selection_probability.tolist() == [row[::-1] for row in PI]
+
+
+@READERS
+@pytest.mark.parametrize("depth", [1, 2])
+def test_fields_of_records_that_look_like_probabilities_are_named(read, depth):
+    def under(value):
+        return {"of": {"rule": value}} if depth == 2 else {"rule": value}
+
+    path = ".".join(["seen", *["of"] * (depth - 1), "rule"])
+    rows = [{"arm": a, "reward": r, "seen": under({"probs": p})}
+            for a, r, p in zip(ARM, REWARD, RULE, strict=True)]  # fmt: skip
+    with pytest.raises(DataError, match=f"{path}.probs") as caught:
+        read(rows)
+    assert caught.value.kind == "probabilities_unread"
+    assert read(rows, probabilities=f"{path}.probs").selection_probability.tolist() == PI
+    rows = [{"arm": a, "reward": r, "seen": under({"propensity": p})}
+            for a, r, p in zip(ARM, REWARD, CHOSEN, strict=True)]  # fmt: skip
+    with pytest.raises(DataError, match=rf"propensity='{path}.propensity'"):
+        read(rows)
+    assert read(rows, propensity=f"{path}.propensity").propensity.tolist() == CHOSEN
+
+
 @READERS
 def test_what_sums_to_1_by_its_nature_is_not_taken_for_a_rule(read):
     """Marks of one kind, or parts where the chosen arm's probability has its column."""
@@ -150,7 +218,7 @@ def test_what_sums_to_1_by_its_nature_is_not_taken_for_a_rule(read):
 
 @READERS
 @pytest.mark.parametrize(
-    "text", ["{0.25, 0.75}", "a:0.25,b:0.75", '"a"=>"0.25", "b"=>"0.75"', "0.25|0.75",
+    "text", ["{0.25, 0.75}", "a:0.25,b:0.75", "0.25|0.75",
              "array([0.25, 0.75])"],
 )  # fmt: skip
 def test_text_of_probabilities_that_nobody_reads_is_named_not_overlooked(read, text):

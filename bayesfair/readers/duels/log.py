@@ -169,7 +169,7 @@ def _refuse_unread(opened: Opened, used: Mapping[str, str]) -> None:
         return  # said when it is read, with the row
     columns = {column: head.column(column) for column in spare}
     numbers = {c: v for c, x in columns.items() if (v := meant_numbers(x)) is not None}
-    refuse_unread(opened.name, columns, numbers, book.labels)
+    refuse_unread(opened.name, columns, numbers, book.labels, item="item")
 
 
 @dataclass(frozen=True)

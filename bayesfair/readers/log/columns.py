@@ -20,7 +20,7 @@ from bayesfair.readers.files.headers import missing_column
 from bayesfair.readers.formats.dsjson import KEPT
 from bayesfair.readers.values.stamps import Look
 
-__all__ = ["Layout", "Option", "Roles", "names_in", "resolve_layout"]
+__all__ = ["Layout", "Option", "Roles", "names_in", "not_used", "resolve_layout"]
 
 PROBABILITIES, PROPENSITY, ORDER = "p_{arm}", "propensity", "timestamp"
 KNOWN_AT = "known_at"
@@ -75,6 +75,9 @@ class Layout:
     nested, nested_labels : str or None
         The one column whose records or lists hold what `probabilities` names, and the one that
         lists whose the numbers of its lists are.
+    lists_in_order : bool
+        Whether lists in it that nothing beside them labels are in the order of the arms: where the
+        caller gave that.
     assembled, within : str or None, tuple of str
         The propensity that the rule was assembled from, and within what it was constant.
     partly : bool
@@ -103,6 +106,7 @@ class Layout:
     unused: tuple[str, ...] = ()
     nested: str | None = None
     nested_labels: str | None = None
+    lists_in_order: bool = False
     watched: dict[str, Look] = field(default_factory=dict)
     context: tuple[str, ...] = ()
     assembled: str | None = None
@@ -227,10 +231,7 @@ def resolve_layout(header: Sequence[str], source: str, roles: Roles) -> Layout:
     spare = None
     if full and chance and propensity is None:
         spare = chance
-        notices.append(Notice(
-            f"column {chance!r} was not used: the probabilities of all arms are there as well.",
-            kind="propensity_unused", column=chance,
-        ))  # fmt: skip
+        notices.append(not_used(chance))
         chance = None
     if known_at and known_until:
         raise OptionError("give known_at or known_until, not both.")
@@ -261,6 +262,14 @@ def resolve_layout(header: Sequence[str], source: str, roles: Roles) -> Layout:
     )
     used = matched.union(found.columns)
     return replace(found, unused=tuple(column for column in header if column not in used))
+
+
+def not_used(propensity: str) -> Notice:
+    """Return the notice on a probability of the chosen arm beside those of all arms."""
+    return Notice(
+        f"column {propensity!r} was not used: the probabilities of all arms are there as well.",
+        kind="propensity_unused", column=propensity,
+    )  # fmt: skip
 
 
 def names_in(context: str | Sequence[str] | None) -> list[str]:

@@ -18,12 +18,13 @@ from bayesfair.base.json_text import BadJson
 from bayesfair.base.label_encoder import LabelEncoder
 from bayesfair.errors import DataError, OptionError
 from bayesfair.readers.files.tables import Source
-from bayesfair.readers.log.columns import Layout, Option, Roles, resolve_layout
+from bayesfair.readers.log.columns import Layout, Option, Roles, not_used, resolve_layout
 from bayesfair.readers.log.found_probabilities import (
     FoundProbabilities,
     find_probabilities,
     labels_beside,
     nested_layout,
+    refuse_unread,
 )
 from bayesfair.readers.log.long_shape import LongForm, long_form
 from bayesfair.readers.log.nested import keys_of, parsed
@@ -62,7 +63,7 @@ def layout_of(source: Source, asked: Mapping[str, Any]) -> Layout:
     columns = [c for c in columns if c not in layout.probabilities.values()]  # they are as named
     head = source.sample(columns, _ROWS)
     if record is not None:
-        layout = _with(layout, _asked_record(source, record, head, layout, asked))
+        layout = _with(layout, _asked_record(source, record, head, layout, asked), asked)
     if head is None or not head.num_rows:
         return layout
     book = LabelEncoder("arm")
@@ -74,28 +75,65 @@ def layout_of(source: Source, asked: Mapping[str, Any]) -> Layout:
     values = _numbers(unused, asked["decimal"])
     if asked["round"] is None:
         _check_shape(source, layout, head, arm, values, asked)
-    if probabilities is None and asked["propensity"] is None and not layout.chances:
-        # what is empty, or cannot be read, up to here need not be so further down
-        empty = np.full(head.num_rows, np.nan)
-        known = values | {c: empty for c, x in unused.items() if is_missing(x).all()}
-        found = find_probabilities(source.name, unused, known, book.labels, asked["arms"])
+    if probabilities is None and asked["propensity"] is None and not layout.probabilities:
+        found = _found(source.name, unused, values, book.labels, layout, asked)
         if found is not None:
-            layout = _with(layout, found)
+            layout = _with(layout, found, asked)
+    if layout.nested is not None and layout.nested_labels is None:
+        layout = replace(layout, lists_in_order=asked["arms"] is not None)
     if asked["order"] is None and layout.order is None:
         looks = {c: looks_like_time(c, head.column(c)) for c in layout.unused}
         layout = replace(layout, watched={c: look for c, look in looks.items() if look})
     return layout
 
 
-def _with(layout: Layout, found: FoundProbabilities) -> Layout:
+def _found(
+    source: str,
+    unused: Mapping[str, Any],
+    values: Mapping[str, NDArray[np.float64]],
+    seen: Sequence[str],
+    layout: Layout,
+    asked: Mapping[str, Any],
+) -> FoundProbabilities | None:
+    """Return the probabilities that unused columns hold; refuse those that fields of records do."""
+    known = layout.propensity is not None
+
+    def numbers(columns: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
+        # what is empty, or cannot be read, up to here need not be so further down
+        empty = {c: np.full(len(x), np.nan) for c, x in columns.items() if is_missing(x).all()}
+        return dict(values if columns is unused else _numbers(columns, asked["decimal"])) | empty
+
+    found = find_probabilities(source, unused, numbers(unused), seen, asked["arms"], known=known)
+    inner = {} if found else _fields(unused)
+    while inner:
+        refuse_unread(source, inner, numbers(inner), seen, known=known)
+        inner = _fields(inner)
+    return found
+
+
+def _fields(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of columns that hold records, by their path."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return {
+        f"{name}.{field.name}": pc.struct_field(column, [i])
+        for name, column in columns.items() if pa.types.is_struct(column.type)
+        for i, field in enumerate(column.type)
+    }  # fmt: skip
+
+
+def _with(layout: Layout, found: FoundProbabilities, asked: Mapping[str, Any]) -> Layout:
+    spare = layout.propensity if found.probabilities and asked["propensity"] is None else None
     new = replace(
         layout,
+        spare=spare or layout.spare,
         probabilities=found.probabilities or layout.probabilities,
         pattern=found.pattern or layout.pattern,
         nested=found.nested,
         nested_labels=found.labels,
-        propensity=found.propensity or layout.propensity,
-        notices=(*layout.notices, *found.notices),
+        propensity=None if spare else found.propensity or layout.propensity,
+        notices=(*layout.notices, *found.notices, *([not_used(spare)] if spare else [])),
     )
     return replace(new, unused=tuple(c for c in layout.unused if c not in new.columns))
 

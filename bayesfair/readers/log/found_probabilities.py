@@ -7,7 +7,6 @@ row of what is read is then refused where it stands.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,10 +17,11 @@ from numpy.typing import NDArray
 from bayesfair.base.arrow_arrays import plain
 from bayesfair.base.checks import listed
 from bayesfair.base.label_encoder import LabelEncoder
-from bayesfair.base.labels import clean_label, in_order
+from bayesfair.base.labels import in_order
 from bayesfair.base.notices import Notice
 from bayesfair.base.numerals import number
 from bayesfair.errors import DataError
+from bayesfair.readers.log.column_groups import are_marks, most, one_in_sum, parts_of, patterns_of
 from bayesfair.readers.log.nested import CHANCE_WORDS, SLACK, Entry, chances_in, entries, keys_of
 from bayesfair.readers.log.offers import Offers
 from bayesfair.readers.values.stamps import words_of
@@ -44,7 +44,6 @@ _CHOSEN = {
     "assignmentprob", "assignmentprobability",
 }  # fmt: skip
 _MAYBE_CHOSEN = {"p", "pi", "prob", "probs", "proba", "probability", "policyprob"}
-_ENDING = re.compile(r"((?<=[\W_])[^\W_]+|\d+)$")
 _LOGS = {"log", "ln", "logp", "logprob", "logprobs", "loglik"}
 _PERCENT = {"pct", "percent", "percentage", "perc"}
 _INVERSE = {"inverse", "inv", "ipw", "iptw", "ips", "iw", "importance"}
@@ -82,6 +81,8 @@ def find_probabilities(
     numbers: Mapping[str, NDArray[np.float64]],
     seen: Sequence[str],
     arms: Sequence[str] | None,
+    *,
+    known: bool = False,
 ) -> FoundProbabilities | None:
     """Return the probabilities that unused columns hold, None if none of them looks like it.
 
@@ -97,26 +98,15 @@ def find_probabilities(
         Labels of the arms in the first rows.
     arms : sequence of str or None
         Labels that the caller gave.
+    known : bool
+        The chosen arm's probability is: only those of all arms are looked for.
 
     Raises
     ------
     DataError
         If columns may be probabilities, and which of whom is not certain.
     """
-    patterns = _patterns(list(numbers), seen)
-    sure: dict[str, dict[str, str]] = {}
-    maybe: list[str] = []
-    for pattern, found in patterns.items():
-        named = bool(words_of(pattern.replace("{arm}", " ")) & CHANCE_WORDS)
-        matrix = np.column_stack([numbers[c] for c in found.values()])
-        if _one_in_sum(matrix, named=named):
-            if named:
-                sure[pattern] = found
-            else:
-                maybe.append(_use("probabilities", pattern, found.values()))
-        elif named:
-            how = _other_scale(pattern.replace("{arm}", " "), matrix)
-            maybe.append(_use("probabilities", pattern, found.values()) + how)
+    sure, maybe = _by_pattern(numbers, seen, known=known)
     if len(sure) == 1:
         pattern, found = next(iter(sure.items()))
         return FoundProbabilities(found, pattern, None, None, (_said(pattern, found.values()),))
@@ -126,6 +116,8 @@ def find_probabilities(
         if nested is not None:
             return nested
         maybe += unsure
+    if known and not maybe:
+        return None
     chosen = [c for c in numbers if _plain(c) in _CHOSEN]
     if len(chosen) == 1 and not maybe and _are_chances(numbers[chosen[0]]):
         column = chosen[0]
@@ -147,11 +139,31 @@ def find_probabilities(
         maybe = [
             f"{listed(found, 4)}, which sum to {total} (if they are: name them after the arms, as "
             f"'p_{seen[0]}'{', divided by 100' * (total > 1)}; pass context= if the rule saw them)"
-            for total in (1, 100) for found in _parts_of(total, numbers, len(arms or seen))
+            for total in (1, 100) for found in parts_of(total, numbers, len(arms or seen))
         ]  # fmt: skip
     if maybe:
-        raise _unread(source, maybe)
+        raise _unread(source, maybe, known=known)
     return None
+
+
+def _by_pattern(
+    numbers: Mapping[str, NDArray[np.float64]], seen: Sequence[str], *, known: bool
+) -> tuple[dict[str, dict[str, str]], list[str]]:
+    """Return patterns of columns for all arms: those that are read, and what may be meant."""
+    sure: dict[str, dict[str, str]] = {}
+    maybe: list[str] = []
+    for pattern, found in patterns_of(list(numbers), seen).items():
+        named = bool(words_of(pattern.replace("{arm}", " ")) & CHANCE_WORDS)
+        matrix = np.column_stack([numbers[c] for c in found.values()])
+        if one_in_sum(matrix, named=named):
+            if named:
+                sure[pattern] = found
+            elif not known:  # else of another rule, say
+                maybe.append(_use("probabilities", pattern, found.values()))
+        elif named and not known:
+            how = _other_scale(pattern.replace("{arm}", " "), matrix)
+            maybe.append(_use("probabilities", pattern, found.values()) + how)
+    return sure, maybe
 
 
 def find_share(
@@ -182,7 +194,7 @@ def find_share(
     for name, values in numbers.items():
         inside = np.isnan(values) | ((values >= 0) & (values <= 1 + 1e-6))
         sums = np.bincount(round_of, np.nan_to_num(values))
-        if _mostly(inside) and _mostly(np.abs(sums - 1) <= SLACK) and not _marks(values):
+        if most(inside) and most(np.abs(sums - 1) <= SLACK) and not are_marks(values):
             found.append(name)
         elif _plain(name) in _CHOSEN:
             named.append(name)
@@ -199,38 +211,36 @@ def find_share(
     return None
 
 
-def _marks(values: NDArray[np.float64]) -> bool:
-    return bool(np.isin(values[~np.isnan(values)], (0, 1)).all())
-
-
 def refuse_unread(
-    source: str, columns: Mapping[str, Any], numbers: Mapping[str, Any], items: Sequence[str]
-) -> None:
-    """Refuse a log of duels whose unused columns look like probabilities; see the above.
+    source: str, columns: Mapping[str, Any], numbers: Mapping[str, Any], seen: Sequence[str],
+    *, item: str = "arm", known: bool = False,
+) -> None:  # fmt: skip
+    """Refuse columns that look like probabilities but are not read by themselves; see the above.
 
     Raises
     ------
     DataError
-        Naming them: which of the two of a duel they are of is not for the name to say.
+        Naming them: fields of records, or those of a duel, whose item the name does not say.
     """
     try:
-        found = find_probabilities(source, columns, numbers, items, None)
+        found = find_probabilities(source, columns, numbers, seen, None, known=known)
         if found is not None:
             option = "propensity" if found.propensity else "probabilities"
             named = found.propensity or found.nested
             pattern = named or found.pattern
-            raise _unread(source, [_use(option, pattern, found.probabilities.values()
-                                        if named is None else [named])])  # fmt: skip
+            columns = found.probabilities.values() if named is None else [named]
+            raise _unread(source, [_use(option, pattern, columns)], known=known)
     except DataError as error:
-        error.args = (str(error.args[0]).replace("{arm}", "{item}"),)
+        error.args = (str(error.args[0]).replace("{arm}", f"{{{item}}}"),)
         raise
 
 
-def _unread(source: str, maybe: Sequence[str]) -> DataError:
+def _unread(source: str, maybe: Sequence[str], *, known: bool = False) -> DataError:
+    none, without = ("", "") if known else (" or 'propensity'", " and propensity=False")
     return DataError(
-        f"{source} has no column 'p_{{arm}}' or 'propensity', but columns that look like selection "
+        f"{source} has no column 'p_{{arm}}'{none}, but columns that look like selection "
         f"probabilities: {'; '.join(maybe[:4])}. Pass the option that is right, or "
-        "probabilities=False and propensity=False to audit without them.",
+        f"probabilities=False{without} to audit without them.",
         kind="probabilities_unread",
         source=source,
     )
@@ -247,12 +257,12 @@ def _other_scale(name: str, values: NDArray[np.float64]) -> str:
         return ""
     chance = bool(words & (CHANCE_WORDS - {"weight", "weights"}))
     logs = words & _LOGS and (chance or words & {"logp", "logprob", "logprobs"})
-    if logs and _mostly(known <= 0):
+    if logs and most(known <= 0):
         return ": logarithms; a column of numpy.exp() of them is what is needed"
-    if words & _PERCENT and chance and _mostly((known >= 0) & (known <= 100)) and (known > 1).any():
+    if words & _PERCENT and chance and most((known >= 0) & (known <= 100)) and (known > 1).any():
         return ": percent; divide them by 100"
     weights = words & {"ipw", "iptw", "ips"} or words & {"weight", "weights"}
-    if words & _INVERSE and (chance or weights) and _mostly(known >= 1) and (known > 1).any():
+    if words & _INVERSE and (chance or weights) and most(known >= 1) and (known > 1).any():
         return ": inverse probabilities; a column of 1 / them is what is needed (propensity=)"
     return ""
 
@@ -268,72 +278,20 @@ def _said(pattern: str, columns: Any) -> Notice:
 
 
 def _plain(name: str) -> str:
-    return "".join(c for c in name.casefold() if c.isalnum())
-
-
-def _mostly(holds: NDArray[np.bool_]) -> bool:
-    return 2 * int(np.count_nonzero(holds)) > len(holds)
+    """Return the letters of a name; of a field's path its own."""
+    return "".join(c for c in name.rpartition(".")[2].casefold() if c.isalnum())
 
 
 def _are_chances(values: NDArray[np.float64]) -> bool:
     """Whether most of what is known of a column are probabilities that were drawn from."""
     known = values[~np.isnan(values)]
-    return _mostly((known > 0) & (known <= 1))
+    return most((known > 0) & (known <= 1))
 
 
 def _may_be_chances(values: NDArray[np.float64]) -> bool:
     """Whether all that is known of a column are probabilities, or most of it and not 1."""
     known = values[~np.isnan(values)]
-    return bool(((known > 0) & (known <= 1)).all()) or _mostly((known > 0) & (known < 1))
-
-
-def _one_in_sum(matrix: NDArray[np.float64], *, named: bool) -> bool:
-    """Whether rows are probabilities: each of them, or most where the name or fractions say so."""
-    if named:  # where nothing is known, nothing speaks against it
-        matrix = matrix[~np.isnan(matrix).all(axis=1)]
-    inside = (np.isnan(matrix) | ((matrix >= 0) & (matrix <= 1 + 1e-6))).all(axis=1)
-    sums = inside & (np.abs(np.nansum(matrix, axis=1) - 1) <= SLACK)
-    parts = sums & ((matrix > 0) & (matrix < 1)).any(axis=1)
-    return bool(len(sums)) and bool(sums.all() or _mostly(sums if named else parts))
-
-
-def _patterns(header: Sequence[str], seen: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Return patterns under which every arm that was seen has a column: label -> column."""
-    found: dict[str, dict[str, str]] = {}
-    if len(seen) < 2:
-        return found
-    present = set(header)
-    first = seen[0]
-    for column in header:
-        start = column.find(first)
-        while start >= 0:
-            before, after = column[:start], column[start + len(first) :]
-            if all(f"{before}{label}{after}" in present for label in seen):
-                labels = {
-                    clean_label(c[len(before) : len(c) - len(after)]): c
-                    for c in header
-                    if len(c) > len(before) + len(after)
-                    and c.startswith(before)
-                    and c.endswith(after)
-                }
-                found[f"{before}{{arm}}{after}"] = {k: v for k, v in labels.items() if k}
-            start = column.find(first, start + 1)
-    return found
-
-
-def _parts_of(total: int, numbers: Mapping[str, Any], k: int) -> list[tuple[str, ...]]:
-    """Return columns that sum to `total`: k side by side, or all of k or more with like names."""
-    held = [c for c, values in numbers.items() if not np.isnan(values).all()]
-    alike: dict[str, list[str]] = {}
-    for name in held:
-        alike.setdefault(_ENDING.sub("", name), []).append(name)
-    groups = [names for names in alike.values() if len(names) >= max(k, 2)]
-    groups += [held[i : i + k] for i in range(len(held) - k + 1)] if k > 1 else []
-    return [
-        group for group in dict.fromkeys(map(tuple, groups))
-        if _one_in_sum(matrix := np.column_stack([numbers[c] for c in group]) / total, named=False)
-        and not _marks(matrix)
-    ]  # fmt: skip
+    return bool(((known > 0) & (known <= 1)).all()) or most((known > 0) & (known < 1))
 
 
 def _nested(
@@ -354,7 +312,7 @@ def _nested(
         values = [list(r.values()) if isinstance(r, dict) else list(r or ()) for r in rows]
         width = max(map(len, values))
         filled = [[*map(_float, v), *[np.nan] * (width - len(v))] for v in values]
-        fits = width > 1 and _one_in_sum(np.array(filled), named=named)
+        fits = width > 1 and one_in_sum(np.array(filled), named=named)
         labels = keys if keys is not None else tuple(arms or ())
         beside = None
         if named and keys is None and fits:
@@ -383,7 +341,7 @@ def _look_like_chances(column: Any) -> bool:
     """
     held = [v for v in plain(column).to_pylist() if v is not None and v != ""]
     texts = [v.strip() for v in held if isinstance(v, str)]
-    return _mostly(np.array([text[:1] in "{[(" for text in texts], np.bool_)) or _mostly(
+    return most(np.array([text[:1] in "{[(" for text in texts], np.bool_)) or most(
         np.array([chances_in(v) for v in held], np.bool_)
     )
 
@@ -417,7 +375,7 @@ def labels_beside(
             for own, row in zip(listed, rows, strict=True)
             if row is not None
         ]
-        if _mostly(np.array(fits, np.bool_)) and len(labels) > 1 and set(seen) <= labels:
+        if most(np.array(fits, np.bool_)) and len(labels) > 1 and set(seen) <= labels:
             found.append((tuple(in_order(labels)), name))
     return found[0] if len(found) == 1 else None
 

@@ -49,6 +49,9 @@ _NUMPY = re.compile(r"\b(?:np|numpy)\.(?:float|int)\d+\(([^()]*)\)")  # as it sh
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])")
 _LABELS = {"arm", "action", "item", "id", "label", "name", "variant", "key"}
 
+_PAIR = r'"((?:[^"\\]|\\.)*)"=>(?:"((?:[^"\\]|\\.)*)"|NULL)'
+_PAIRS = re.compile(rf"{_PAIR}(?:, ?{_PAIR})*", re.DOTALL)  # hstore of Postgres
+
 Entry = dict[str, Any] | list[Any] | None
 
 
@@ -69,14 +72,25 @@ def meaning(text: str) -> Any:
     ({'a': 0.5, 'b': 0.5}, [0.25, 0.75], ['x', 'y'], None)
     >>> meaning("{0.25,0.75}"), meaning("{a=0.5, b=0.5}"), meaning("{'x', 'y'}") == {"x", "y"}
     ([0.25, 0.75], {'a': 0.5, 'b': 0.5}, True)
+    >>> meaning('"a"=>"0.25", "b"=>NULL')
+    {'a': 0.25, 'b': None}
     """
     text = text.strip()
+    if _PAIRS.fullmatch(text):
+        return _of_pairs(re.findall(_PAIR, text))
     if len(text) < 2 or (text[0], text[-1]) not in {("{", "}"), ("[", "]"), ("(", ")")}:
         return None
     try:
         return strictly(text, nan=True)
     except NoJson:
         return _of_other_programs(text)
+
+
+def _of_pairs(pairs: Sequence[tuple[str, str]]) -> Any:
+    """Return the record of an hstore, whose numbers are text; None if one is none."""
+    found = [(re.sub(r"\\(.)", r"\1", key), numerals.number(v) if v else None) for key, v in pairs]
+    known = sum(value is not None for _, value in found) == sum(bool(v) for _, v in pairs)
+    return once_each(found) if known else None
 
 
 def _of_other_programs(text: str) -> Any:
@@ -267,6 +281,8 @@ def nested_matrix(
     where: Where,
     arms: Sequence[str],
     labels: Sequence[Sequence[str] | None] | None = None,
+    *,
+    lists_in_order: bool = False,
 ) -> NDArray[np.float64]:
     """Return the numbers of a column of records or lists, ``(rows, arms)``; NaN = none.
 
@@ -280,6 +296,8 @@ def nested_matrix(
         Labels.
     labels : sequence of sequences of str, optional
         Whose the numbers of the list in each row are, where they are as many.
+    lists_in_order : bool
+        Whether lists without labels are in the order of `arms`; else they are refused.
 
     Raises
     ------
@@ -311,7 +329,7 @@ def nested_matrix(
         key = (value, None if own is None else tuple(own)) if isinstance(value, str) else None
         row = seen.get(key) if key else None
         if row is None:
-            row = _row(value, where, at, place, own)
+            row = _row(value, where, at, place, own, lists_in_order)
             if key:
                 seen[key] = row
         out[at] = row
@@ -327,7 +345,12 @@ def _once_each_arm(kind: Any, where: Where) -> None:
 
 
 def _row(
-    value: Any, where: Where, at: int, place: dict[str, int], labels: Sequence[str] | None
+    value: Any,
+    where: Where,
+    at: int,
+    place: dict[str, int],
+    labels: Sequence[str] | None,
+    lists_in_order: bool,
 ) -> list[float]:
     why = ""
     try:
@@ -353,6 +376,13 @@ def _row(
         raise DataError(
             f"{where(at)}: {len(entry)} probabilities for {len(labels or place)} arms "
             f"{listed(labels or place)}. Give each arm its own, null where it is not on offer.",
+            kind="bad_probabilities",
+            value=str(value)[:80],
+        )
+    if isinstance(entry, list) and labels is None and not lists_in_order:
+        raise DataError(
+            f"{where(at)}: a list, which does not say whose its numbers are, where other rows have "
+            'records or labels beside them. Write it as they are, such as {"a": 0.25, "b": 0.75}.',
             kind="bad_probabilities",
             value=str(value)[:80],
         )

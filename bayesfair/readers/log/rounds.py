@@ -168,7 +168,8 @@ class Converter:
         if layout.nested is not None:
             beside = layout.nested_labels
             labels = None if beside is None else self.offers.lists(table.column(beside))
-            pi = nested_matrix(*column(layout.nested), tuple(layout.probabilities), labels)
+            pi = nested_matrix(*column(layout.nested), tuple(layout.probabilities), labels,
+                               lists_in_order=layout.lists_in_order)  # fmt: skip
         elif layout.probabilities:
             pairs = [column(name) for name in layout.probabilities.values()]
             pi = matrix([c for c, _ in pairs], [w for _, w in pairs], decimal=decimal)

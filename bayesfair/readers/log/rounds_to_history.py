@@ -202,7 +202,7 @@ def _agreement(reading: Reading, history: History) -> None:
             f"{propensity[wrong.at]:g}, but column {reading.layout.probabilities[arm]!r} of the "
             "chosen "
             f"arm says {chosen[wrong.at]:g} ({counted(wrong.n, 'such row')}). Correct one, or pass "
-            "propensity=False."
+            "that which is not of this rule as False (propensity=False, probabilities=False)."
         )
 
 
