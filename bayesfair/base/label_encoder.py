@@ -158,9 +158,12 @@ class LabelEncoder:
         column = plain(_arrow(values, self.what))
         kind = column.type
         if pa.types.is_nested(kind):
+            how = "Write one in each row"
+            if pa.types.is_struct(kind):
+                how = f"Name one of its fields behind a dot: {listed([f.name for f in kind], 6)}"
             raise DataError(
                 f"{where(0)}: the {self.what}s are {kind}; a label is one value, text or a number. "
-                "Write one in each row.",
+                f"{how}.",
                 kind="not_simple",
                 value=str(kind),
             )

@@ -30,7 +30,11 @@ def test_addresses_are_read_through_fsspec(read):
     log = read(f"memory://{name}/part-0.csv")
     assert (log.source, log.n_rounds) == ("part-0.csv", 2)
     assert read(f"memory://{name}/*.csv").n_rounds == 3
+    for folder in (f"memory://{name}", f"memory://{name}/"):
+        assert read(folder).n_rounds == 3
+    memory.pipe_file(f"/other{name}/a.txt.bin", b"x")
     for lost, said in (
+        (f"memory://other{name}", "holds no Parquet"),
         (f"memory://{name}/none.csv", "is an address, which could not be read"),
         (f"memory://{name}/*.parquet", "no file matches"), ("xyz://log.csv", "is an address"),
     ):  # fmt: skip

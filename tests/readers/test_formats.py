@@ -174,6 +174,20 @@ def test_an_outcome_without_its_decision_is_named(tmp_path):
     with pytest.raises(DataError, match="outcome without its decision") as caught:
         read_history(path)
     assert (caught.value.kind, caught.value.row) == ("dangling_outcome", 2)
+    _lines(path, [{"EventId": "e0", "RewardValue": 1.0}, _dsjson(0)])
+    with pytest.raises(DataError) as caught:
+        read_history(path)
+    assert (caught.value.kind, caught.value.row) == ("dangling_outcome", 1)
+
+
+@READERS
+@pytest.mark.parametrize("mark", ["_skipLearn", "DeferredAction"])
+def test_marks_of_dsjson_tell_lines_apart(tmp_path, read, mark):
+    path = _lines(tmp_path / "log.dsjson", [_dsjson(0), _dsjson(1, **{mark: True}), _dsjson(2)])
+    assert mark in read(path).unused_columns
+    assert read_history(path, by=mark)["True"].n_rounds == 1
+    plain = _lines(tmp_path / "plain.dsjson", [_dsjson(t, **{mark: False}) for t in range(3)])
+    assert mark not in read(plain).unused_columns
 
 
 # -- Open Bandit -----------------------------------------------------------------------------------
@@ -212,6 +226,18 @@ def test_bandit_feedback_gives_the_rule_of_its_slot(read):
         read({**base, "pi_b": pi, "pscore": np.array([0.5, 0.4, 0.75])})
     with pytest.raises(DataError, match=r"pi_b .*shape"):
         read({**base, "pi_b": two, "pscore": None})
+    for n in (1, 3):  # fewer than were chosen, more than the rule has
+        with pytest.raises(DataError, match="n_actions"):
+            read({**base, "pi_b": pi, "n_actions": n})
+    three = read({**base, "n_actions": 3, "pi_b": None})
+    assert [n.n for n in three.notices if n.column == "n_actions"] == [3]
+    seen = {**base, "pi_b": pi, "context": np.array([[1, 0.5], [0, 0.5], [1, 0]]), "more": [1]}
+    log = read(seen, context=["context_0", "context_1"])
+    assert log.context.labels[0] == ("1", "0")
+    assert "not_read" in [n.kind for n in log.notices]
+    assert read(seen).unused_columns == ("context_0", "context_1")
+    with pytest.raises(DataError, match=r"context .*shape \(2,\)"):
+        read({**seen, "context": [1, 2]})
 
 
 # -- streams ---------------------------------------------------------------------------------------

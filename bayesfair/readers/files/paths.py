@@ -143,7 +143,7 @@ def _readable(folder: Path, *, deep: bool) -> None:
 
 
 @functools.cache
-def _fetched(text: str) -> list[Path]:
+def _fetched(text: str) -> tuple[list[Path], Path | None]:
     """Return what an address means, copied beside the running program (fsspec)."""
     said = f"{text!r} is an address, which "
     try:
@@ -157,11 +157,17 @@ def _fetched(text: str) -> list[Path]:
         ) from None
     try:
         remote, path = fsspec.core.url_to_fs(text)
+        if not remote.isfile(path) and remote.isdir(path):
+            folder = new_folder() / (str(path).rstrip("/").rpartition("/")[2] or "log")
+            remote.get(path, str(folder), recursive=True)
+            return _found(str(folder))
         one = not glob.has_magic(path) or remote.isfile(path)
         names = [path] if one else sorted(remote.glob(path))
         local = [new_folder() / str(name).rstrip("/").rpartition("/")[2] for name in names]
         for name, target in zip(names, local, strict=True):
             remote.get_file(name, str(target))
+    except DataError:
+        raise
     except Exception as error:  # each file system has its own kinds
         raise DataError(
             f"{said}could not be read ({type(error).__name__}: {str(error)[:200]}). Download the "
@@ -171,7 +177,7 @@ def _fetched(text: str) -> list[Path]:
         ) from error
     if not local:
         raise DataError(f"no file matches {text!r}.", kind="no_file", value=text)
-    return sorted(local, key=lambda path: _natural(Path(path.name)))
+    return sorted(local, key=lambda path: _natural(Path(path.name))), None
 
 
 def _found(text: str) -> tuple[list[Path], Path | None]:
@@ -185,7 +191,7 @@ def _found(text: str) -> tuple[list[Path], Path | None]:
     if path.is_file():
         return [path], None
     if _ADDRESS.match(text):
-        return _fetched(text), None
+        return _fetched(text)
     if text == "-" or (path.exists() and not path.is_dir()):  # what can be read once
         return [kept(text)], None
     if path.is_dir():

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.base.checks import first_where
+from bayesfair.base.checks import first_where, listed
 from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError
 from bayesfair.readers.formats.json_records import table_of_columns
 
 __all__ = ["feedback_table", "is_feedback"]
+
+_READ = {"action", "reward", "pscore", "position", "pi_b", "context", "n_rounds", "n_actions"}
 
 
 def is_feedback(source: Any) -> bool:
@@ -26,9 +28,10 @@ def is_feedback(source: Any) -> bool:
 def feedback_table(
     feedback: Mapping[str, Any], name: str = "bandit feedback"
 ) -> tuple[Any, tuple[Notice, ...]]:
-    """Return the rounds as a table: arm, reward, p_{action} or propensity, and position.
+    """Return the rounds as a table: arm, reward, p_{action} or propensity, position, context.
 
     `pi_b`, (rounds, actions, slots), is the whole rule: of several slots the one in `position`.
+    `context`, (rounds, features), becomes columns ``context_0`` and so on.
 
     Raises
     ------
@@ -50,11 +53,24 @@ def feedback_table(
         columns["position"] = slot.tolist()
     if chance is not None:
         chance = _numbers(feedback, "pscore", n)
+    columns |= _context(feedback, n, name)
+    n_actions, said = _n_actions(feedback, action, name), _left_out(feedback)
     if feedback.get("pi_b") is None:
         if chance is not None:
             columns["propensity"] = chance.tolist()
-        return table_of_columns(columns, name), ()
+        if n_actions is not None and n_actions > (met := len(np.unique(action))):
+            said = (*said, Notice(
+                f"{met} of {n_actions} actions (n_actions) were ever chosen, and no pi_b names the "
+                f"others. Pass them all as arms=, from '0' to '{n_actions - 1}', if they could be.",
+                kind="bandit_feedback", column="n_actions", n=n_actions,
+            ))  # fmt: skip
+        return table_of_columns(columns, name), said
     law = _law(feedback["pi_b"], n, slot, name)
+    if n_actions not in (None, law.shape[1]):
+        raise DataError(
+            f"n_actions of {name} is {n_actions}, but pi_b has {law.shape[1]} actions. Correct it, "
+            "or leave it out.", kind="shape", column="n_actions", source=name,
+        )  # fmt: skip
     rounds = np.arange(n)
     if outside := first_where(action >= law.shape[1]):
         raise DataError(
@@ -76,7 +92,47 @@ def feedback_table(
         f"the rule of the bandit feedback (pi_b) was read for its {law.shape[1]} actions.",
         kind="bandit_feedback", column="pi_b", n=n,
     )  # fmt: skip
-    return table_of_columns(columns, name), (notice,)
+    return table_of_columns(columns, name), (notice, *said)
+
+
+def _n_actions(feedback: Mapping[str, Any], action: NDArray[Any], name: str) -> int | None:
+    """Return how many actions there are, where it is said."""
+    n = feedback.get("n_actions")
+    if n is None:
+        return None
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+        raise DataError(
+            f"n_actions of {name} is {n!r}, expected how many actions there are.",
+            kind="bad_number", column="n_actions", source=name,
+        )  # fmt: skip
+    if outside := first_where(action >= n):
+        raise DataError(
+            f"round {outside.at} of {name}: the action {action[outside.at]} is not among the "
+            f"{n} of n_actions, which are counted from 0.",
+            kind="unknown_arm", row=outside.at + 1, column="action", source=name,
+        )  # fmt: skip
+    return int(n)
+
+
+def _context(feedback: Mapping[str, Any], n: int, name: str) -> dict[str, Any]:
+    """Return the features of each round, by column."""
+    if feedback.get("context") is None:
+        return {}
+    found = _array(feedback["context"], "context")
+    if found.ndim not in (1, 2) or len(found) != n:
+        raise DataError(
+            f"context of {name} has shape {found.shape}, expected ({n} rounds, features).",
+            kind="shape", column="context", source=name,
+        )  # fmt: skip
+    features = found.reshape(n, -1).T
+    return {f"context_{j}": values.tolist() for j, values in enumerate(features)}
+
+
+def _left_out(feedback: Mapping[str, Any]) -> tuple[Notice, ...]:
+    """Say which parts are not read."""
+    rest = [key for key, part in feedback.items() if key not in _READ and part is not None]
+    text = f"not read of the bandit feedback: {listed(rest, 6)}."
+    return (Notice(text, kind="not_read", column=str(rest[0]), n=len(rest)),) if rest else ()
 
 
 def _law(pi: Any, n: int, slot: Any, name: str) -> NDArray[np.float64]:

@@ -17,11 +17,14 @@ from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError
 from bayesfair.readers.formats.json_records import plain_value, table_of_columns
 
-__all__ = ["KEPT", "check_paths", "decisions", "is_dsjson", "said_of"]
+__all__ = ["KEPT", "are_decisions", "check_paths", "decisions", "is_dsjson", "said_of"]
 
 KEPT = "1 - pdrop"
 """Column of the chance that a line was kept, where some were left out."""
 
+
+_MARKS = ("_skipLearn", "DeferredAction")
+"""What a line may say of itself: columns that tell such lines from the others (by=...)."""
 
 _DANGLING = (
     "an outcome without its decision (no 'a', no '_label_cost'). Join outcomes to their decisions, "
@@ -32,6 +35,12 @@ _DANGLING = (
 def is_dsjson(record: Mapping[str, Any]) -> bool:
     """Whether a record is one of Vowpal Wabbit's."""
     return "_label_cost" in record or {"a", "p", "c"} <= set(record) or "_outcomes" in record
+
+
+def are_decisions(records: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether they are its lines: the first is one, but for outcomes that lost their decision."""
+    first = (record for record in records if is_dsjson(record) or "EventId" not in record)
+    return is_dsjson(next(first, {}))
 
 
 def decisions(
@@ -98,15 +107,25 @@ def decisions(
     }
     if not arms:
         columns["propensity"] = [row["chance"] for row in rows]
-    if any(record.get("pdrop") is not None for record in records):
-        columns[KEPT] = [1 - float(record.get("pdrop") or 0) for record in records]
-    for key in ("Timestamp", "EventId"):
-        if any(key in record for record in records):
-            columns[key.lower()] = [record.get(key) for record in records]
+    columns |= _beside(records)
     for field, values in seen.items():
         if any(value is not None for value in values):
             columns[field] = values + [None] * (len(rows) - len(values))
     return table_of_columns(columns, name, before)
+
+
+def _beside(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return the columns of what lines say beside their decision, where one of them does."""
+    found: dict[str, list[Any]] = {}
+    if any(record.get("pdrop") is not None for record in records):
+        found[KEPT] = [1 - float(record.get("pdrop") or 0) for record in records]
+    for key in ("Timestamp", "EventId"):
+        if any(key in record for record in records):
+            found[key.lower()] = [record.get(key) for record in records]
+    for key in _MARKS:
+        if any(record.get(key) not in (None, False) for record in records):
+            found[key] = [str(record.get(key, False)) for record in records]
+    return found
 
 
 def _seen(shown: Any, paths: Sequence[str]) -> Iterator[tuple[str, Any]]:

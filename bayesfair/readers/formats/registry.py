@@ -13,7 +13,13 @@ from bayesfair.readers.duels.arena import open_json
 from bayesfair.readers.files.delimited import is_packed, opened, unreadable
 from bayesfair.readers.files.frames import Frame, open_frame
 from bayesfair.readers.formats.bandit_feedback import feedback_table, is_feedback
-from bayesfair.readers.formats.dsjson import check_paths, decisions, is_dsjson, said_of
+from bayesfair.readers.formats.dsjson import (
+    are_decisions,
+    check_paths,
+    decisions,
+    is_dsjson,
+    said_of,
+)
 from bayesfair.readers.formats.json_lines import JsonBlocks, open_blocks
 from bayesfair.readers.formats.json_records import (
     not_records,
@@ -110,7 +116,7 @@ def json_part(path: Path, asked: str | None, fields: Sequence[str]) -> Frame | J
     size = path.stat().st_size
     long = size > (_PACKED if is_packed(path) else _LONG)
     first = source.head() if size > min(_QUICK, _LONG) else []
-    decided = asked == "dsjson" or (asked is None and bool(first) and is_dsjson(first[0]))
+    decided = asked == "dsjson" or (asked is None and are_decisions(first))
     several = len(first) > 1  # one object may be of columns
     if (long and (source.lines or several)) or (source.lines and several and not decided):
         if decided:
@@ -127,7 +133,7 @@ def json_part(path: Path, asked: str | None, fields: Sequence[str]) -> Frame | J
     if not records:
         raise DataError(f"{path.name} holds no records.", kind="empty", source=path.name)
     notices: tuple[Notice, ...] = ()
-    if asked == "dsjson" or (asked is None and is_dsjson(records[0])):
+    if asked == "dsjson" or (asked is None and are_decisions(records)):
         table = decisions(records, path.name, 0, fields)
         check_paths(fields, table.column_names, records[0], path.name)
         notices = (said_of(len(records), records[0]),)
