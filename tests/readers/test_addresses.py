@@ -32,7 +32,7 @@ def test_addresses_are_read_through_fsspec(read):
     assert read(f"memory://{name}/*.csv").n_rounds == 3
     for folder in (f"memory://{name}", f"memory://{name}/"):
         assert read(folder).n_rounds == 3
-    memory.pipe_file(f"/other{name}/a.txt.bin", b"x")
+    memory.pipe_file(f"/other{name}/a.xyz", b"x")
     for lost, said in (
         (f"memory://other{name}", "holds no Parquet"),
         (f"memory://{name}/none.csv", "is an address, which could not be read"),

@@ -307,8 +307,8 @@ def open_source(
     except DataError as error:
         if base is not None:  # nobody named this file
             error.args = (
-                f"{error} It lies in the folder {text!r}, whose {counted(len(files), 'file')} are "
-                "read as one log: name the file, or a glob.",
+                f"{error} It lies in the folder {text!r}, which is read as one log of "
+                f"{counted(len(files), 'file')}: name the file, or a glob.",
                 *error.args[1:],
             )
         raise
