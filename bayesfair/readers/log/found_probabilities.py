@@ -228,8 +228,8 @@ def refuse_unread(
             option = "propensity" if found.propensity else "probabilities"
             named = found.propensity or found.nested
             pattern = named or found.pattern
-            columns = found.probabilities.values() if named is None else [named]
-            raise _unread(source, [_use(option, pattern, columns)], known=known)
+            used = [named] if named else [*found.probabilities.values()]
+            raise _unread(source, [_use(option, pattern, used)], known=known)
     except DataError as error:
         error.args = (str(error.args[0]).replace("{arm}", f"{{{item}}}"),)
         raise
