@@ -103,6 +103,19 @@ def test_a_table_of_several_is_named(tmp_path, read):
         read({"arm": ARM, "reward": REWARD}, table="rounds")
 
 
+@READERS
+@pytest.mark.parametrize("damage", ["cut", "empty page"])
+def test_a_damaged_sqlite_file_is_not_read_as_rows_of_nothing(tmp_path, read, damage):
+    path = tmp_path / "log.db"
+    _sqlite(path, log={"arm": ["a", "b"] * 2000, "reward": [1, 0] * 2000})
+    whole = path.read_bytes()
+    page = len(whole) // 4096 // 2 * 4096
+    path.write_bytes(whole[:-9] if damage == "cut" else
+                     whole[:page] + bytes(4096) + whole[page + 4096 :])  # fmt: skip
+    with pytest.raises(DataError, match="starts as SQLite, but cannot be read"):
+        read(path)
+
+
 def test_values_of_sqlite_are_what_they_say(tmp_path):
     path = tmp_path / "log.db"
     _sqlite(path, log={"arm": [1, "x", 2.0, "x"], "reward": ["1", 0, None, 0.25]})

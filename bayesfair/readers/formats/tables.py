@@ -96,6 +96,13 @@ def read_sqlite(path: Path, asked: str | None) -> Any:
     """
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as file:
+            (state,) = file.execute("PRAGMA quick_check(1)").fetchone()
+            if state != "ok" or _is_cut(path):  # a cut page would be read as rows of nothing
+                raise sqlite3.DatabaseError(
+                    "its last page is cut"
+                    if state == "ok"
+                    else state.removeprefix("*** in database main ***").strip()
+                )
             found = dict(file.execute(
                 "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') "
                 "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
@@ -115,6 +122,13 @@ def read_sqlite(path: Path, asked: str | None) -> Any:
             kind="duplicate_field", source=path.name,
         )  # fmt: skip
     return table_of_columns(dict(pairs), path.name)
+
+
+def _is_cut(path: Path) -> bool:
+    """Whether a file does not end where one of its pages does."""
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(18)[16:], "big")
+    return path.stat().st_size % (size if size > 1 else 1 << 16) > 0
 
 
 def _rows(file: sqlite3.Connection, quoted: str, *, ordered: bool) -> sqlite3.Cursor:
