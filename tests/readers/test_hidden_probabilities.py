@@ -139,6 +139,14 @@ def test_columns_that_sum_to_1_and_name_no_arm_are_asked_about(tmp_path, read, n
         assert read(source, context=used).selection == "none"
 
 
+@READERS
+def test_a_well_known_name_is_asked_about_whatever_it_holds(read):
+    frame = pd.DataFrame({"arm": ARM, "reward": REWARD, "propensity_score": ["high", "low", "?"]})
+    with pytest.raises(DataError, match="propensity='propensity_score'") as caught:
+        read(frame)
+    assert caught.value.kind == "probabilities_unread"
+
+
 WHOLE = {
     "records": {"p": RULE},
     "a prefix": {"prob_a": [x[0] for x in PI], "prob_b": [x[1] for x in PI]},
