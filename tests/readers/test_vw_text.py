@@ -126,3 +126,12 @@ def test_a_table_whose_bars_look_alike_stays_a_table(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("shared | arm | reward\n1 | a | 1\n2 | b | 0\n")
     assert read_history(path).reward.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("text", ["ccb shared |a\nccb action |a\n", "ca 1.2:-1:0.7 |a\n",
+                                  "slates shared 0.5 |a\n"])  # fmt: skip
+def test_slots_and_continuous_actions_are_named(tmp_path, text):
+    (tmp_path / "log.txt").write_text(text)
+    with pytest.raises(DataError) as caught:
+        read_history(tmp_path / "log.txt")
+    assert caught.value.kind == "several_slots"

@@ -28,6 +28,7 @@ __all__ = ["costs", "looks_like_vw"]
 
 _OTHER = re.compile(r"(?P<action>[0-9]{1,15})(?::(?P<cost>[^:|\s]+))?", re.ASCII)
 _LABEL = re.compile(r"(?P<action>[0-9]{1,15}):(?P<cost>[^:|\s]+):(?P<chance>[^:|\s]+)", re.ASCII)
+_NOT_ONE = re.compile(r"(?:ccb|slates) (?:shared|action|slot)\b|ca [^|\s]+:[^|\s]+:", re.ASCII)
 _SHARED = re.compile(r"shared\s*\|")
 
 
@@ -35,8 +36,8 @@ def looks_like_vw(text: str) -> bool:
     """Whether the first decision of a text has an action, its cost and its probability."""
     lines = [line.strip("\r") for line in text.lstrip("\r\n").split("\n")[:10_000]]
     block = list(itertools.takewhile(lambda line: "|" in line, lines))
-    if not block:
-        return False
+    if not block or _NOT_ONE.match(block[0]):
+        return bool(block)
     words = _label_words(block[0].split("|", 1)[0])
     begins = _SHARED.match(block[0]) or block[0].startswith("|") or _labels(block[0]) or (
         words and all(":" in word and _other(word) for word in words)
@@ -64,6 +65,12 @@ def costs(path: Path) -> tuple[Any, tuple[Notice, ...]]:
     for block in _blocks(path):
         features = features or any(text.partition("|")[2].strip() for _, text in block)
         if adf is None:
+            if _NOT_ONE.match(block[0][1]):
+                raise DataError(
+                    f"{name} holds decisions of several slots (ccb, slates) or of a continuous "
+                    "action (ca), which are not read. Write one row for each choice among arms.",
+                    kind="several_slots", source=name,
+                )  # fmt: skip
             adf = bool(_SHARED.match(block[0][1])) or any(text[0] == "|" for _, text in block)
         if adf:
             rows.append(_of_actions(block, name, len(rows) + 1))
