@@ -147,6 +147,21 @@ def test_a_well_known_name_is_asked_about_whatever_it_holds(read):
     assert caught.value.kind == "probabilities_unread"
 
 
+@READERS
+def test_numbers_whose_inverses_average_the_arms_may_be_the_chosen_arms_chance(read):
+    """The mean of 1 / p over draws from p is the number of arms; of other numbers it seldom is."""
+    rng = np.random.default_rng(1)
+    pi = rng.dirichlet([3, 3, 3], 600)
+    arm = (rng.random((600, 1)) > pi.cumsum(axis=1)).sum(axis=1)
+    log = pd.DataFrame({"arm": np.array(["a", "b", "c"])[arm], "reward": arm % 2})
+    chance = pi[np.arange(600), arm]
+    for column, told in ((chance, True), (np.full(600, 1 / 3), True), (pi[:, 0] + 1e-9, False),
+                         (rng.random(600), False), (np.full(600, 0.5), False)):  # fmt: skip
+        found = read(log.assign(score=column)).notices
+        assert [n.column for n in found if n.kind == "may_be_propensity"] == ["score"] * told
+    assert "may_be_propensity" not in [n.kind for n in read(log.assign(propensity=chance)).notices]
+
+
 WHOLE = {
     "records": {"p": RULE},
     "a prefix": {"prob_a": [x[0] for x in PI], "prob_b": [x[1] for x in PI]},

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bayesfair.base.labels import clean_label
 from bayesfair.readers.log.nested import SLACK
 
-__all__ = ["are_marks", "most", "one_in_sum", "parts_of", "patterns_of"]
+__all__ = ["are_marks", "inverse_averages", "most", "one_in_sum", "parts_of", "patterns_of"]
 
 _ENDING = re.compile(r"((?<=[\W_])[^\W_]+|\d+)$")
 
@@ -64,6 +64,19 @@ def parts_of(total: int, numbers: Mapping[str, Any], k: int) -> list[tuple[str, 
         if one_in_sum(matrix := np.column_stack([numbers[c] for c in group]) / total, named=False)
         and not are_marks(matrix)
     ]  # fmt: skip
+
+
+def inverse_averages(k: int, values: NDArray[np.float64]) -> bool:
+    """Whether numbers in (0, 1] have inverses with mean k, as those of drawn arms have: of 50 on.
+
+    The mean of 1 / p over draws from p is the number of arms that may be drawn.
+    """
+    held = values[~np.isnan(values)]
+    if len(held) < 50 or k < 2 or not ((held > 0) & (held <= 1)).all():
+        return False
+    inverse = 1 / held
+    error = inverse.std() / np.sqrt(len(held))
+    return bool(error < 0.15 * k and abs(inverse.mean() - k) <= 3 * error + 1e-6 * k)
 
 
 def are_marks(values: NDArray[np.float64]) -> bool:

@@ -21,7 +21,14 @@ from bayesfair.base.labels import in_order
 from bayesfair.base.notices import Notice
 from bayesfair.base.numerals import number
 from bayesfair.errors import DataError
-from bayesfair.readers.log.column_groups import are_marks, most, one_in_sum, parts_of, patterns_of
+from bayesfair.readers.log.column_groups import (
+    are_marks,
+    inverse_averages,
+    most,
+    one_in_sum,
+    parts_of,
+    patterns_of,
+)
 from bayesfair.readers.log.nested import CHANCE_WORDS, SLACK, Entry, chances_in, entries, keys_of
 from bayesfair.readers.log.offers import Offers
 from bayesfair.readers.values.stamps import words_of
@@ -144,7 +151,17 @@ def find_probabilities(
         ]  # fmt: skip
     if maybe:
         raise _unread(source, maybe, known=known)
-    return None
+    k = len(arms or seen)
+    alike = [c for c, values in numbers.items() if inverse_averages(k, values)]
+    if not alike:
+        return None
+    text = (
+        f"{listed(alike, 4)} may be the probability of the chosen arm: it lies in (0, 1], and 1 "
+        f"over it is {k} on average, which is the number of arms. If it is, pass "
+        f"propensity={alike[0]!r}."
+    )
+    notice = Notice(text, kind="may_be_propensity", column=alike[0], n=len(alike))
+    return FoundProbabilities({}, notices=(notice,))
 
 
 def _by_pattern(
@@ -225,7 +242,7 @@ def refuse_unread(
     """
     try:
         found = find_probabilities(source, columns, numbers, seen, None, known=known)
-        if found is not None:
+        if found is not None and (found.probabilities or found.propensity):
             option = "propensity" if found.propensity else "probabilities"
             named = found.propensity or found.nested
             pattern = named or found.pattern
