@@ -140,14 +140,6 @@ def test_columns_that_sum_to_1_and_name_no_arm_are_asked_about(tmp_path, read, n
 
 
 @READERS
-def test_a_well_known_name_is_asked_about_whatever_it_holds(read):
-    frame = pd.DataFrame({"arm": ARM, "reward": REWARD, "propensity_score": ["high", "low", "?"]})
-    with pytest.raises(DataError, match="propensity='propensity_score'") as caught:
-        read(frame)
-    assert caught.value.kind == "probabilities_unread"
-
-
-@READERS
 def test_numbers_whose_inverses_average_the_arms_may_be_the_chosen_arms_chance(read):
     """The mean of 1 / p over draws from p is the number of arms; of other numbers it seldom is."""
     rng = np.random.default_rng(1)

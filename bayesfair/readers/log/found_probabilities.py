@@ -134,7 +134,6 @@ def find_probabilities(
         )
         notice = Notice(text, kind="probabilities_found", column=column)
         return FoundProbabilities({}, propensity=column, notices=(notice,))
-    chosen += [c for c in columns if c not in numbers and _plain(c) in _CHOSEN]
     maybe += [_use("propensity", c, [c]) for c in chosen]
     maybe += [
         _use("propensity", c, [c])
