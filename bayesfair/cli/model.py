@@ -11,12 +11,13 @@ from typing import Annotated, Any
 import typer
 
 from bayesfair.cli.options import grouped
+from bayesfair.cli.repeated import App
 from bayesfair.cli.tools import check_targets, say
 from bayesfair.errors import OptionError
 
 __all__ = ["load_model", "model_app"]
 
-model_app = typer.Typer(
+model_app = App(
     no_args_is_help=True,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -62,12 +62,16 @@ FILE: Any = Path | None
 
 
 class Option(NamedTuple):
-    """The type of an option, how typer declares it, its default, what makes a value of its text."""
+    """The type of an option, how typer declares it, its default, what makes a value of its text.
+
+    One that `is_list` holds several values with commas, and may be repeated.
+    """
 
     kind: Any
     declared: Any
     default: Any
     convert: Callable[[str, str], Any] | None
+    is_list: bool
 
 
 def option(
@@ -77,11 +81,12 @@ def option(
     *,
     flag: str | None = None,
     convert: Callable[[str, str], Any] | None = None,
+    is_list: bool = False,
 ) -> Option:
-    """Return an option; one without help is hidden."""
+    """Return an option; one without help is hidden, one with a conversion is a list."""
     names = () if flag is None else (flag,)
     declared = typer.Option(*names, help=help, hidden=help is None)
-    return Option(kind, declared, default, convert)
+    return Option(kind, declared, default, convert, is_list or convert is not None)
 
 
 class Group:
@@ -96,7 +101,7 @@ class Group:
 
     def parameters(self) -> Iterator[inspect.Parameter]:
         """Yield the options as typer reads them from a signature."""
-        for name, (kind, declared, default, _) in self.options.items():
+        for name, (kind, declared, default, *_) in self.options.items():
             shown = copy(declared)
             shown.rich_help_panel = self.panel
             yield inspect.Parameter(
@@ -107,9 +112,9 @@ class Group:
     def values(self, given: Mapping[str, Any]) -> Values:
         """Return the values of the options, made of their texts."""
         found = {name: given[name] for name in self.options}
-        for name, (*_, convert) in self.options.items():
-            if convert is not None and found[name] is not None:
-                found[name] = convert(found[name], f"--{name.replace('_', '-')}")
+        for name, own in self.options.items():
+            if own.convert is not None and found[name] is not None:
+                found[name] = own.convert(found[name], f"--{name.replace('_', '-')}")
         return Values(**found)
 
 
@@ -154,6 +159,9 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
     run.__signature__ = signature.replace(parameters=declared)  # type: ignore[attr-defined] # read by typer
     run.__annotations__ = {p.name: p.annotation for p in declared}
+    run.lists = frozenset(  # type: ignore[attr-defined] # read by bayesfair.cli.repeated
+        name for group in groups.values() for name, one in group.options.items() if one.is_list
+    )
     return run
 
 
@@ -420,7 +428,8 @@ SIMULATION_OPTIONS = Group(
     delay=option("Rounds by which every reward comes late.", int, 0),
     contexts=option(
         "What the rule sees before each round, drawn evenly (phone,desk) or so often: "
-        "phone=.7,desk=.3; --arms has the means in each, in this order, separated by semicolons."
+        "phone=.7,desk=.3; --arms has the means in each, in this order, separated by semicolons.",
+        is_list=True,
     ),
     context_model=option(
         "How the rule learns given --contexts: cells (default), linear, probit, logit, or none: it "

@@ -21,6 +21,7 @@ from bayesfair.cli.fit import FIT_HELP, fit_command
 from bayesfair.cli.interrupts import at_interrupt
 from bayesfair.cli.model import model_app
 from bayesfair.cli.options import grouped
+from bayesfair.cli.repeated import App
 from bayesfair.cli.simulate import simulate_command
 from bayesfair.cli.tools import DEBUG, QUIET, complain, forget_reader, note, say
 from bayesfair.cli.warm_up import warm_up_command
@@ -28,7 +29,7 @@ from bayesfair.cli.wording import flags_of, in_shell_words
 
 __all__ = ["app", "main"]
 
-app = typer.Typer(
+app = App(
     name="bayesfair",
     no_args_is_help=True,
     rich_markup_mode="markdown",
