@@ -2,16 +2,37 @@
 
 import json
 import shlex
+import sqlite3
 
 import pytest
 from command_line import run
 
+from bayesfair.cli.options import LOG_COLUMNS
 from bayesfair.errors import DataError
 from bayesfair.readers import preview, read_history
 
 GUESSED = "item_id,click,pscore,day,note\nx,1,0.5,2,n1\ny,0,0.25,1,\nx,1,0.75,3,n3\nx,0,0.75,4,n4\n"
 WHOLE = "arm,reward,p_a,p_b,timestamp,propensity\na,1,0.5,0.5,1,0.5\nb,0,0.25,0.75,2,0.75\n"
 NO_ARM = "choice,paid,w\na,1,3\n"
+MANY = (
+    "arm,reward,p_a,p_b,propensity,timestamp,site's,until,q_a,q_b,arm2,reward2,could_a,late,list\n"
+    "a,1.5,.5,.5,.5,1,x,0,.4,.6,b,0,1,2,a|b\nb,,.5,.5,.5,2,,0,.4,.6,a,1,1,3,a|b\n"
+    "a,1,.5,.5,.5,3,y,2,.4,.6,b,1,1,4,a|b\n"
+)
+NO_RULE = ["--probabilities", "", "--propensity", "propensity"]
+#: A value of each option of a log, with what it needs beside it.
+GIVEN = {
+    "arm": ["arm2"], "reward": ["reward2"], "propensity": [""], "probabilities": ["q_{arm}"],
+    "order": [""], "by": ["arm2,could_a"], "arms": ["b,a"], "offered": ["list", *NO_RULE],
+    "offered_delimiter": ["|", "--offered", "list", *NO_RULE], "known_at": ["late"],
+    "known_until": ["until"], "waiting": ["1"], "round": [""],
+    "chosen": ["could_a", "--round", "timestamp", "--propensity", "could_a"], "format": ["json"],
+    "table": ["it's"],
+    "unique": ["timestamp"], "user": ["site's"], "context": ["arm2,could_a"],
+    "missing_context": ["not known", "--context", "site's"], "keep_prob": ["q_a", *NO_RULE],
+    "constant_within": ["arm,arm2", *NO_RULE], "rewards": ["1.5=0,1=1"], "missing": ["0.5"],
+    "delimiter": [","], "decimal": ["."], "probability_tolerance": ["0.25"],
+}  # fmt: skip
 
 
 def _file(tmp_path, text, name="log.csv"):
@@ -77,6 +98,93 @@ def test_the_command_shows_the_options_that_say_the_same(tmp_path, capsys):
     numbers = json.loads(run(capsys, "columns", path, "--json", "-").out)
     assert numbers["columns"][1] == {"name": "click", "part": "reward", "first": ["1", "0", "1"]}
     assert numbers["options"]["arm"] == "item_id" and numbers["problem"] is None
+
+
+@pytest.mark.parametrize("option", LOG_COLUMNS.options)
+def test_every_option_that_was_given_stands_in_the_command(tmp_path, capsys, option):
+    path = _file(tmp_path, MANY)
+    if option in ("table", "format"):
+        path = tmp_path / f"log.{option}"
+        if option == "format":
+            path.write_text('[{"arm": "a", "reward": 1}, {"arm": "b", "reward": 0}]')
+        else:
+            with sqlite3.connect(path) as base:
+                base.executescript(
+                    'create table other (x); create table "it\'s" (arm, reward);'
+                    "insert into \"it's\" values ('a', 1), ('b', 0);"
+                )
+    words = [f"--{option.replace('_', '-')}", *GIVEN[option]]
+    words += [] if option in ("missing", "waiting") else ["--missing", "unobserved"]
+    done = run(capsys, "columns", path, *words)
+    assert done.status == 0, done.err
+    again = shlex.split(done.out.strip().splitlines()[-1])
+    given = dict(zip(words[::2], words[1::2], strict=True))
+    assert given.items() <= dict(zip(again[3::2], again[4::2], strict=True)).items()
+    repeated = run(capsys, "columns", *again[2:])  # the same, and nothing is left to be found
+    assert repeated.out.splitlines()[-1] == done.out.splitlines()[-1], repeated
+
+
+@pytest.mark.parametrize("given", [
+    {"by": ["arm2", "could_a"], "missing": "unobserved"},
+    {"rewards": {1.5: 0}, "missing": 0.5},
+    {"arms": ["b", "a"], "context": ["arm2", "could_a"], "missing": "unobserved"},
+    {"probabilities": False, "propensity": False, "missing": "drop", "prior": {"a": (1, 2)}},
+])  # fmt: skip
+def test_the_same_log_is_read_with_the_options_of_a_preview(tmp_path, given):
+    path = _file(tmp_path, MANY)
+    found = preview(path, **given)
+    assert given.items() <= found.options.items()
+    assert json.loads(json.dumps(found.to_dict()))["options"].keys() == found.options.keys()
+    read, again = read_history(path, **given), read_history(path, **found.options)
+    for one, two in zip(*([r] if hasattr(r, "arm") else r.values() for r in (read, again)),
+                        strict=True):  # fmt: skip
+        assert (one.arms, one.selection) == (two.arms, two.selection)
+        assert (one.arm.tolist(), repr(one.reward)) == (two.arm.tolist(), repr(two.reward))
+
+
+def test_a_log_of_a_row_for_each_arm_is_named_by_its_own_columns(tmp_path, capsys):
+    rows = "".join(f"{t},{arm},{arm == 'a':d},{t % 2 if arm == 'a' else ''},{p}\n"
+                   for t in range(6) for arm, p in (("a", ".25"), ("b", ".75")))  # fmt: skip
+    path = _file(tmp_path, f"turn,arm,took,reward,prob\n{rows}")
+    words = ["--round", "turn", "--chosen", "took"]
+    line = run(capsys, "columns", path, *words).out.strip().splitlines()[-1]
+    assert "--propensity prob" in line and "--probabilities" not in line
+    assert run(capsys, "columns", *shlex.split(line)[2:]).status == 0
+
+
+@pytest.mark.parametrize(("text", "row"), [
+    ("arm,reward,p_a,p_b\n", None),
+    (WHOLE + "a,x,.5,.5,3,.5\n", 4),
+    (WHOLE + "a,1,.5,.4,3,.5\n", 4),
+    (WHOLE + "a,,.5,.5,3,.5\n", 4),
+    ("created_at,arm,reward,p_a,p_b\n"
+     + "".join(f"2026-01-{31 - t},a,1,.5,.5\n" for t in range(20)), None),
+])  # fmt: skip
+def test_what_the_first_rows_show_is_refused_behind_the_table(tmp_path, capsys, text, row):
+    path = _file(tmp_path, text)
+    done = run(capsys, "columns", path)
+    assert (done.status, type(done.error)) == (2, type(preview(path).problem))
+    with pytest.raises(type(done.error)) as refused:
+        read_history(path)
+    assert str(done.error) == str(refused.value)
+    assert row is None or f"row {row}" in done.err
+    assert "probability of b" in done.out and "bayesfair audit" not in done.out
+
+
+def test_records_that_are_no_label_are_refused_behind_the_table(tmp_path, capsys):
+    rows = '{"arm": {"id": "a"}, "reward": 1}\n{"arm": {"id": "b"}, "reward": 0}\n'
+    done = run(capsys, "columns", _file(tmp_path, rows, "log.jsonl"))
+    assert done.status == 2 and "{'id': 'a'}" in done.out and "row 1" in done.err
+
+
+def test_what_only_the_whole_log_can_tell_does_not_refuse_its_first_rows():
+    n = 2500
+    log = {"arm": ["a"] * 2400 + ["b"] * 100, "reward": [1] * n, "propensity": [0.5] * n,
+           "t": list(range(n, 0, -1)), "until": [*range(n)], "at": [n + 1] * n}  # fmt: skip
+    for given in ({"known_until": "until"}, {"known_at": "at"}, {"prior": {"b": (1, 1)}}):
+        assert preview(log, order="t", **given).problem is None, given
+    log["reward"][2400] = "x"  # nor is it known what stands further down
+    assert preview(log).problem is None
 
 
 def test_the_command_refuses_what_an_audit_would_refuse_behind_the_table(tmp_path, capsys):

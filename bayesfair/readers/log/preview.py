@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Unpack
+
+import numpy as np
 
 from bayesfair.base.arguments import takes
 from bayesfair.base.html import Shown
 from bayesfair.base.labels import text_of
+from bayesfair.base.notices import Notice
+from bayesfair.base.options import given
 from bayesfair.base.shown import shortened, table, wrapped
 from bayesfair.errors import BayesfairError
 from bayesfair.readers.files.standard_input import kept
-from bayesfair.readers.files.tables import Source
+from bayesfair.readers.files.tables import Source, no_rows
 from bayesfair.readers.log.columns import Layout
+from bayesfair.readers.log.first_pass import tables_of
 from bayesfair.readers.log.history import read_history
 from bayesfair.readers.log.options import DEFAULTS, KINDS, LogOptions, with_log_options
-from bayesfair.readers.log.reading import guess_columns, open_log, reading_of
+from bayesfair.readers.log.reading import Reading, guess_columns, open_log, reading_of
+from bayesfair.readers.log.rounds import Converter
+from bayesfair.readers.log.rounds_to_history import history_of
 
 __all__ = ["ColumnUse", "Preview", "preview"]
 
 _ROWS = 3
+_TRIED = 2000
 _SINGLE = (
     "arm", "reward", "propensity", "order", "by", "known_at", "known_until", "unique", "user",
     "keep_prob",
@@ -46,17 +54,19 @@ class Preview(Shown):
         What messages call it.
     columns : tuple of ColumnUse
         Every column, in the order of the source.
-    options : dict of str to str
-        The options that name each part: the same log is read with them, and nothing is guessed.
+    options : dict of str to value
+        The options that name each part, and all that were given: the same log is read with them,
+        and no column is guessed. Empty where there is a `problem`.
     notices : tuple of str
         What was guessed or left aside.
     problem : BayesfairError or None
-        Why the log would be refused; `columns` tells then what was named, or has a well-known name.
+        Why the log would be refused, as far as its header and its first 2000 rows show. Where no
+        part was found, `columns` tells what was named, or has a well-known name.
     """
 
     source: str
     columns: tuple[ColumnUse, ...]
-    options: dict[str, str]
+    options: dict[str, Any]
     notices: tuple[str, ...]
     problem: BayesfairError | None = None
 
@@ -68,7 +78,7 @@ class Preview(Shown):
                 {"name": c.name, "part": c.part or None, "first": list(c.values)}
                 for c in self.columns
             ],
-            "options": self.options,
+            "options": _plain(self.options),
             "notices": list(self.notices),
             "problem": None if self.problem is None else str(self.problem),
         }
@@ -91,6 +101,14 @@ class Preview(Shown):
         return "\n".join(lines)
 
 
+def _plain(value: Any) -> Any:
+    """Return the value of an option as JSON has it."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one) for name, one in value.items()}
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
 def shortened_values(values: Sequence[str | None]) -> list[str]:
     """Return values cut for a table."""
     return [text if len(text) <= 24 else f"{text[:21]}..." for text in (v or "" for v in values)]
@@ -99,7 +117,9 @@ def shortened_values(values: Sequence[str | None]) -> list[str]:
 @takes(**KINDS)
 @with_log_options
 def preview(source: Any, **options: Unpack[LogOptions]) -> Preview:
-    """Return which column would be read as what, with the first rows; nothing else is read.
+    """Return which column would be read as what, with the first rows.
+
+    Further rows are read only where options need them all (`round`, `constant_within`).
 
     Parameters
     ----------
@@ -137,32 +157,60 @@ def preview(source: Any, **options: Unpack[LogOptions]) -> Preview:
         notices = (*opened.notices, *guess_columns(opened, asked))
         there = {asked[role]: role for role in _SINGLE if asked[role] in opened.header}
         return Preview(opened.name, _uses(opened, there), {}, notices, problem)
-    layout = reading.layout
-    named = _named(layout)
-    if isinstance(asked["offered"], str) and layout.offered:
-        named["offered"] = asked["offered"]
-    long = bool(asked["round"])
-    if long:  # the columns of the file are one row per round and arm
-        named |= {key: str(asked[key]) for key in ("round", "chosen") if asked[key]}
-    return Preview(
-        opened.name,
-        _uses(reading.source if long else opened, _parts(layout)),
-        named,
-        (*reading.source.notices, *layout.notices),
+    long = bool(asked["round"])  # the columns of the file are one row per round and arm
+    shown = reading.source if long else opened
+    notices = (*reading.source.notices, *reading.layout.notices)
+    uses = _uses(shown, _parts(reading.layout))
+    try:
+        with reading.source.locating():
+            if _try_first_rounds(reading):
+                read_history(source, **options)
+    except BayesfairError as problem:
+        return Preview(opened.name, uses, {}, notices, problem)
+    named = _named(reading.layout, notices, long=long) | given(read_history, options)
+    return Preview(opened.name, uses, named, notices)
+
+
+def _try_first_rounds(reading: Reading) -> bool:
+    """Raise what the first rows are refused for, whatever follows; return whether nothing does."""
+    layout, row = reading.layout, reading.source.first_row
+    tables = tables_of(reading, layout.columns, _TRIED)
+    table = next(tables, None)
+    if table is None:
+        raise no_rows(reading.source)
+    if len(table) < _TRIED and next(tables, None) is None:
+        return True
+    converter = Converter(reading, reading.arms)
+    rounds = converter.convert(table, row)
+    # order, delays, prior and keys are held against the whole log
+    rounds = replace(rounds, order=None, known_at=None, known_until=None, unique=None, user=None)
+    late = reading.waiting is not None
+    alone = replace(
+        reading, prior=None, waiting=None, missing="unobserved" if late else reading.missing
     )
+    groups = np.zeros(len(rounds), np.int32) if rounds.group is None else rounds.group
+    for group in np.unique(groups):
+        part = rounds.take(groups == group)
+        if reading.missing != "drop" or not (np.isnan(part.reward) | (part.arm < 0)).all():
+            history_of(alone, part, converter.book.labels, contexts=converter.context_labels)
+    return False
 
 
-def _named(layout: Layout) -> dict[str, str]:
-    """Return the options that say what the layout says."""
-    found = {role: column for role in _SINGLE if (column := getattr(layout, role)) is not None}
+def _named(layout: Layout, notices: Sequence[str], *, long: bool) -> dict[str, Any]:
+    """Return the options that say what was found."""
+    found: dict[str, Any] = {
+        role: column for role in _SINGLE if (column := getattr(layout, role)) is not None
+    }
+    if long:  # columns of arms are made of the rows; the one of their probabilities was told of
+        said = (note for note in map(Notice.of, notices) if note.kind == "probabilities_found")
+        share = next(said, None)
+        return found if share is None else found | {"propensity": share.column}
     if layout.assembled:
-        found |= {"propensity": layout.assembled, "constant_within": ",".join(layout.within)}
+        found |= {"propensity": layout.assembled}
     elif layout.probabilities:
         found["probabilities"] = layout.pattern
-    if layout.offered_list or layout.nested_labels:
-        found["offered"] = str(layout.offered_list or layout.nested_labels)
-    if layout.context:
-        found["context"] = ",".join(layout.context)
+    if layout.nested_labels:
+        found["offered"] = layout.nested_labels
     return found
 
 
