@@ -219,7 +219,7 @@ def refuse_without_effect(
         if effect is None or effect.on & set(kinds):
             continue
         raise OptionError(
-            f"{name}={_shown(value)} has no effect on {what}: {effect.needs}. Leave {name}= out"
+            f"{_written(name, value)} has no effect on {what}: {effect.needs}. Leave {name}= out"
             ", or give what it needs.",
             kind="unused_option",
             column=name,
@@ -252,7 +252,7 @@ def refuse_beside(
     for other, beside in others.items():
         if beside is not None:
             raise OptionError(
-                f"{name}={_shown(value)} and {other}={_shown(beside)} exclude each other: "
+                f"{_written(name, value)} and {_written(other, beside)} exclude each other: "
                 f"{why if isinstance(why, str) else why[other]}.",
                 kind="excluded",
                 column=other,
@@ -269,13 +269,15 @@ def no_effect(name: str, value: Any, why: str) -> Notice:
     "No effect: missing='drop', nothing is missing."
     """
     return Notice(
-        f"No effect: {name}={_shown(value)}, {why}.",
+        f"No effect: {_written(name, value)}, {why}.",
         kind="option_without_effect",
         column=name,
         value=value,
     )
 
 
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def _written(name: str, value: Any) -> str:
+    """Return an option as it is written; of an object, which has no such words, its name alone."""
+    kinds = (str, bytes, int, float, list, tuple, Mapping, type(None))
+    text = repr(value) if isinstance(value, kinds) else ""
+    return f"{name}={text if len(text) <= 60 else f'{text[:57]}...'}"

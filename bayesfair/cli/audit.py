@@ -94,7 +94,8 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
     from bayesfair.families import may_have_levels
 
     value = ValueAsked(output, question, columns, source, resumed=earlier is not None)
-    check_scheduler(output.scheduler, resumed=earlier is not None)
+    whole = output.scan is False and columns.by is None
+    check_scheduler(output.scheduler, resumed=earlier is not None, whole=whole)
     keeper = _keeper(None if output.scheduler else output.save, earlier)
 
     def run(data: Any) -> tuple[Audit | AuditGroup, Audit | AuditGroup]:
@@ -113,7 +114,7 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
             )
         return result, result
 
-    whole = why_whole(
+    needing = why_whole(
         by=columns.by, known_until=columns.known_until, model=question.model,
         prior_sensitivity=output.prior_sensitivity, value=output.value,
         value_rule=output.value_rule, across=question.across,
@@ -122,7 +123,7 @@ def audit_command(  # noqa: D103 - the help is AUDIT_HELP
     with _keeping(keeper, output.resume):
         try:
             part, result = in_parts_if_large(
-                source, in_parts(output, columns), vars(columns), run, whole=whole, by_values=seen
+                source, in_parts(output, columns), vars(columns), run, whole=needing, by_values=seen
             )
         except DataError as error:
             return write(*value.alone(error), output.json_file, shell)

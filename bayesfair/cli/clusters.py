@@ -9,8 +9,15 @@ from typing import Any
 __all__ = ["check_scheduler", "cluster", "in_parts"]
 
 
-def check_scheduler(scheduler: str | None, *, resumed: bool) -> None:
+def check_scheduler(scheduler: str | None, *, resumed: bool, whole: bool) -> None:
     """Refuse what is no scheduler, and where none can help, before anything is read.
+
+    Parameters
+    ----------
+    scheduler : str or None
+        What was given.
+    resumed, whole : bool
+        Whether an earlier audit goes on, or one log is to be read in one piece.
 
     Raises
     ------
@@ -25,6 +32,12 @@ def check_scheduler(scheduler: str | None, *, resumed: bool) -> None:
         raise OptionError(
             "--scheduler does not go with --resume: what follows an audit is audited here. Leave "
             "one of them out.",
+            kind="unused_option", column="scheduler", value=scheduler,
+        )  # fmt: skip
+    if whole:
+        raise OptionError(
+            "--scheduler does not go with --no-scan: workers share a log that is read in parts, or "
+            "the groups of --by. Leave one of them out.",
             kind="unused_option", column="scheduler", value=scheduler,
         )  # fmt: skip
     if scheduler != "local" and "://" not in scheduler:

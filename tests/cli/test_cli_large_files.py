@@ -6,9 +6,14 @@ import json
 
 import numpy as np
 import pytest
+import typer
 from command_line import run
 
+from bayesfair.base.options import refuse_beside
 from bayesfair.cli import large_files
+from bayesfair.cli.program import app
+from bayesfair.cli.wording import flags_of, in_shell_words
+from bayesfair.errors import OptionError
 from bayesfair.readers.log import scan
 
 
@@ -125,3 +130,22 @@ def test_a_broken_row_is_one_message(small_is_large, capsys):
     status, out, err = run(capsys, "audit", "log.csv")
     assert (status, out) == (2, "")
     assert "row 352" in err and err.count("row 352") == 1 and "whole" not in err
+
+
+def test_workers_that_are_to_read_one_log_whole_are_refused_by_name(tmp_path, capsys):
+    path = tmp_path / "log.csv"
+    path.write_text("arm,reward,site\na,1,x\nb,0,y\n")
+    done = run(capsys, "audit", path, "--scheduler", "local", "--no-scan")
+    assert (done.status, done.error.kind, done.error.column) == (2, "unused_option", "scheduler")
+    assert "--no-scan" in done.err
+    groups = run(capsys, "audit", path, "--scheduler", "nowhere", "--no-scan", "--by", "site")
+    assert groups.error.kind == "bad_option"  # they could be shared, if that were an address
+
+
+def test_a_cluster_stands_in_a_refusal_by_its_option_alone():
+    flags = flags_of(typer.main.get_command(app).commands["audit"])
+    for value, said in ((object(), "--scheduler exclude"), ("tcp://a:1", "--scheduler tcp://a:1 ")):
+        with pytest.raises(OptionError) as refused:
+            refuse_beside("rule", "estimated", {"client": value}, "it runs in one process")
+        assert (refused.value.kind, refused.value.value) == ("excluded", value)
+        assert said in in_shell_words(str(refused.value), flags)
