@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from bayesfair.base.options import Effect
+from bayesfair.base.progress import following
 from bayesfair.base.writing import replacing, write_tree
 from bayesfair.cli.options import COMPARISON_COLUMNS, FIT_OUTPUT, FIT_QUESTION, Values, is_written
 from bayesfair.cli.tools import check_suffix, check_targets, report_to, show_progress, write
@@ -105,7 +106,8 @@ def fit_command(  # noqa: D103 - the help is FIT_HELP
         tree, comparisons, anchor=output.anchor, tier_probability=output.tier_probability
     )
     if output.check:
-        numbers["notices"] += check_sentences(tree, comparisons, shell.params["seed"])
+        with following(show_progress()):
+            numbers["notices"] += check_sentences(tree, comparisons, shell.params["seed"])
     if output.save is not None:
         write_tree(tree, output.save)
     report_to(tree, output.report, source, comparisons=comparisons)

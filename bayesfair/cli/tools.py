@@ -15,6 +15,7 @@ from typing import Any
 
 import typer
 
+from bayesfair.base.progress import following
 from bayesfair.base.shown import visible
 from bayesfair.base.writing import write_text
 from bayesfair.cli.wording import flags_of, in_shell_words
@@ -163,7 +164,8 @@ def report_to(result: Any, target: Path | None, log: Any, **more: Any) -> None:
     from bayesfair.report import write_report
 
     command = shlex.join(["bayesfair", *sys.argv[1:]])
-    write_report(result, target, command=command, log=None if log == "-" else log, **more)
+    with following(show_progress()):
+        write_report(result, target, command=command, log=None if log == "-" else log, **more)
 
 
 def complain(text: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bayesfair.cli.options import Values
+from bayesfair.cli.tools import reading, show_progress
 from bayesfair.errors import BayesfairError, DataError, OptionError
 
 __all__ = ["ValueAsked"]
@@ -73,9 +74,10 @@ class ValueAsked:
             rules = {} if self._output.value is None else rules_named(self._output.value)
             for pattern in self._output.value_rule or ():
                 flags = f"--value-rule {pattern}"
-                rules[pattern] = read_rule(self._source, pattern, **reads)
+                with reading(self._source):
+                    rules[pattern] = read_rule(self._source, pattern, **reads)
             flags = " and ".join(self._flags)
-            self.found = policy_value(data, rules, **options)
+            self.found = policy_value(data, rules, **options, progress=show_progress())
         except BayesfairError as error:
             told = str(error).replace(" (option probabilities)", "")
             raise error.with_message(f"{flags}: {told}") from None

@@ -164,9 +164,13 @@ def test_nuts_and_laplace_agree(capsys, tmp_path):
         assert a["p_rank1"] == pytest.approx(b["p_rank1"], abs=0.1)
 
 
-def test_check_says_what_the_top_hangs_on(capsys, tmp_path):
-    status, out, _ = run(capsys, "--example", "baseball", "--check", "--json", "-")
+def test_check_says_what_the_top_hangs_on(capsys, tmp_path, monkeypatch):
+    told = set()
+    with monkeypatch.context() as patch:
+        patch.setattr("bayesfair.cli.fit.show_progress", lambda: lambda *done: told.add(done[1:]))
+        status, out, _ = run(capsys, "--example", "baseball", "--check", "--json", "-")
     assert status == 0
+    assert {(500, "replicates"), (80, "comparisons")} <= told
     fit, flip = json.loads(out)["notices"][-2:]
     assert "is not refuted" in fit
     assert "without 3 of 273 comparisons (1.1 %) 'Detroit' would have the highest" in flip

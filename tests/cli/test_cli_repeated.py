@@ -6,6 +6,7 @@ import pytest
 import typer
 from command_line import run
 
+from bayesfair.cli import value
 from bayesfair.cli.program import app
 
 COMMANDS = typer.main.get_command(app).commands
@@ -56,10 +57,13 @@ def test_what_stands_before_the_command_counts_too(capsys):
     assert (done.status, done.out) == (0, "")
 
 
-def test_rules_to_value_are_joined_in_their_order(capsys, tmp_path):
+def test_rules_to_value_are_joined_in_their_order(capsys, tmp_path, monkeypatch):
+    told = []
+    monkeypatch.setattr(value, "show_progress", lambda: lambda *done: told.append(done))
     path = tmp_path / "log.csv"
     path.write_text(LOG)
     done = run(capsys, "audit", path, "--no-objective", "--json", "-",
                "--value", "uniform", "--value", "greedy")  # fmt: skip
     rules = [one["rule"] for one in json.loads(done.out)["value"]["rules"]]
+    assert told[-1] == (6, 6, "rounds")
     assert rules == ["logged", "uniform", "greedy"]
