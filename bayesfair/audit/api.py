@@ -222,9 +222,10 @@ def audit(
         ``sampler=`` of `bayesfair.fit`; its ``method``, ``cores``,
         ``allow_unconverged``; and ``min_ess``, ``max_fits`` of `bayesfair.beliefs`.
     client : distributed.Client, optional
-        A Dask cluster, whose workers share the files of a scan, the row groups of a Parquet file,
-        or several logs (extra ``distributed``). The numbers do not depend on how many they are. The
-        order must be told, by a column or by numbers in the names of the files.
+        A Dask cluster, whose workers share the files of a scan, the row groups of a Parquet file
+        (up to two million rows a share), or several logs (extra ``distributed``). The numbers do
+        not depend on how many they are. The order must be told, by a column or by numbers in the
+        names of the files.
 
     Returns
     -------

@@ -150,7 +150,7 @@ def summarise_on(
     if len(parts) == 1:
         notes.append(Notice(
             f"{scan.source} is one partition, and one worker audited it: the workers share files, "
-            "and the row groups of Parquet files.",
+            "and the row groups of Parquet files, up to two million rows each.",
             kind="one_partition", column="client",
         ))  # fmt: skip
     return replace(total, start=start).noted(*notes)

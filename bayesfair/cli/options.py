@@ -308,8 +308,8 @@ AUDIT_OUTPUT = GATE.extended(
     ),
     rounds=option("Write every round to this Parquet file.", FILE),
     save=option(
-        "Write the audit to a NetCDF file. On its way, and after Ctrl-C, FILE.partial holds what "
-        "has been audited: --resume FILE.partial.",
+        "Write the audit to a NetCDF file. Every minute, and at Ctrl-C, FILE.partial gets what has "
+        "been audited (a kill in the first minute leaves none): --resume FILE.partial.",
         FILE,
     ),
     resume=option(

@@ -54,6 +54,7 @@ class Checkpoint:
         self._before: dict[str, Record] = {}
         self._parts: dict[str, tuple[Summary, Question, Unfinished]] = {}
         self._new = False
+        self._told = False
         self._last = time.monotonic()
         self._lock = threading.RLock()
 
@@ -65,7 +66,7 @@ class Checkpoint:
         """
         with self._lock:
             self._parts.clear()
-            self._new = False
+            self._new = self._told = False
         self._several = several
         if is_unfinished(earlier):
             self._origin = earlier.origin
@@ -169,6 +170,7 @@ class Checkpoint:
                 self.keep()
             except OSError as error:
                 return f"what was done could not be kept in {self.path}: {error.strerror or error}."
+            self._told = True
             place = self.path if self.written or self._origin is None else self._origin.path
             before = {label: audit.summary.n_rounds for label, audit in self._before.items()}
             n = before | {label: summary.n_rounds for label, (summary, _, _) in self._parts.items()}
@@ -189,8 +191,10 @@ class Checkpoint:
             raise
 
     def drop(self) -> None:
-        """Remove the file: the audit is complete."""
+        """Remove the file: the audit is complete. One that an interruption told of stays."""
         with self._lock:
+            if self._told:
+                return
             self._parts.clear()
             self._before.clear()
             here = os.path.realpath(self.path)
