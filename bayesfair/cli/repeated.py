@@ -48,7 +48,7 @@ def _each_value(command: Any, make_parser: Callable[[Any], Any], context: Any) -
     finally:
         for parameter in once:
             parameter.multiple = False
-    lists = getattr(command.callback, "lists", frozenset())
+    lists: frozenset[str] = getattr(command.callback, "lists", frozenset())
     parse = parser.parse_args
 
     def parse_args(args: list[str]) -> Any:

@@ -149,7 +149,8 @@ def preview(source: Any, **options: Unpack[LogOptions]) -> Preview:
     """
     if hasattr(source, "read") and not isinstance(source, (str, os.PathLike)):
         source = kept(type(source).__name__, source)  # looked at twice
-    asked = DEFAULTS | dict(options)
+    own: dict[str, Any] = dict(options)
+    asked = DEFAULTS | own
     opened = open_log(source, asked)
     try:
         reading = reading_of(read_history, source, options)
@@ -164,7 +165,7 @@ def preview(source: Any, **options: Unpack[LogOptions]) -> Preview:
     try:
         with reading.source.locating():
             if _try_first_rounds(reading):
-                read_history(source, **options)
+                read_history(source, **own)
     except BayesfairError as problem:
         return Preview(opened.name, uses, {}, notices, problem)
     named = _named(reading.layout, notices, long=long) | given(read_history, options)
