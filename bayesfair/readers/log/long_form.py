@@ -76,7 +76,7 @@ def one_row_per_round(
         whole = keys < keys.max(initial=0) if parts else np.ones(len(keys), np.bool_)
         chance, notices = _share(form, head, keys, whole)
         form = replace(form, names={**names, "propensity": chance})
-    name = f"the table of the rounds of {source.name}"
+    name = f"the rounds of {source.name}"
     said = [*source.notices, *notices]
     if parts:
         text = f"The rows of {source.name}, one per round and arm, are read as rounds; rows are "
