@@ -215,8 +215,8 @@ def check_trends(trends: Sequence[Trend], columns: Mapping[str, Look], source: s
         column = falling[0]
         raise DataError(
             f"the order of {source} runs backwards: {column!r} falls from its first row to "
-            "its last, and no option says how the rounds are ordered. Beliefs before a round must rest on earlier "
-            f"rounds only. {columns[column].remedy(column)}, or order=False if the "
+            "its last, and no option says how the rounds are ordered. Beliefs before a round must "
+            f"rest on earlier rounds only. {columns[column].remedy(column)}, or order=False if the "
             "rows are in the order of the decisions as they stand.",
             kind="order",
             column=column,
