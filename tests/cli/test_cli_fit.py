@@ -166,9 +166,8 @@ def test_nuts_and_laplace_agree(capsys, tmp_path):
 
 def test_check_says_what_the_top_hangs_on(capsys, tmp_path, monkeypatch):
     told = set()
-    with monkeypatch.context() as patch:
-        patch.setattr("bayesfair.cli.fit.show_progress", lambda: lambda *done: told.add(done[1:]))
-        status, out, _ = run(capsys, "--example", "baseball", "--check", "--json", "-")
+    monkeypatch.setattr("bayesfair.cli.fit.show_progress", lambda: lambda *n: told.add(n[1:]))
+    status, out, _ = run(capsys, "--example", "baseball", "--check", "--json", "-")
     assert status == 0
     assert {(500, "replicates"), (80, "comparisons")} <= told
     fit, flip = json.loads(out)["notices"][-2:]
