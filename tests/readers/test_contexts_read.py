@@ -150,3 +150,68 @@ def test_columns_of_every_arm_are_one_context(tmp_path):
     file.write_text("arm,reward,propensity,price_a,price_b\na,1,.5,3,4\nb,0,.5,3,5\n")
     found = bf.read_history(file, context=["price_{arm}"]).context
     assert found.columns == ("price_a", "price_b") and found.labels == (("3",), ("4", "5"))
+
+
+@pytest.mark.parametrize("rule", ["p_{arm}", False])
+@pytest.mark.parametrize("read", [bf.read_history, bf.scan_history])
+def test_a_context_of_every_arm_is_of_these_arms(tmp_path, rule, read):
+    """Known beforehand by the probabilities, or only when all rows were read."""
+    file = tmp_path / "log.csv"
+    file.write_text("arm,reward,p_a,p_b,x_a,x_b,x_c,y_a\na,1,.5,.5,3,4,9,1\nb,0,.5,.5,3,5,8,2\n")
+    log = read(file, context="x_{arm}", probabilities=rule)
+    parts = list(log.chunks()) if read is bf.scan_history else [log]
+    assert [part.context.columns for part in parts] == [("x_a", "x_b")] * len(parts)
+    left = [note for note in log.notices if note.kind == "arms_left_out"]
+    assert [(note.column, note.n) for note in left] == [("context", 1)]
+    with pytest.raises(bf.DataError) as refused:
+        read(file, context="y_{arm}", probabilities=rule)
+    found = refused.value
+    assert (found.kind, found.column, found.value) == ("missing_column", "y_b", "b")
+
+
+def test_groups_with_arms_of_their_own_have_the_context_of_these(tmp_path):
+    file = tmp_path / "log.csv"
+    file.write_text(
+        "arm,reward,g,x_a,x_b,x_c\na,1,1,3,4,5\nb,0,1,3,5,6\nc,1,2,3,5,7\na,1,2,3,5,7\n"
+    )
+    logs = bf.read_history(file, by="g", arms="by_group", context="x_{arm}")
+    assert logs["1"].context.columns == ("x_a", "x_b")
+    assert names(logs["2"]) == ["x_a=3, x_c=7"] * 2
+
+
+@pytest.mark.parametrize("context", ["p_{arm}", ["p_a", "p_b"], "reward", "arm", "propensity"])
+@pytest.mark.parametrize("read", [bf.read_history, bf.scan_history])
+def test_what_the_choice_or_the_rule_tells_is_no_context(tmp_path, context, read):
+    file = tmp_path / "log.csv"
+    file.write_text("arm,reward,p_a,p_b,propensity\na,1,.5,.5,.5\nb,0,.5,.5,.5\n")
+    with pytest.raises(bf.OptionError) as refused:
+        read(file, context=context)
+    assert (refused.value.kind, refused.value.column) == ("two_roles", "context")
+
+
+def test_a_column_that_begins_as_probabilities_do_may_be_a_context(tmp_path):
+    file = tmp_path / "log.csv"
+    file.write_text("arm,reward,p_a,p_b,p_age\na,1,.5,.5,30\nb,0,.5,.5,40\n")
+    assert names(bf.read_history(file, context="p_age")) == ["30", "40"]
+
+
+@pytest.mark.parametrize(
+    ("options", "column"),
+    [({"by": "reward"}, "by"), ({"by": ["s", "arm"]}, "by"), ({"order": "reward"}, "order"),
+     ({"user": "arm"}, "user"), ({"unique": "arm"}, "unique"), ({"known_at": "reward"}, "known_at"),
+     ({"propensity": "reward"}, "propensity"), ({"constant_within": "arm"}, "constant_within"),
+     ({"round": "s", "chosen": "reward"}, "chosen"), ({"offered": "arm"}, "offered"),
+     ({"known_at": "s", "context": "s"}, "context"), ({"reward": "arm"}, "reward")],
+)  # fmt: skip
+def test_a_column_in_two_roles_that_exclude_each_other_is_refused(options, column):
+    table = {"arm": ["a", "b"], "reward": [1, 0], "s": [1, 2]}
+    with pytest.raises(bf.OptionError) as refused:
+        bf.read_history(table, **options)
+    assert (refused.value.kind, refused.value.column) == ("two_roles", column)
+
+
+def test_a_column_may_play_two_parts_that_agree():
+    table = {"arm": ["a", "b"], "reward": [1, 0], "s": [1, 2]}
+    log = bf.read_history(table, order="s", context="s", user="s", unique="s")
+    assert names(log) == ["1", "2"] and log.time is not None
+    assert set(bf.read_history(table, by="s", context="s")) == {"1", "2"}

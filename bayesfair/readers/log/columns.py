@@ -20,7 +20,15 @@ from bayesfair.readers.files.headers import missing_column
 from bayesfair.readers.formats.dsjson import KEPT
 from bayesfair.readers.values.stamps import Look
 
-__all__ = ["Layout", "Option", "Roles", "names_in", "not_used", "resolve_layout"]
+__all__ = [
+    "Layout",
+    "Option",
+    "Roles",
+    "names_in",
+    "not_used",
+    "resolve_layout",
+    "rule_as_context",
+]
 
 PROBABILITIES, PROPENSITY, ORDER = "p_{arm}", "propensity", "timestamp"
 KNOWN_AT = "known_at"
@@ -70,6 +78,10 @@ class Layout:
         The columns that `by` joins, where it joins several.
     context : tuple of str
         Columns of what the rule saw.
+    context_of_arms : dict of str to dict
+        Patterns among them: label -> column.
+    withheld : dict of str to str
+        Label -> column of context that the pattern of probabilities names too.
     unused : tuple of str
         Columns of the source that play no part, as they stand in it.
     nested, nested_labels : str or None
@@ -109,6 +121,8 @@ class Layout:
     lists_in_order: bool = False
     watched: dict[str, Look] = field(default_factory=dict)
     context: tuple[str, ...] = ()
+    context_of_arms: dict[str, dict[str, str]] = field(default_factory=dict)
+    withheld: dict[str, str] = field(default_factory=dict)
     assembled: str | None = None
     within: tuple[str, ...] = ()
     partly: bool = False
@@ -165,6 +179,8 @@ def resolve_layout(header: Sequence[str], source: str, roles: Roles) -> Layout:
 
     def find(column: str, option: str) -> str:
         name = (text_of(column) or "").strip()
+        if option == "context" and name == own:
+            raise rule_as_context(name)
         if name not in header:
             raise missing_column(name, option, source, header)
         return name
@@ -193,21 +209,21 @@ def resolve_layout(header: Sequence[str], source: str, roles: Roles) -> Layout:
     notices = []
     chosen = find(arm, "arm")
     full = pattern_of(probabilities, "probabilities", PROBABILITIES)
-    taken = {
-        (text_of(c) or "").strip()
-        for c in (
-            arm,
-            reward,
-            propensity,
-            order,
-            by,
-            known_at,
-            known_until,
-            roles.keep_prob,
-            *names_in(roles.context),
-        )
-        if c
+    pattern = probabilities if isinstance(probabilities, str) and probabilities else PROBABILITIES
+    own = pattern.strip() if full else ""  # of the rule
+    each = {
+        name: pattern_of(name, "context")
+        for name in names_in(roles.context)
+        if "{arm}" in name and name not in header and name.strip() != own
     }
+    seen = [
+        column
+        for name in names_in(roles.context)
+        for column in (each[name].values() if name in each else [find(name, "context")])
+    ]
+    named = (arm, reward, propensity, order, by, known_at, known_until, roles.keep_prob)
+    taken = {(text_of(c) or "").strip() for c in named if c}.union(seen)
+    withheld = {label: column for label, column in full.items() if column in seen}
     full = {label: column for label, column in full.items() if column not in taken}
     marks: dict[str, str] = {}
     listing = None
@@ -235,10 +251,6 @@ def resolve_layout(header: Sequence[str], source: str, roles: Roles) -> Layout:
         chance = None
     if known_at and known_until:
         raise OptionError("give known_at or known_until, not both.")
-    seen: list[str] = []
-    for name in names_in(roles.context):
-        each = "{arm}" in name and name not in header
-        seen += pattern_of(name, "context").values() if each else [find(name, "context")]
     found = Layout(
         arm=chosen,
         reward=find(reward, "reward"),
@@ -253,12 +265,12 @@ def resolve_layout(header: Sequence[str], source: str, roles: Roles) -> Layout:
         probabilities=full,
         offered=marks,
         offered_list=listing,
-        pattern=probabilities
-        if isinstance(probabilities, str) and probabilities
-        else PROBABILITIES,
+        pattern=pattern,
         spare=spare,
         notices=tuple(notices),
         context=tuple(dict.fromkeys(seen)),
+        context_of_arms=each,
+        withheld=withheld,
     )
     used = matched.union(found.columns)
     return replace(found, unused=tuple(column for column in header if column not in used))
@@ -269,6 +281,16 @@ def not_used(propensity: str) -> Notice:
     return Notice(
         f"column {propensity!r} was not used: the probabilities of all arms are there as well.",
         kind="propensity_unused", column=propensity,
+    )  # fmt: skip
+
+
+def rule_as_context(name: str) -> OptionError:
+    """Return the error of a context that the rule's own probabilities are named as."""
+    return OptionError(
+        f"context={name!r} names the rule's own probabilities, which are no context: they follow "
+        "from what the rule saw. Leave it out; if the columns hold something else, pass "
+        "probabilities=False, or name those that are the rule's with probabilities=...",
+        kind="two_roles", column="context", value=name,
     )  # fmt: skip
 
 

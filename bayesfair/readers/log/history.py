@@ -17,6 +17,7 @@ from bayesfair.readers.files.tables import no_rows
 from bayesfair.readers.log.counts_of_missing import Tally, empty_columns, nothing_missing
 from bayesfair.readers.log.options import KINDS, LogOptions, OneLogOptions, with_log_options
 from bayesfair.readers.log.reading import Reading, group_priors, reading_of
+from bayesfair.readers.log.roles import for_arms
 from bayesfair.readers.log.rounds import Converter, Rounds, concatenated
 from bayesfair.readers.log.rounds_to_history import grouped_by_arm, history_of, in_order
 from bayesfair.readers.log.several import at_once
@@ -113,8 +114,9 @@ def read_history(source: Source, **options: Unpack[LogOptions]) -> History | Map
     context : str or sequence of str, optional
         Columns of what the rule saw about each round before it chose: labels, or numbers taken as
         labels. ``audit(context_model=)`` holds each round against beliefs given it. A pattern such
-        as ``"price_{arm}"`` names a column for each arm. Of dsjson paths: ``"c.user.age"`` is what
-        is shared, ``"c._multi.2.price"`` of the second action, ``"c._multi.{arm}.price"`` of each.
+        as ``"price_{arm}"`` names a column for each arm, and none may lack. Of dsjson paths:
+        ``"c.user.age"`` is what is shared, ``"c._multi.2.price"`` of the second action,
+        ``"c._multi.{arm}.price"`` of each.
     missing_context : str, optional
         Level that stands for a missing context; by default one is refused.
     keep_prob : str, optional
@@ -184,12 +186,14 @@ def _read(reading: Reading) -> History | Mapping[str, History]:
     """Read all rows."""
     layout, converter = reading.layout, Converter(reading, reading.arms)
     rounds = _everything(reading, converter)
-    notices = [*reading.source.notices, *layout.notices]
+    contexts = converter.context_labels
     if reading.arms is None:
         rounds = _sorted_labels(rounds, converter)
-        notices.append(discovery_notice(len(converter.book.labels)))
+        reading, rounds, contexts = _given_arms(reading, rounds, contexts, converter.book.labels)
+    notices = [*reading.source.notices, *reading.layout.notices]
     labels = converter.book.labels
-    contexts = converter.context_labels
+    if reading.arms is None:
+        notices.append(discovery_notice(len(labels)))
     notices += converter.notices()
     if layout.by is None:
         notices += waits_for_nothing(reading, lacks=rounds.lack)
@@ -209,11 +213,12 @@ def _read(reading: Reading) -> History | Mapping[str, History]:
     bounds = np.append(0, np.bincount(group, minlength=len(names)).cumsum())
 
     def one(name: str) -> History:
-        own, arms = reading.of_group(name, priors), labels
+        own, arms, seen = reading.of_group(name, priors), labels, contexts
         part = rounds.take(index[bounds[place[name]] : bounds[place[name] + 1]])
         if reading.by_group:
             own, part, arms = _own_arms(own, part, labels)
-        return _history(own, part, arms, notices, contexts)
+            own, part, seen = _given_arms(own, part, contexts, arms, strict=False)
+        return _history(own, part, arms, notices, seen)
 
     plain = not (reading.by_group or priors or reading.waiting is not None)
     together = at_once(rounds, index, bounds, labels, reading) if plain else None
@@ -260,6 +265,18 @@ def _sorted_labels(rounds: Rounds, converter: Converter) -> Rounds:
     if rounds.offered is not None:
         offered = np.ascontiguousarray(rounds.offered[:, np.argsort(new[:-1])])
     return replace(rounds, arm=new[rounds.arm], offered=offered)
+
+
+def _given_arms(
+    reading: Reading, rounds: Rounds, contexts: tuple[tuple[str, ...], ...], arms: Sequence[str],
+    *, strict: bool = True,
+) -> tuple[Reading, Rounds, tuple[tuple[str, ...], ...]]:  # fmt: skip
+    """Keep the columns of the context that are of these arms, or of none."""
+    layout, kept = for_arms(reading.layout, arms, reading.source.name, strict=strict)
+    if rounds.context is None or len(kept) == len(contexts):
+        return reading, rounds, contexts
+    part = replace(rounds, context=np.ascontiguousarray(rounds.context[:, kept]))
+    return replace(reading, layout=layout), part, tuple(contexts[i] for i in kept)
 
 
 def _own_arms(

@@ -20,6 +20,7 @@ from bayesfair.readers.log.constant_rules import with_assembled_rule
 from bayesfair.readers.log.first_rows import layout_of
 from bayesfair.readers.log.long_form import one_row_per_round
 from bayesfair.readers.log.options import DEFAULTS
+from bayesfair.readers.log.roles import for_arms, refuse_two_roles
 from bayesfair.readers.values.times import duration
 
 __all__ = [
@@ -141,6 +142,7 @@ def reading_of(
         raise OptionError("prior together with by= must be a mapping of group to prior.")
     opened = open_log(source, asked)
     notices = guess_columns(opened, asked)
+    refuse_two_roles(asked, opened.header)
     split = tuple(dict.fromkeys(names_in(asked["by"])))
     if len(split) > 1:
         opened, asked["by"] = with_joined(opened, split, "by")
@@ -170,13 +172,16 @@ def reading_of(
         columns = split if len(split) > 1 else ()
         layout = replace(layout, by_parts=columns, unused=rest, watched=kept)
     _refuse_unused(function, DEFAULTS | dict(options), opened, layout, long=bool(long))
+    arms = labels if labels is not None else layout.arms_from_columns
+    if arms is not None:
+        layout, _ = for_arms(layout, arms, opened.name)
     if asked["decimal"] == ".":
         words = {layout.reward} if asked["rewards"] else set()
         opened = opened.with_numbers([c for c in layout.numbers if c not in words])
     return Reading(
-        opened, layout, opened.name, labels if labels is not None else layout.arms_from_columns,
-        by_group, missing, tolerance, asked["decimal"], asked["rewards"], mark, asked["prior"],
-        asked["missing_context"] or None, _waiting(asked, missing),
+        opened, layout, opened.name, arms, by_group, missing, tolerance, asked["decimal"],
+        asked["rewards"], mark, asked["prior"], asked["missing_context"] or None,
+        _waiting(asked, missing),
     )  # fmt: skip
 
 

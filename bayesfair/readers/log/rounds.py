@@ -16,6 +16,7 @@ from bayesfair.base.notices import Notice
 from bayesfair.base.options import no_effect
 from bayesfair.errors import DataError
 from bayesfair.readers.formats.dsjson import KEPT
+from bayesfair.readers.log.columns import rule_as_context
 from bayesfair.readers.log.nested import nested_matrix
 from bayesfair.readers.log.offers import Offers
 from bayesfair.readers.log.reading import Reading
@@ -135,6 +136,8 @@ class Converter:
         layout = self.layout
         if layout.probabilities:
             column = layout.pattern.replace("{arm}", label)
+            if column in layout.withheld.values():
+                return str(rule_as_context(column))
             return (
                 f"The source has no column {column!r} with its probability: add it, or correct the "
                 "label. If the columns hold something else, name the right pattern with "

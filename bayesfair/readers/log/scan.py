@@ -25,6 +25,7 @@ from bayesfair.readers.log.first_pass import ROWS, Found, collected, rewards_see
 from bayesfair.readers.log.history import discovery_notice
 from bayesfair.readers.log.options import KINDS, LogOptions, OneLogOptions, with_log_options
 from bayesfair.readers.log.reading import Reading, group_priors, reading_of
+from bayesfair.readers.log.roles import for_arms
 from bayesfair.readers.log.rounds import Converter, Rounds
 from bayesfair.readers.log.rounds_to_history import check_known, history_of, settled, tied
 from bayesfair.readers.values.stamps import Trend, check_trends
@@ -400,6 +401,8 @@ def scan_history(
         with opened.locating():
             found = collected(reading)
         if reading.arms is None:
+            layout, _ = for_arms(layout, found.arms, opened.name)
+            reading, notices = replace(reading, layout=layout), [*opened.notices, *layout.notices]
             notices.append(Notice(
                 f"{discovery_notice(len(found.arms))} A first pass over {found.n_rows} rows "
                 "collected them.",
@@ -409,13 +412,8 @@ def scan_history(
     k = len(found.arms)
     size = asked or min(ROWS, max(1 << 16, _CACHED // k), max(1024, _CELLS // k))
     drops = reading.missing == "drop"
-    whole = HistoryScan(
-        arms=found.arms,
-        n_rounds=None if drops else found.n_rows,
-        notices=noticed.unique(notices),
-        chunk_rounds=size,
-        reading=reading,
-    )
+    n_rounds = None if drops else found.n_rows
+    whole = HistoryScan(found.arms, n_rounds, noticed.unique(notices), size, reading)
     if layout.by is None:
         return whole
     priors = group_priors(reading, found.groups)
