@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from bayesfair.audit.criterion import Criterion
+from bayesfair.audit.log.doubts import Doubts
 from bayesfair.audit.log.rounds import iter_results
 from bayesfair.audit.log.state import AuditState
 from bayesfair.audit.log.summary import Summary, summarise
@@ -145,7 +146,7 @@ def summarise_on(
     while len(held) > 1:
         pairs = [held[i : i + 2] for i in range(0, len(held), 2)]
         held = [client.submit(_merge, *p, pure=False) if len(p) == 2 else p[0] for p in pairs]
-    total: Summary = results_of(client, held, [scan.source])[0]
+    total, doubts = results_of(client, held, [scan.source])[0]
     notes = [*notes]
     if len(parts) == 1:
         notes.append(Notice(
@@ -153,7 +154,7 @@ def summarise_on(
             "and the row groups of Parquet files, up to two million rows each.",
             kind="one_partition", column="client",
         ))  # fmt: skip
-    return replace(total, start=start).noted(*notes)
+    return replace(total, start=start).noted(*notes, *doubts.notices(total.arms))
 
 
 def _teach(part: HistoryScan, blank: AuditState) -> _Taught:
@@ -178,19 +179,23 @@ def _teach(part: HistoryScan, blank: AuditState) -> _Taught:
     return _Taught(state, state.n_rounds + n_skipped, span)
 
 
-def _audit_part(part: HistoryScan, state: AuditState, criterion: Criterion) -> Summary:
-    """Return the summary of a partition, from the beliefs before it."""
+def _audit_part(
+    part: HistoryScan, state: AuditState, criterion: Criterion
+) -> tuple[Summary, Doubts]:
+    """Return the summary of a partition, from the beliefs before it, and what it shows."""
     total: Summary | None = None
+    doubts: Doubts | None = None
     for rounds, result, begin in iter_results(part, state, criterion, threads=1):
+        doubts = Doubts.of(rounds, begin.n_rounds, doubts)
         summary = replace(summarise(rounds, begin, criterion, result, 1), start=state)
         total = summary if total is None else total.merged(summary)
         state = summary.end
-    assert total is not None
-    return total
+    assert total is not None and doubts is not None
+    return total, doubts
 
 
-def _merge(first: Summary, later: Summary) -> Summary:
-    return first.merged(later)
+def _merge(first: tuple[Summary, Doubts], later: tuple[Summary, Doubts]) -> tuple[Summary, Doubts]:
+    return first[0].merged(later[0]), first[1].merged(later[1])
 
 
 def _count(part: HistoryScan) -> int:

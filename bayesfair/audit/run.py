@@ -15,6 +15,7 @@ from bayesfair.audit.group import GroupRecord
 from bayesfair.audit.log.arm_groups import with_arm_groups
 from bayesfair.audit.log.common_rewards import common_rewards
 from bayesfair.audit.log.context_tables import FEW, ContextTables
+from bayesfair.audit.log.doubts import Doubts
 from bayesfair.audit.log.limits import check_size, in_parts
 from bayesfair.audit.log.model_beliefs import audit_with_beliefs_model
 from bayesfair.audit.log.rounds import iter_results
@@ -150,6 +151,7 @@ def _audit_one(data: Any, question: Question, watched: _Watched, label: str = ""
     notes: list[str] = []
     if question.beliefs_model is not None:
         summary, notes = audit_with_beliefs_model(data, question)
+        notes += Doubts.of(data, 0).notices(data.arms)
     else:
         summary = _summarise_log(data, question, watched, label)
     joined = earlier is not None and earlier.unfinished is not None and earlier.unfinished.before
@@ -216,7 +218,9 @@ def _summarise_log(
         watched.rounds.done += total.end.n_rounds - start.n_rounds
     threads = usable_cores()
     state = start if total is None else total.end
+    doubts: Doubts | None = None
     for part, result, begin in iter_results(log, state, question.criterion, threads=threads):
+        doubts = Doubts.of(part, begin.n_rounds, doubts)
         summary = summarise(part, begin, question.criterion, result, threads)
         summary = replace(summary, start=state)
         if total is None:  # notes belong to the summary, so that merged audits keep them
@@ -228,7 +232,7 @@ def _summarise_log(
             keeper.seen(label, total, question, log)
         watched.rounds.add(part.n_rounds)
     assert total is not None
-    return total
+    return total if doubts is None else total.noted(*doubts.notices(total.arms))
 
 
 def _begin(data: Any, question: Question) -> tuple[AuditState, list[str], Any]:

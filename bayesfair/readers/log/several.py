@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bayesfair.errors import BayesfairError
 from bayesfair.history import History
 from bayesfair.history.logs import Together
+from bayesfair.history.zero_runs import ZeroRuns
 from bayesfair.readers.log.reading import Reading
 from bayesfair.readers.log.rounds import Rounds
 
@@ -75,6 +76,8 @@ def at_once(
     else:
         told |= _by_arm(rounds.arm, owner, inside)[owner]
     found = np.asarray(np.logical_or.reduceat(told, starts))
+    if rounds.pi is not None:
+        found |= _zero_runs(rounds.pi, bounds, arms)
     if rounds.watched is not None:
         unclear = _unclear(rounds.watched, starts, inside)
         if unclear is None:
@@ -95,6 +98,17 @@ def at_once(
     except BayesfairError:  # which group it is, is said where each is made by itself
         return None
     return Together(whole, bounds, rounds.pi, gone, found)
+
+
+def _zero_runs(
+    pi: NDArray[np.float64], bounds: NDArray[np.int64], arms: Sequence[str]
+) -> NDArray[np.bool_]:
+    """Return in which groups an arm may be told to have probability 0 up to, or from, a round."""
+    ends = (pi[bounds[:-1]] == 0) | (pi[bounds[1:] - 1] == 0)
+    found = ends.any(axis=1)
+    for g in np.flatnonzero(found).tolist():
+        found[g] = bool(ZeroRuns.of(pi[bounds[g] : bounds[g + 1]]).notices(arms))
+    return np.asarray(found)
 
 
 def _by_arm(
