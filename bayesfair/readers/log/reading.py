@@ -21,6 +21,7 @@ from bayesfair.readers.log.first_rows import layout_of
 from bayesfair.readers.log.long_form import one_row_per_round
 from bayesfair.readers.log.options import DEFAULTS
 from bayesfair.readers.log.roles import for_arms, refuse_two_roles
+from bayesfair.readers.log.totals import refuse_totals
 from bayesfair.readers.values.times import duration
 
 __all__ = [
@@ -154,6 +155,7 @@ def reading_of(
             opened, changed = one_row_per_round(opened, asked, parts=parts)
         asked |= changed
     layout, played = layout_of(opened, asked), split if len(split) > 1 else ()
+    refuse_totals(opened, layout, DEFAULTS | dict(options))
     if within := tuple(names_in(asked["constant_within"])):
         with opened.locating():
             opened, changed = with_assembled_rule(opened, asked, layout, by_group=by_group)
