@@ -235,8 +235,10 @@ class LabelEncoder:
             if rows.size:
                 self._first[label] = f"{where(int(rows[0]))}: "
 
-    def check(self, declared: str | None = None) -> None:
+    def check(self, declared: str | None = None, *, apart: bool = True) -> None:
         """Refuse labels that nobody declared and that may be none, or one in two spellings.
+
+        With `apart` false two spellings of one number may stand: `alike` says of them.
 
         Raises
         ------
@@ -246,31 +248,43 @@ class LabelEncoder:
         if not self.open:
             return
         what, article = self.what, "an" if self.what[0] in "aeiou" else "a"
-        declare = {
-            "arm": "name all arms with arms=...", "item": "name all items with items=...",
-        }.get(what, "give it another name")  # fmt: skip
         for label in like_missing(label for label in self.codes if label != declared):
             raise ArmError(
                 f"{self._first.get(label, '')}{label!r} spells a missing {what}. Where none is "
-                f"known, leave the field empty; if it is the label of {article} {what}, {declare}.",
+                f"known, leave the field empty; if it is the label of {article} {what}, "
+                f"{_declare(what)}.",
                 kind="label_like_missing",
                 column=what,
                 value=label,
             )
-        for group in one_number(self.codes):
+        if apart and (doubt := self.alike()) is not None:
+            raise doubt
+
+    def alike(self) -> ArmError | None:
+        """Return the error of labels that write one number in different ways; None without any."""
+        what = self.what
+        for group in one_number(self.codes) if self.open else []:
             places = "; ".join(f"{self._first.get(a, '')}{a!r}" for a in group[:3])
-            raise ArmError(
+            return ArmError(
                 f"{what}s that write one number in different ways ({places}) may be one {what} or "
-                f"several. If they are one, give it one spelling in the source; if not, {declare}.",
+                f"several. If they are one, give it one spelling in the source; if not, "
+                f"{_declare(what)}.",
                 kind="labels_alike",
                 column=what,
                 value=group,
             )
+        return None
 
     def notices(self) -> list[Notice]:
         """Return what was merged, and what looks alike but was not."""
         spellings = {a: list(raws) for a, raws in self._spellings.items() if a in self.codes}
         return merged_spellings(spellings, self.what) + look_alike(self.codes, self.what)
+
+
+def _declare(what: str) -> str:
+    return {
+        "arm": "name all arms with arms=...", "item": "name all items with items=...",
+    }.get(what, "give it another name")  # fmt: skip
 
 
 def encoded(values: Any, what: str = "label") -> Encoded:

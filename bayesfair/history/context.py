@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,46 @@ from bayesfair.base.checks import as_sequence, counted, first_where, listed
 from bayesfair.base.label_encoder import LabelEncoder, in_order_met
 from bayesfair.base.labels import text_of
 from bayesfair.base.numerals import number
-from bayesfair.errors import DataError
+from bayesfair.errors import ArmError, DataError
 from bayesfair.typing import Ints, Where
 
-__all__ = ["Context", "context_of", "known_in_cell"]
+__all__ = ["Context", "ContextLabels", "context_of", "known_in_cell"]
+
+
+class ContextLabels(NamedTuple):
+    """The values of one column of a context.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        In the order of their numbers.
+    alike : ArmError or None
+        Where all are numbers, and one is written in two ways: as numbers they can be used, not as
+        labels.
+    """
+
+    labels: tuple[str, ...]
+    alike: ArmError | None = None
+
+    @classmethod
+    def of(cls, encoder: LabelEncoder, declared: str | None = None) -> ContextLabels:
+        """Return what an encoder has met.
+
+        Raises
+        ------
+        ArmError
+            If a label may be none, or is one in two spellings among others that are no numbers.
+        """
+        labels = encoder.labels
+        numbers = all(number(label) is not None for label in labels)
+        encoder.check(declared, apart=not numbers)
+        doubt = encoder.alike() if numbers else None
+        if doubt is not None:
+            doubt = doubt.with_message(
+                f"{doubt} As features they are one number: context_model='probit', 'logit' or "
+                "'linear' takes them as such."
+            )
+        return cls(labels, doubt)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,18 +68,28 @@ class Context:
         Positions in the labels of each column.
     labels : tuple of tuple of str
         Of each column, the values seen; numbers are labels as they are written.
+    alike : tuple of ArmError or None
+        Of each column, why its values can be used as numbers alone.
     """
 
     columns: tuple[str, ...]
     codes: NDArray[np.int32]
     labels: tuple[tuple[str, ...], ...]
+    alike: tuple[ArmError | None, ...] = ()
+
+    @classmethod
+    def of(
+        cls, columns: Sequence[str], codes: NDArray[np.int32], found: Sequence[ContextLabels]
+    ) -> Context:
+        """Return the context with these columns."""
+        return cls(tuple(columns), codes, *zip(*found, strict=True))
 
     def __len__(self) -> int:
         return len(self.codes)
 
     def __getitem__(self, index: Any) -> Context:
         """Return the context of the rounds at these positions."""
-        return Context(self.columns, self.codes[index], self.labels)
+        return Context(self.columns, self.codes[index], self.labels, self.alike)
 
     def without(self, column: str) -> Context:
         """Return the context of the other columns."""
@@ -52,11 +98,21 @@ class Context:
             tuple(self.columns[i] for i in kept),
             self.codes[:, kept],
             tuple(self.labels[i] for i in kept),
+            tuple(self.alike[i] for i in kept if self.alike),
         )
 
     @cached_property
     def cells(self) -> tuple[NDArray[np.int32], tuple[str, ...]]:
-        """Which combination each round has, (T,), and their names, in the order of their coming."""
+        """Which combination each round has, (T,), and their names, in the order of their coming.
+
+        Raises
+        ------
+        ArmError
+            If one number is written in two ways.
+        """
+        for doubt in self.alike:
+            if doubt is not None:
+                raise doubt
         sizes = np.array([len(found) for found in self.labels], dtype=np.int64)
         places = np.concatenate([np.cumprod(sizes[:0:-1])[::-1], [1]]).astype(np.int64)
         key = self.codes.astype(np.int64) @ places
@@ -126,11 +182,8 @@ def context_of(given: Any, n_rounds: int, where: Where) -> Context:
                 kind="length", column="context",
             )  # fmt: skip
         coded = {name: _coded(name, values, n_rounds, where) for name, values in columns.items()}
-        found = Context(
-            tuple(coded),
-            np.column_stack([codes for codes, _ in coded.values()]),
-            tuple(labels for _, labels in coded.values()),
-        )
+        codes = np.column_stack([codes for codes, _ in coded.values()])
+        found = Context.of(list(coded), codes, [labels for _, labels in coded.values()])
     if len(found) != n_rounds:
         raise _length("context", len(found), n_rounds)
     found.codes.flags.writeable = False
@@ -152,7 +205,7 @@ def _by_name(given: Any) -> dict[str, Any]:
 
 def _coded(
     name: str, values: Any, n_rounds: int, where: Where
-) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+) -> tuple[NDArray[np.int32], ContextLabels]:
     """Return positions and labels of one column."""
     if isinstance(values, str) or not hasattr(values, "__len__"):
         values = as_sequence(values, "context")
@@ -169,8 +222,7 @@ def _coded(
             "ones a level of their own, such as 'unknown'.",
             kind="missing_label", column=name,
         )  # fmt: skip
-    encoder.check()
-    return codes, encoder.labels
+    return codes, ContextLabels.of(encoder)
 
 
 def _length(name: str, n: int, n_rounds: int) -> DataError:

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import bayesfair as bf
+from bayesfair.history.design import design_of
 from bayesfair.readers.formats import registry
 
 TEXT = """arm,reward,p_a,p_b,device,age,group
@@ -215,3 +216,26 @@ def test_a_column_may_play_two_parts_that_agree():
     log = bf.read_history(table, order="s", context="s", user="s", unique="s")
     assert names(log) == ["1", "2"] and log.time is not None
     assert set(bf.read_history(table, by="s", context="s")) == {"1", "2"}
+
+
+@pytest.mark.parametrize("read", [bf.read_history, bf.scan_history, bf.History])
+def test_two_spellings_of_a_number_are_one_feature_and_no_two_labels(read):
+    x = ["0.5", "0.50", "-0.0", "0", "1.25"]
+    table = {"arm": list("abaab"), "reward": [1, 0, 1, 1, 0], "propensity": [0.5] * 5, "x": x}
+    if read is bf.History:
+        parts = [read(table["arm"], table["reward"], propensity=[0.5] * 5, context={"x": x})]
+    else:
+        log = read(table, context="x")
+        parts = list(log.chunks()) if read is bf.scan_history else [log]
+    names_of, rows = design_of(parts[0])
+    z = (np.array(x, float) - np.mean(np.array(x, float))) / np.std(np.array(x, float))
+    np.testing.assert_allclose(rows, np.column_stack([np.ones(5), z]))
+    assert names_of == ("1", "x")
+    assert not [n for n in parts[0].notices if n.kind == "labels_alike"]
+    with pytest.raises(bf.ArmError) as refused:
+        bf.audit(parts[0], context_model="cells", seed=1)
+    assert (refused.value.kind, refused.value.value) == ("labels_alike", ["0.5", "0.50"])
+    mixed = {**table, "x": ["1", "01", "y", "y", "y"]}
+    with pytest.raises(bf.ArmError) as refused:  # no numbers: labels they are
+        bf.read_history(mixed, context="x")
+    assert refused.value.kind == "labels_alike"

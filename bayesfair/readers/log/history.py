@@ -12,6 +12,7 @@ from bayesfair.base.arguments import takes
 from bayesfair.base.labels import in_order as in_label_order
 from bayesfair.base.notices import Notice
 from bayesfair.history import History
+from bayesfair.history.context import ContextLabels
 from bayesfair.history.logs import Logs
 from bayesfair.readers.files.tables import no_rows
 from bayesfair.readers.log.counts_of_missing import Tally, empty_columns, nothing_missing
@@ -268,9 +269,9 @@ def _sorted_labels(rounds: Rounds, converter: Converter) -> Rounds:
 
 
 def _given_arms(
-    reading: Reading, rounds: Rounds, contexts: tuple[tuple[str, ...], ...], arms: Sequence[str],
+    reading: Reading, rounds: Rounds, contexts: tuple[ContextLabels, ...], arms: Sequence[str],
     *, strict: bool = True,
-) -> tuple[Reading, Rounds, tuple[tuple[str, ...], ...]]:  # fmt: skip
+) -> tuple[Reading, Rounds, tuple[ContextLabels, ...]]:  # fmt: skip
     """Keep the columns of the context that are of these arms, or of none."""
     layout, kept = for_arms(reading.layout, arms, reading.source.name, strict=strict)
     if rounds.context is None or len(kept) == len(contexts):
@@ -306,7 +307,7 @@ def _own_arms(
 
 def _history(
     reading: Reading, rounds: Rounds, arms: tuple[str, ...], notices: Sequence[str],
-    contexts: tuple[tuple[str, ...], ...],
+    contexts: tuple[ContextLabels, ...],
 ) -> History:  # fmt: skip
     found = list(notices)
     if reading.layout.order is not None:

@@ -15,6 +15,7 @@ from bayesfair.base.label_encoder import LabelEncoder
 from bayesfair.base.notices import Notice
 from bayesfair.base.options import no_effect
 from bayesfair.errors import DataError
+from bayesfair.history.context import ContextLabels
 from bayesfair.readers.formats.dsjson import KEPT
 from bayesfair.readers.log.columns import rule_as_context
 from bayesfair.readers.log.nested import nested_matrix
@@ -235,14 +236,14 @@ class Converter:
                     kind="missing_label",
                     column=name,
                 )
-            encoder.check(self.reading.missing_context)
             found.append(codes)
         return np.column_stack(found) if found else None
 
     @property
-    def context_labels(self) -> tuple[tuple[str, ...], ...]:
+    def context_labels(self) -> tuple[ContextLabels, ...]:
         """Labels of each column of the context, as far as they were met."""
-        return tuple(encoder.labels for encoder in self.contexts)
+        level = self.reading.missing_context
+        return tuple(ContextLabels.of(encoder, level) for encoder in self.contexts)
 
     def _kept(self, chance: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
         """Return the chances to be kept; 1 where dsjson says nothing of it."""
@@ -254,6 +255,8 @@ class Converter:
         """Return what all rows read so far had in common: merged labels, words that none held."""
         encoders = (self.book, self.groups, *self.contexts)
         found = [note for encoder in encoders for note in encoder.notices()]
+        apart = ("context", "labels_alike")  # these are one number, or refused
+        found = [note for note in found if (note.column, note.kind) != apart]
         if self.reading.rewards and not self._met:
             why = f"none of these values occurs in column {self.layout.reward!r}"
             found.append(no_effect("rewards", self.reading.rewards, why))

@@ -12,7 +12,7 @@ from bayesfair.base.checks import counted, first_where
 from bayesfair.base.notices import Notice
 from bayesfair.errors import DataError, ProbabilityError
 from bayesfair.history import History
-from bayesfair.history.context import Context
+from bayesfair.history.context import Context, ContextLabels
 from bayesfair.history.probabilities import Resolution
 from bayesfair.readers.log.counts_of_missing import Tally
 from bayesfair.readers.log.reading import Reading
@@ -96,7 +96,7 @@ def history_of(
     resolution: Resolution | None = None,
     notices: Sequence[str] = (),
     length: int | None = None,
-    contexts: tuple[tuple[str, ...], ...] = (),
+    contexts: tuple[ContextLabels, ...] = (),
 ) -> History:
     """Return the validated history of rounds that are in their order.
 
@@ -119,7 +119,7 @@ def history_of(
     length : int, optional
         Rounds of the whole source, where these are a part of it and the length is known; 0 = not
         known.
-    contexts : tuple of tuple of str
+    contexts : tuple of ContextLabels
         Labels of each column of the context.
 
     Raises
@@ -172,7 +172,7 @@ def history_of(
             unused_columns=reading.layout.unused,
             context=None
             if rounds.context is None
-            else Context(reading.layout.context, rounds.context, contexts),
+            else Context.of(reading.layout.context, rounds.context, contexts),
         )
     except ProbabilityError as error:
         columns = reading.layout.probabilities
