@@ -72,7 +72,7 @@ def check_across(across: Across | None, data: Any, **others: Any) -> tuple[Any, 
         if not isinstance(log, History):
             raise OptionError(
                 f"across={across!r} needs the whole log in memory, and {log.source} is read in "
-                "parts. Read it with read_history (--no-scan).",
+                "parts. Read the log whole (read_history).",
                 kind="needs_whole", column="across", value=across,
             )  # fmt: skip
         if log.context is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -56,6 +56,9 @@ class GroupRecord:
 
     def __len__(self) -> int:
         return len(self.audits)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.audits)
 
     def made(self) -> GroupRecord:
         """Return the group with every audit made, for what goes through all of them repeatedly."""

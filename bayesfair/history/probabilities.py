@@ -117,7 +117,8 @@ class Resolution:
     @property
     def unit(self) -> float:
         """Largest error of a difference of two logged values; 0 where they are exact."""
-        if len(self.values) <= _FEW and (self.decimals <= 2 or _dyadic(self.values)):
+        exact = self.decimals <= 2 or _dyadic(self.values) or _even(self.values)
+        if len(self.values) <= _FEW and exact:
             return 0.0
         if self.single and self.decimals > 6:
             return 2.0**-23
@@ -127,6 +128,11 @@ class Resolution:
 def _dyadic(values: frozenset[float]) -> bool:
     """Whether all values are multiples of 2^-10: designed, and exact in binary."""
     return all((value * 1024).is_integer() for value in values)
+
+
+def _even(values: frozenset[float]) -> bool:
+    """Whether there is one value, 1 of so many arms: that is what it was meant to be."""
+    return len(values) == 1 and all(v > 0 and v * round(1 / v) == 1 for v in values)
 
 
 def _significant(flat: NDArray[np.float64]) -> int:
@@ -256,7 +262,9 @@ def units_of(
     shorter = ~unknown & (decimals > 6) & (significant < decimals)
     decimals = np.where(shorter, np.minimum(decimals, significant), decimals)
     units = _UNITS[np.minimum(decimals, _MAX_DECIMALS + 1)]
-    units[few & ((decimals <= 2) | dyadic)] = 0.0
+    first = np.where(flat[starts] > 0, flat[starts], np.nan)
+    even = (n_values == 1) & (first * np.rint(1 / first) == 1)
+    units[few & ((decimals <= 2) | dyadic | even)] = 0.0
     known: dict[bytes, float] = {}
     for g in np.flatnonzero((single & ~(few & dyadic)) | (sizes >= _SAMPLED_FROM)).tolist():
         part = flat[edges[g] : edges[g + 1]]

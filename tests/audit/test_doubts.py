@@ -52,6 +52,7 @@ def test_scans_groups_and_files_tell_of_it(tmp_path):
     assert doubts(audited(bf.read_history(path))) == expected
     assert doubts(audited(bf.scan_history(path, chunk_rounds=7))) == expected
     groups = audited(bf.read_history(path, by="g"))
+    assert list(groups) == ["x", "y"] and "x" in groups
     assert doubts(groups["x"]) == expected and not doubts(groups["y"])
     assert {k["kind"]: k["groups"] for k in groups.to_dict()["notices_by_kind"]}["zero_before"] == [
         "x"

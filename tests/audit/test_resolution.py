@@ -1,8 +1,10 @@
 """Differences below what a log resolves: no violation, no worst round, no arm that was favoured."""
 
+import numpy as np
 import pytest
 
 import bayesfair as bf
+from bayesfair.history.probabilities import units_of
 
 
 def thirds(last="0.333334"):
@@ -25,3 +27,14 @@ def test_what_the_log_resolves_is_said():
     audit = bf.audit(log, eps1=0, eps2=0, seed=1)
     assert audit.subjective_verdict == "unfair" and audit.n_violating_rounds == 30
     assert "'c' was favoured over 'b'" in str(audit)
+
+
+@pytest.mark.parametrize("k", [40, 125, 200])
+def test_one_of_so_many_arms_is_no_rounding(k):
+    log = bf.History([0, 1] * 5, [1, 0] * 5, selection_probability=np.full((10, k), 1 / k))
+    assert log.resolution.unit == 0
+    assert units_of(log.selection_probability, np.array([0, 10]))[0].tolist() == [0]
+    mixed = np.full((10, k), 1 / k)
+    mixed[:, 0], mixed[:, 1] = 0.001, 2 / k - 0.001
+    log = bf.History([0, 1] * 5, [1, 0] * 5, selection_probability=mixed)
+    assert log.resolution.unit == units_of(mixed, np.array([0, 10]))[0][0] == 0.001

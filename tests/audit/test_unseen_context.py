@@ -226,3 +226,14 @@ def test_the_example_of_an_unused_column_is_what_a_rule_may_have_seen():
         audit = bf.audit(history(log, unused_columns=columns), objective=False)
         (said,) = [notice for notice in audit.findings if notice.kind == "unused_columns"]
         assert (said.column, said.n) == (example, len(columns))
+
+
+def test_a_column_that_says_when_the_reward_was_known_is_no_context():
+    """The example of what a rule may have seen is another column."""
+    log = {"arm": ["a", "b"] * 5, "reward": [1, 0] * 5}
+    for unused, named in ((("reward_time", "site"), "site"), (("known_since",), "known_since")):
+        more = {name: ["x", "y"] * 5 for name in unused}
+        audit = bf.audit(bf.read_history(log | more), seed=1, draws=50)
+        (said,) = [notice for notice in audit.findings if notice.kind == "unused_columns"]
+        assert (said.column, said.n) == (named, len(unused))
+        assert f"known_at={unused[0]!r}" in said and f"context={unused[0]!r}" not in said

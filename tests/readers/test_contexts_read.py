@@ -239,3 +239,15 @@ def test_two_spellings_of_a_number_are_one_feature_and_no_two_labels(read):
     with pytest.raises(bf.ArmError) as refused:  # no numbers: labels they are
         bf.read_history(mixed, context="x")
     assert refused.value.kind == "labels_alike"
+
+
+@pytest.mark.parametrize("rows", [1, 10])
+def test_a_level_of_missing_contexts_that_is_there_already_is_told_of(rows):
+    table = {"arm": list("abab"), "reward": [1, 0, 1, 0], "x": ["web", None, "app", None]}
+    for level, found in (("app", [("x", "app", 1)]), ("unknown", [])):
+        *_, last = bf.scan_history(
+            table, context="x", missing_context=level, chunk_rounds=rows
+        ).chunks()
+        for log in (last, bf.read_history(table, context="x", missing_context=level)):
+            said = [n for n in log.notices if n.kind == "level_taken"]
+            assert [(n.column, n.value, n.n) for n in said] == found

@@ -52,6 +52,12 @@ _IDLE = re.compile(
     r"(^|[_. -])(id|ids|uuid|guid|key|hash|index|row|at|on|time|timestamp|ts|date|day|ip|url)$",
     re.I,
 )
+#: Names of columns that say when a reward was known: no context, since the rule could not see it.
+_LATE = re.compile(
+    r"(^|.*[_. -])((reward|outcome|feedback|conversion|click)(s|ed)?[_. -]?(time\w*|at|date|ts)"
+    r"|known([_. -]?(at|since|from|time))?)",
+    re.I,
+)
 _KEPT = re.compile(
     r"(keep|kept|drop|pdrop|retention|retained|sampling|sample|subsampl\w*|downsampl\w*)"
     r"[ _.-]?(p|prob\w*|rate|ratio|frac\w*|weight)?|(p|prob\w*)[ _.-]?(keep|kept|drop|sampled)"
@@ -266,7 +272,9 @@ def unused_findings(summary: Summary) -> list[Notice]:
     columns = summary.facts.unused_columns
     if not columns:
         return []
-    n, one = len(columns), next((c for c in columns if not _IDLE.search(c)), columns[0])
+    n, late = len(columns), [column for column in columns if _LATE.fullmatch(column)]
+    seen = [column for column in columns if column not in late]
+    one = next((c for c in seen if not _IDLE.search(c)), [*seen, *late][0])
     verb, it = ("column was", "it") if n == 1 else ("columns were", f"one of them (say {one!r})")
     said = (
         f"The verdict is given the context alone; if the rule saw {it} too, name it in context= "
@@ -274,10 +282,15 @@ def unused_findings(summary: Summary) -> list[Notice]:
         f"The verdict is about all rounds together; if the rule saw {it}, context={one!r} audits "
         "the log given it"
     )  # fmt: skip
+    said += f", and by={one!r} audits each of its values apart."
+    when = (
+        f" {late[0]!r} may say when the reward was known, which the rule could not see: with "
+        f"known_at={late[0]!r} no round before uses it." if late else ""
+    )  # fmt: skip
     thinned = [column for column in columns if _KEPT.fullmatch(column)]
     found = [Notice(
-        f"{n} {verb} not used: {listed(columns, _MOST_COLUMNS)}. {said}, and by={one!r} audits "
-        "each of its values apart.",
+        f"{n} {verb} not used: {listed(columns, _MOST_COLUMNS)}."
+        f"{f' {said}' if seen else ''}{when}",
         kind="unused_columns", column=one, n=n,
     )]  # fmt: skip
     if thinned:

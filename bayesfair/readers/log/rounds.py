@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bayesfair.base.arrow_arrays import is_missing
 from bayesfair.base.checks import counted, first_where
 from bayesfair.base.label_encoder import LabelEncoder
+from bayesfair.base.labels import clean_label
 from bayesfair.base.notices import Notice
 from bayesfair.base.options import no_effect
 from bayesfair.errors import DataError
@@ -132,6 +133,9 @@ class Converter:
         self.known_kind: str | None = None
         self._first_order: dict[str, Any] = {}
         self._met: set[str] = set()
+        self._levels: dict[
+            str, tuple[int, int]
+        ] = {}  # rows with the level of missing ones, and those
 
     def _remedy(self, label: str) -> str:
         layout = self.layout
@@ -226,6 +230,14 @@ class Converter:
             values, where = column(name)
             codes = encoder.encode(values, where)
             gone = np.flatnonzero(codes < 0)
+            level = clean_label(self.reading.missing_context or "")
+            own = (
+                int(np.count_nonzero(codes == encoder.codes[level]))
+                if level in encoder.codes
+                else 0
+            )
+            for i, n in enumerate((own, gone.size)):
+                self._levels.setdefault(name, [0, 0])[i] += n
             if gone.size and self.reading.missing_context is not None:
                 codes[gone] = encoder.code(self.reading.missing_context)
             elif gone.size:
@@ -257,6 +269,13 @@ class Converter:
         found = [note for encoder in encoders for note in encoder.notices()]
         apart = ("context", "labels_alike")  # these are one number, or refused
         found = [note for note in found if (note.column, note.kind) != apart]
+        found += [Notice(
+            f"missing_context={self.reading.missing_context!r} is a value of column {name!r} "
+            f"already, in {counted(own, 'row')}: {counted(lack, 'row')} without a context "
+            f"{'counts' if lack == 1 else 'count'} as the same. If these are others, name a level "
+            "that is none of its values.",
+            kind="level_taken", column=name, value=self.reading.missing_context, n=own,
+        ) for name, (own, lack) in self._levels.items() if own and lack]  # fmt: skip
         if self.reading.rewards and not self._met:
             why = f"none of these values occurs in column {self.layout.reward!r}"
             found.append(no_effect("rewards", self.reading.rewards, why))
