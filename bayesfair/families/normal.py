@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from bayesfair.errors import DataError
 from bayesfair.families.base import Family, Known, Reads, Tail
 from bayesfair.kernels.laws.continuous_arms import location_scale_best_arm
 from bayesfair.rewards import Normal, Rewards, StudentT
@@ -15,6 +16,7 @@ from bayesfair.typing import Floats
 
 __all__ = ["NormalFamily"]
 
+_SMALLEST = 1e-150
 _N_CELLS = 128
 """Equally likely cells of a predictive law."""
 
@@ -41,6 +43,35 @@ class NormalFamily(Family):
     def holds(self, reward: Floats, support: Floats) -> NDArray[np.bool_]:
         """Return that all rewards fit."""
         return np.ones(len(reward), dtype=bool)
+
+    def coded(
+        self,
+        reward: Floats,
+        support: Floats,
+        where: Callable[[int], str],
+        *,
+        column: str | None = "reward",
+        rows: NDArray[np.int64] | None = None,
+        remedy: str | None = None,
+    ) -> Floats:
+        """Return the rewards as beliefs learn from them; none are refused but too small ones.
+
+        Raises
+        ------
+        DataError
+            Naming the first reward, where squares of all of them are 0 although they differ.
+        """
+        low, high = np.fmin.reduce(reward, initial=np.inf), np.fmax.reduce(reward, initial=-np.inf)
+        if low < high and max(-low, high) < _SMALLEST:
+            t = int(np.argmax(np.abs(np.nan_to_num(reward)) > 0))
+            raise DataError(
+                f"{where(t)} is {reward[t]:g}, and no reward is larger than {_SMALLEST:g} in size: "
+                "their squares are 0, so that nothing can be learned of their spread. Give rewards "
+                "in another unit.",
+                kind="bad_reward", row=None if rows is None else int(rows[t]), column=column,
+                value=float(reward[t]),
+            )  # fmt: skip
+        return super().coded(reward, support, where, column=column, rows=rows, remedy=remedy)
 
     def added(self, coded: Floats) -> Floats:
         """Return nothing: see the class."""

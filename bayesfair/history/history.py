@@ -40,13 +40,14 @@ from bayesfair.history.probabilities import (
     resolution_of,
     rows_and_resolution,
 )
-from bayesfair.history.tables import check_size, covered_chances, matrix_of, own
+from bayesfair.history.tables import covered_chances, matrix_of, own
 from bayesfair.history.thinned import kept_chances
 from bayesfair.kernels.log.rows import by_code, fixed
 from bayesfair.typing import Column, Ints
 
 __all__ = ["History"]
 
+_LARGEST = 1e150
 _OF_ROUNDS = (
     "arm", "reward", "selection_probability", "propensity", "time", "row", "offered",
     "known_at", "unique", "user", "keep_prob", "context", "covered",
@@ -181,7 +182,14 @@ class History(Tabled):
                 "reward is missing: give one number per round, NaN where none was observed.",
                 kind="missing_argument", column="reward",
             )  # fmt: skip
-        check_size(reward, self.where_reward, self.reward_column, self.row)
+        if wrong := first_where(np.abs(reward) > _LARGEST):
+            t = wrong.at
+            raise DataError(
+                f"{self.where_reward(t)} is {reward[t]:g}; it must be finite, at most {_LARGEST:g} "
+                "in size (beyond, squares cannot be held), or NaN if it was not observed.",
+                kind="bad_reward", column=self.reward_column,
+                row=None if self.row is None else int(self.row[t]), value=float(reward[t]),
+            )  # fmt: skip
         put(self, "reward", fixed(reward))
         if pi is not None:
             if pi.shape != (n_rounds, len(arms)):

@@ -12,9 +12,7 @@ from bayesfair.base.checks import counted, first_where
 from bayesfair.errors import DataError, ProbabilityError
 from bayesfair.typing import Where
 
-__all__ = ["check_size", "covered_chances", "matrix_of", "own"]
-
-_LARGEST = 1e150
+__all__ = ["covered_chances", "matrix_of", "own"]
 
 
 def own(values: ArrayLike, dtype: type) -> NDArray[Any]:
@@ -96,34 +94,3 @@ def covered_chances(
                 kind="covered", column="covered", value=float(total[first.at]),
             )  # fmt: skip
     return covered
-
-
-def check_size(
-    reward: NDArray[np.float64], where: Where, column: str, row: NDArray[np.int64] | None
-) -> None:
-    """Refuse rewards whose squares are no numbers, or are all 0.
-
-    Raises
-    ------
-    DataError
-        Naming the first such round and its reward.
-    """
-    size = np.abs(reward)
-    if wrong := first_where(size > _LARGEST):
-        why = (
-            f"it must be finite, at most {_LARGEST:g} in size (beyond, squares cannot be held), or "
-            "NaN if it was not observed"
-        )
-    elif 0 < np.fmax.reduce(size, initial=0.0) < 1 / _LARGEST:
-        wrong = first_where(size > 0)
-        why = (
-            f"no reward is larger than {1 / _LARGEST:g} in size, and squares of these are 0. Give "
-            "rewards in another unit"
-        )
-    if wrong:
-        t = wrong.at
-        raise DataError(
-            f"{where(t)} is {reward[t]:g}; {why}.",
-            kind="bad_reward", column=column, row=None if row is None else int(row[t]),
-            value=float(reward[t]),
-        )  # fmt: skip

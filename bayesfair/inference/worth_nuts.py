@@ -198,6 +198,7 @@ def sample_worths(
         run, aim = partial(run_chain, target, basis), how.target_accept or goal
         with ThreadPoolExecutor(max(1, min(threads, how.chains))) as pool:
             told = steps("chains", how.chains)
+            told.add(0)  # from here on the time that each takes is known
             jobs = [
                 pool.submit(run, rngs[c], states[c], step, tune, draws, thin * cheap, aim)
                 for c in range(how.chains)

@@ -48,9 +48,10 @@ def test_a_label_may_be_a_large_number_but_not_an_endless_one():
         bf.History([1, 10**5000], [1, 0])
 
 
-def test_rewards_whose_squares_are_0_are_refused_with_the_first():
+@pytest.mark.parametrize("judge", [bf.audit, bf.fit])
+def test_measurements_whose_squares_are_0_are_refused_with_the_first(judge):
+    small = bf.read_history({"arm": ["a", "b", "a"], "reward": [0, 1e-300, -2e-300]})
     with pytest.raises(bf.DataError) as refused:
-        bf.read_history({"arm": ["a", "b", "a"], "reward": [0, 1e-300, -2e-300]})
+        judge(small, family="normal", seed=1)
     found = refused.value
     assert (found.kind, found.row, found.column, found.value) == ("bad_reward", 2, "reward", 1e-300)
-    assert bf.History(["a", "b"], [1e-300, 1.0]).n_rounds == 2  # beside 1 it is 0
