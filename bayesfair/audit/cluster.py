@@ -146,6 +146,7 @@ def summarise_on(
     while len(held) > 1:
         pairs = [held[i : i + 2] for i in range(0, len(held), 2)]
         held = [client.submit(_merge, *p, pure=False) if len(p) == 2 else p[0] for p in pairs]
+    total: Summary
     total, doubts = results_of(client, held, [scan.source])[0]
     notes = [*notes]
     if len(parts) == 1:

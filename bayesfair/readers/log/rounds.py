@@ -231,13 +231,9 @@ class Converter:
             codes = encoder.encode(values, where)
             gone = np.flatnonzero(codes < 0)
             level = clean_label(self.reading.missing_context or "")
-            own = (
-                int(np.count_nonzero(codes == encoder.codes[level]))
-                if level in encoder.codes
-                else 0
-            )
-            for i, n in enumerate((own, gone.size)):
-                self._levels.setdefault(name, [0, 0])[i] += n
+            own = np.count_nonzero(codes == encoder.codes[level]) if level in encoder.codes else 0
+            before = self._levels.get(name, (0, 0))
+            self._levels[name] = before[0] + int(own), before[1] + gone.size
             if gone.size and self.reading.missing_context is not None:
                 codes[gone] = encoder.code(self.reading.missing_context)
             elif gone.size:
