@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bayesfair.base.checks import counted
 from bayesfair.base.notices import Notice
+from bayesfair.kernels.log.rows import runs_of_zeros
 from bayesfair.typing import Floats, Ints
 
 __all__ = ["ZeroRuns"]
@@ -51,24 +52,20 @@ class ZeroRuns(NamedTuple):
     @classmethod
     def of(cls, pi: Floats, offset: int = 0) -> Self:
         """Return those of rounds in their order, (T, k); NaN = not on offer."""
-        k = pi.shape[1]
-        n, lead, trail, begin, end = np.zeros((5, k), np.int64)
-        first, last, broken = np.full(k, np.nan), np.full(k, np.nan), np.zeros(k, np.bool_)
-        zero, above = pi == 0, pi > 0
-        for j in range(k):
-            on = np.flatnonzero(above[:, j])
-            n[j] = len(on)
-            none = np.flatnonzero(zero[:, j])
-            n[j] += len(none)
-            if not on.size:
-                lead[j] = trail[j] = len(none)
-                continue
-            lead[j] = np.searchsorted(none, on[0])
-            trail[j] = len(none) - np.searchsorted(none, on[-1])
-            broken[j] = lead[j] + trail[j] < len(none)
-            begin[j], end[j] = offset + on[0], offset + on[-1] + 1
-            first[j], last[j] = pi[on[0], j], pi[on[-1], j]
-        return cls(n, lead, trail, begin, end, first, last, broken, offset, offset + len(pi))
+        n_rounds, k = pi.shape
+        if n_rounds and pi.min() > 0:  # most logs: no zeros, and every arm on offer
+            none, all_of = np.zeros(k, np.int64), np.full(k, n_rounds)
+            begin, end = np.full((2, k), [[offset], [offset + n_rounds]])
+            first, last = pi[0].copy(), pi[-1].copy()
+            lasting = np.zeros(k, np.bool_)
+            return cls(all_of, none, none, begin, end, first, last, lasting, offset, int(end[0]))
+        n, lead, trail, begin, end, broken = runs_of_zeros(pi)
+        first, last, some = np.full(k, np.nan), np.full(k, np.nan), np.flatnonzero(end)
+        first[some], last[some] = pi[begin[some], some], pi[end[some] - 1, some]
+        begin[some] += offset
+        end[some] += offset
+        stop = offset + n_rounds
+        return cls(n, lead, trail, begin, end, first, last, broken > 0, offset, stop)
 
     def merged(self, later: ZeroRuns) -> ZeroRuns:
         """Return those of these rounds followed by ``later``."""

@@ -57,7 +57,8 @@ class Doubts(NamedTuple):
     told : dict of tuple to _Told or None
         By column of the context, and ``"arm"`` or ``"reward"``; None = not told by it.
     seen : dict of str to dict
-        How often each arm was chosen and each reward came; of very many, the commonest.
+        How often each arm was chosen and each reward came, if anything tells it; of very many,
+        the commonest.
     unit : float
         Of the last decimal of the probabilities.
     """
@@ -71,14 +72,11 @@ class Doubts(NamedTuple):
     def of(cls, part: History, offset: int, before: Doubts | None = None) -> Doubts:
         """Return what a part shows whose first round is ``offset``, and those before it."""
         pi = part.selection_probability
-        new = cls(
-            None if pi is None else ZeroRuns.of(pi, offset),
-            {} if part.context is None else _told(part, part.context, before),
-            {} if part.context is None else {
-                "arm": _counts(part.arm), "reward": _counts(part.reward),
-            },
-            part.resolution.unit,
-        )  # fmt: skip
+        told = {} if part.context is None else _told(part, part.context, before)
+        needed = {what for (_, what), found in told.items() if found is not None}
+        seen = {what: _counts(getattr(part, what)) for what in sorted(needed)}
+        zeros = None if pi is None else ZeroRuns.of(pi, offset)
+        new = cls(zeros, told, seen, part.resolution.unit)
         return new if before is None else before.merged(new)
 
     def merged(self, later: Doubts) -> Doubts:
@@ -92,8 +90,8 @@ class Doubts(NamedTuple):
             told[key] = None if mine is None or other is None else mine.followed_by(other)
         seen = {
             name: {x: mine.get(x, 0) + other.get(x, 0) for x in mine | other}
-            for name in self.seen
-            for mine, other in [(self.seen[name], later.seen.get(name, {}))]
+            for name in self.seen.keys() & later.seen.keys()
+            for mine, other in [(self.seen[name], later.seen[name])]
         }
         return Doubts(zeros, told, seen, max(self.unit, later.unit))
 
@@ -101,8 +99,7 @@ class Doubts(NamedTuple):
         """Return what has to be said of it."""
         found = [] if self.zeros is None else self.zeros.notices(arms, self.unit)
         for (column, what), told in sorted(self.told.items()):
-            counts = self.seen[what]
-            if told is None or len(counts) < 2:
+            if told is None or len(counts := self.seen[what]) < 2:
                 continue
             chance = told.repeats
             if np.isnan(chance):

@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from bayesfair.kernels.compiled import compiled
 from bayesfair.typing import Floats
 
-__all__ = ["by_code", "decimals_of", "fixed", "in_order", "look_at_rows", "side_by_side"]
+__all__ = [
+    "by_code",
+    "decimals_of",
+    "fixed",
+    "in_order",
+    "look_at_rows",
+    "runs_of_zeros",
+    "side_by_side",
+]
 
 
 @compiled(error_model="numpy", fastmath={"reassoc"})
@@ -48,6 +56,40 @@ def look_at_rows(
     """
     error, finer = _look_at_rows(fixed(pi), fixed(arm), 10.0**decimals, _slack(decimals))
     return error, finer
+
+
+@compiled()
+def _runs_of_zeros(pi, n, lead, trail, begin, end, zeros):  # type: ignore[no-untyped-def]
+    for t in range(pi.shape[0]):
+        for j in range(pi.shape[1]):  # without branches, which no processor could foresee
+            above, zero = np.int64(pi[t, j] > 0.0), np.int64(pi[t, j] == 0.0)
+            before = np.int64(end[j] == 0)
+            n[j] += above + zero
+            zeros[j] += zero
+            lead[j] += zero * before
+            trail[j] = (trail[j] + zero) * (1 - above)
+            begin[j] += t * above * before
+            end[j] += (t + 1 - end[j]) * above
+
+
+def runs_of_zeros(pi: Floats) -> NDArray[np.int64]:
+    """Return where columns of ``(T, k)`` probabilities, NaN apart, begin and end to be above 0.
+
+    Rows of the result, (6, k): probabilities; zeros before the first above 0, and after the last
+    (of a column without one, all of them); that first row, and the one after the last (0 without
+    one); 1 if a zero lies between them.
+
+    Examples
+    --------
+    >>> runs_of_zeros(np.array([[0.0], [0.0], [0.5], [0.0], [0.5], [0.0], [np.nan]])).T
+    array([[6, 2, 1, 2, 5, 1]])
+    """
+    found = np.zeros((6, pi.shape[1]), np.int64)
+    _runs_of_zeros(fixed(np.ascontiguousarray(pi)), *found)
+    _, lead, trail, _, end, zeros = found
+    trail[end == 0] = lead[end == 0]
+    zeros[:] = (end > 0) & (zeros > lead + trail)
+    return found
 
 
 def _slack(decimals: int) -> float:
