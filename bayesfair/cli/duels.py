@@ -25,9 +25,10 @@ AUDIT_COMPARISONS_HELP = """Audit who is compared with whom: are similar items s
 
 Columns: as in `bayesfair fit` (left, right, winner; model_a, model_b, winner; winner, loser), and
 where present p_{item} (the law of the slot), or propensity (the probability with which the item on
-the left was put there), and timestamp or tstamp. Without probabilities, shares in windows stand for
-them. Judged is how often an item fills the slot; whom it meets there is not (a notice says if items
-of like worth met others by different laws). One row per duel: no counts of wins, no weights.
+the left was put there), and timestamp or tstamp. Winner and loser do not say who stood on the left:
+of these --slot mean is judged. Without probabilities, shares in windows stand for them. Judged is
+how often an item fills the slot; whom it meets there is not (a notice says if items of like worth
+met others by different laws). One row per duel: no counts of wins, no weights.
 
 Example: `bayesfair simulate fair_sd_dts --arms a=3,b=2,c=1 --out duels.csv`
 
@@ -54,6 +55,7 @@ def audit_comparisons_command(  # noqa: D103 - the help is above
     _refuse(refused)
     check_targets({"--json": output.json_file, "--report": output.report}, read=file)
     check_level(output.fail_on)
+    law.weight = refused.weight  # '' for none, as of those
     named: dict[str, Any] = {n: False if v == "" else v for n, v in vars(law).items()}
     with warnings.catch_warnings(), reading(file):
         warnings.simplefilter("ignore", BayesfairWarning)  # they are among the notices
@@ -68,7 +70,7 @@ def audit_comparisons_command(  # noqa: D103 - the help is above
 def _refuse(given: Values) -> None:
     """Refuse options of `fit`: each row is one decision, in its order."""
     for name, value in vars(given).items():
-        if value is not None:
+        if value is not None and (name, value) != ("weight", ""):
             raise OptionError(
                 f"--{name} {value!r}: counts and weights have no order, and here each row is one "
                 "decision. This command takes one row per duel: --left, --right, --winner, or "

@@ -94,7 +94,8 @@ def fit_command(  # noqa: D103 - the help is FIT_HELP
     with warnings.catch_warnings():
         # what these warnings say is among the notices of the report
         warnings.simplefilter("ignore", BayesfairWarning)
-        comparisons = read_comparisons(source, **vars(columns))
+        named = vars(columns) | ({"weight": False} if columns.weight == "" else {})
+        comparisons = read_comparisons(source, **named)
         if not comparisons.n_comparisons:
             raise DataError(
                 f"no comparison is left in {comparisons.source}: rows may have been left out, have "

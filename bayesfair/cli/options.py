@@ -362,7 +362,7 @@ COMPARISON_COLUMNS = DUEL_COLUMNS.extended(
     chosen=option("Choices: column of the chosen item."),
     offered=option("Choices: column of the offered items, a|b|c."),
     separator=option("Between offered items.", str, "|"),
-    weight=option("Column of frequency weights."),
+    weight=option("Column of frequency weights; '' for none."),
     partial=option("Unranked items: subset (not on offer) or top (ranked below)."),
     labels=option("Items of PrefLib files: names, ids.", str, "names"),
 )
@@ -405,7 +405,10 @@ SLOT_LAW = Group(
 """The rule that paired the duels, and the order in which it did."""
 
 DUEL_QUESTION = CRITERION.extended(
-    slot=option("first: the left item; mean: half the chance of taking part.", str, "first"),
+    slot=option(
+        "first: the left item; mean: half the chance of taking part. Default: first, but mean of "
+        "winner and loser."
+    ),
     window=option("Duels per window of shares.", COUNT),
     model=option("Of the worths: bradley_terry, davidson (ties)."),
     prior_sd=PRIOR_SD,

@@ -43,6 +43,7 @@ class ComparisonCells(Shown):
     right: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     outcome: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))
     first: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))
+    sides: bool = True
     start: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     item: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     level: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))

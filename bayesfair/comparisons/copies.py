@@ -281,6 +281,7 @@ class ComparisonCopies(ComparisonCells):
             right=np.concatenate([b, d]).astype(np.int32),
             outcome=outcome,
             first=np.zeros(len(outcome), np.int8),
+            sides=False,
             count=np.concatenate([won[a, b], tied[c, d]]),
             square=square,
             row=np.zeros(len(outcome), np.int64),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,8 @@ class Comparisons(ComparisonCopies):
     left, right, outcome, first : (U,) arrays of int
         Duels: items, outcome (position in ``("left", "right", "tie", "both_bad")``), and who was
         shown first (1 left, -1 right, 0 neither or unknown).
+    sides : bool
+        False: `left` and `right` are winner and loser, and nobody knows who stood where.
     start, item, level : arrays of int
         Rankings and choices: cell u holds the positions start[u] .. start[u + 1] - 1 of `item` and
         `level`, best first; equal levels tie, level -1 is the unordered rest below.
@@ -110,13 +112,15 @@ class Comparisons(ComparisonCopies):
             The two items.
         winner : (N,) column, optional
             A side (``left``, ``right``, ``model_a``, ``model_b``), ``tie``, ``tie (bothbad)``, or
-            the winning item's name. Default: `left` won every duel (columns winner, loser).
+            the winning item's name. Default: `left` and `right` are winners and losers, which do
+            not say who stood where.
         outcomes : mapping of word to {"left", "right", "tie", "both_bad"}, optional
             Replaces these words.
         winner_is : {"side", "item"}, optional
             Needed only if an item is called like a side.
         first : "left", "right" or column, optional
             Who was shown first or played at home: a side or an item's name, empty = neither.
+            Without `winner` there are no sides, and items alone will do.
         weight : (N,) array, optional
             Weights >= 0; 0 leaves a row out. Whole numbers count duels. Others weigh them (decay
             with age, importance), which makes no likelihood: a fit gives robust errors and a
@@ -249,10 +253,11 @@ class Comparisons(ComparisonCopies):
         notes = drop_self(diagonal.sum(), items[int(diagonal.argmax())] if k else "")
         i, j = np.nonzero((won + tied) * (1 - np.eye(k)))
         names = np.array(items, dtype=object)
-        made = cls.from_counts(
-            names[i], names[j], won[i, j], np.zeros(len(i)), tied[i, j], items=items, source=source
-        )
-        return replace(made, notices=(*made.notices, *notes))
+        fields = collapse_counts(
+            names[i], names[j], won[i, j], np.zeros(len(i)), tied[i, j], items=items,
+            first=None, weight=None, missing="error", source=where, asked=False,
+        )  # fmt: skip
+        return cls(**fields | {"notices": (*fields["notices"], *notes), "sides": False})
 
     @classmethod
     @takes()

@@ -13,7 +13,14 @@ from bayesfair.base.checks import check_choice
 from bayesfair.base.label_encoder import Encoded, LabelEncoder, encoded
 from bayesfair.base.notices import Notice
 from bayesfair.base.options import no_effect
-from bayesfair.comparisons.outcomes import OUTCOMES, Words, resolve_first, resolve_outcomes
+from bayesfair.comparisons.counts import check_total, count_notices
+from bayesfair.comparisons.outcomes import (
+    OUTCOMES,
+    Words,
+    no_sides,
+    resolve_first,
+    resolve_outcomes,
+)
 from bayesfair.comparisons.sources import (
     Origin,
     absent_numbers,
@@ -187,6 +194,8 @@ def collapse_duels(
     if found:
         n_skipped += int(gone.sum())
         outcome = np.where(gone, np.int8(-1), outcome)
+    if winner is None and isinstance(first, str):
+        raise no_sides("first", first, "Give the column that names who was first")
     if isinstance(first, str) or first is None:
         side = (
             0
@@ -196,7 +205,7 @@ def collapse_duels(
         shown = np.full(n, side, np.int8)
     else:
         told = _coded("first", first, "first item", n)
-        shown = resolve_first(told, a, b, names, source.where)
+        shown = resolve_first(told, a, b, names, source.where, sides=winner is not None)
     outcome, notes, dropped = _both_bad(outcome, words.both_bad)
     notices += notes
     values = checked_weight(numbers.get("weight"), n, source)
@@ -220,7 +229,11 @@ def collapse_duels(
         source=source,
         keep_rows=keep_rows,
     )
-    return fields | {"notices": tuple(notices), "n_skipped": n_skipped + dropped}
+    return fields | {
+        "notices": tuple(notices),
+        "n_skipped": n_skipped + dropped,
+        "sides": winner is not None,
+    }
 
 
 def _cells(
@@ -287,8 +300,12 @@ def collapse_counts(
     missing: str,
     items: Sequence[object] | None,
     source: Origin,
+    asked: bool = True,
 ) -> dict[str, Any]:
-    """Return the fields of `Comparisons` for rows of counts; see `Comparisons.from_counts`."""
+    """Return the fields of `Comparisons` for rows of counts; see `Comparisons.from_counts`.
+
+    With `asked` it is looked at whether they are counts of wins and ties at all.
+    """
     a = encoded(left, "item")
     n = len(a.codes)
     b = _coded("right", right, "item", n)
@@ -305,6 +322,9 @@ def collapse_counts(
     counts = [values if times is None else values * times for values in raw]
     kept = ~gone
     names = [np.array([*c.labels, None], dtype=object)[c.codes][kept] for c in (a, b)]
+    if asked:
+        check_total(*(values[kept] for values in raw), source=source)
+        notices = [*notices, *count_notices(names, [values[kept] for values in raw])]
     shown = first
     if first is not None and not isinstance(first, str):
         told = _coded("first", first, "first item", n)

@@ -12,7 +12,7 @@ from bayesfair.base.arguments import constructed, instance_of, takes
 from bayesfair.base.checks import as_numbers, check_choice, first_where
 from bayesfair.base.html import Shown
 from bayesfair.comparisons.data import Comparisons
-from bayesfair.comparisons.outcomes import OUTCOMES
+from bayesfair.comparisons.outcomes import OUTCOMES, no_sides
 from bayesfair.comparisons.worths import known_worths
 from bayesfair.errors import DataError, OptionError, ProbabilityError
 from bayesfair.kernels.log.rows import fixed
@@ -53,7 +53,8 @@ class DuelLog(Shown):
     offered : (T, k) array of bool, optional
         Which items were on offer.
     slot : {"first", "mean"}
-        ``"first"``: law of the left item; ``"mean"``: half the probability of taking part.
+        ``"first"``: law of the left item; ``"mean"``: half the probability of taking part, all that
+        duels of winner and loser (``comparisons.sides`` is False) can be judged by.
     order : str, optional
         Column that the rounds were sorted by; None = the order of the rows.
 
@@ -84,6 +85,8 @@ class DuelLog(Shown):
     def __post_init__(self) -> None:
         """Check that the parts belong together, and freeze the arrays."""
         check_choice(self.slot, "slot", ("first", "mean"))
+        if self.slot == "first" and not self.comparisons.sides:
+            raise no_sides("slot", "first", 'Give slot="mean"')
         n, k = len(self.left), self.n_items
         values: dict[str, Any] = {}
         for name in ("left", "right", "cell"):
@@ -117,12 +120,13 @@ class DuelLog(Shown):
         selection_probability: ArrayLike | None = None,
         propensity: ArrayLike | None = None,
         offered: ArrayLike | None = None,
-        slot: str = "first",
+        slot: str | None = None,
         order: str | None = None,
     ) -> DuelLog:
         """Return the log of duels whose rows were kept; options as in the class.
 
-        Tables may have a row for every row of the duels, those without a comparison included.
+        Without `slot` it is ``"first"``, of winners and losers ``"mean"``. Tables may have a row
+        for every row of the duels, those without a comparison included.
 
         Raises
         ------
@@ -159,6 +163,8 @@ class DuelLog(Shown):
             "offered": _kept("offered", offered, keep, 2),
         }
         left, right = (np.asarray(end[cell], np.int64) for end in (duels.left, duels.right))
+        if slot is None:
+            slot = "first" if duels.sides else "mean"
         return cls(duels, left, right, cell, **tables, slot=slot, order=order)
 
     # -- what it holds -------------------------------------------------------------------------
@@ -209,8 +215,8 @@ class DuelLog(Shown):
 
     @property
     def pair_propensity(self) -> Floats | None:
-        """Probability of the ordered pair that was drawn, ``(T,)``; None = not logged."""
-        if self.pair_probability is None:
+        """Probability of the ordered pair that was drawn, ``(T,)``; None = not known."""
+        if self.pair_probability is None or not self.comparisons.sides:
             return None
         pairs = np.broadcast_to(self.pair_probability, (self.n_rounds, *(self.n_items,) * 2))
         return np.asarray(pairs[np.arange(self.n_rounds), self.left, self.right])
@@ -264,6 +270,8 @@ class DuelLog(Shown):
                 kind="unused_option",
                 column="propensity",
             )
+        if not self.comparisons.sides:
+            raise no_sides("propensity", "propensity", "Leave it out with propensity=False")
         if self.slot != "first":
             raise OptionError(
                 "propensity= is the probability of the item on the left. It tells nothing of the "
@@ -294,7 +302,8 @@ class DuelLog(Shown):
     def to_dataframe(self) -> pd.DataFrame:
         """Return one row per duel: items, outcome, and what was logged of the rule.
 
-        Columns ``left``, ``right``, ``winner`` (left, right, tie; None = no outcome), and
+        Columns ``left``, ``right``, ``winner`` (left, right, tie; None = no outcome), or ``winner``
+        and ``loser`` where no more is known, and
         ``p_{item}`` (the law of the slot) or ``propensity``; index ``round``.
         """
         import pandas as pd
@@ -306,6 +315,8 @@ class DuelLog(Shown):
         words = np.array([*OUTCOMES, None], dtype=object)
         found = {"left": names[self.left], "right": names[self.right],
                  "winner": words[np.where(swapped, 1 - outcome, outcome)]}  # fmt: skip
+        if not self.comparisons.sides:
+            found = {"winner": names[self.left], "loser": names[self.right]}
         if self.selection_probability is not None:
             law = np.asarray(self.selection_probability).T
             found |= {f"p_{item}": p for item, p in zip(self.items, law, strict=True)}

@@ -18,7 +18,14 @@ from bayesfair.base.options import no_effect
 from bayesfair.errors import DataError, OptionError
 from bayesfair.typing import Where
 
-__all__ = ["OUTCOMES", "OUTCOME_WORDS", "Outcomes", "resolve_first", "resolve_outcomes"]
+__all__ = [
+    "OUTCOMES",
+    "OUTCOME_WORDS",
+    "Outcomes",
+    "no_sides",
+    "resolve_first",
+    "resolve_outcomes",
+]
 
 OUTCOMES = ("left", "right", "tie", "both_bad")
 OUTCOME_WORDS: dict[str, str] = {
@@ -30,6 +37,7 @@ OUTCOME_WORDS: dict[str, str] = {
     "tie (bothbad)": "both_bad",
     "both_bad": "both_bad",
 }
+_FEW = 10  # duels of which chance lets one side win them all
 _FIRST_WORDS = {"left": 1, "model_a": 1, "right": -1, "model_b": -1, "neither": 0}
 
 
@@ -39,6 +47,34 @@ class Outcomes(NamedTuple):
     outcome: NDArray[np.int8]
     n_unknown: int
     notices: tuple[str, ...]
+
+
+def no_sides(option: str, value: object, remedy: str) -> OptionError:
+    """Return the error for what asks for a side where only winner and loser are known."""
+    return OptionError(
+        f"{option}={value!r} asks who stood on the left, and winner and loser do not say: the "
+        f"winner would count as the one on the left. {remedy}, or duels with left, right and "
+        "winner.",
+        kind="no_sides",
+        column=option,
+        value=value,
+    )
+
+
+def _one_side(outcome: NDArray[np.int8]) -> list[Notice]:
+    """Say that one side won every duel: what is called left and right may be winner and loser."""
+    n, low = len(outcome), int(outcome.min(initial=9))
+    if n < _FEW or low not in (0, 1) or (outcome != low).any():
+        return []
+    return [
+        Notice(
+            f"The item on the {OUTCOMES[low]} won all of {n} duels: these columns may be winner "
+            "and loser, which do not say who stood where. If so, read them as winner= and loser=.",
+            kind="one_side_won",
+            value=OUTCOMES[low],
+            n=n,
+        )
+    ]
 
 
 def _checked_words(outcomes: Mapping[object, str] | None) -> dict[str, str]:
@@ -217,6 +253,7 @@ def resolve_outcomes(
                 f"{items[right[stranger.at]]!r} ({stranger.n} such rows). Correct the winner "
                 "column."
             )
+    notices += _one_side(outcome)
     return Outcomes(outcome, n_unknown, tuple(notices))
 
 
@@ -226,17 +263,41 @@ def resolve_first(
     right: NDArray[np.int32],
     items: tuple[str, ...],
     where: Where,
+    *,
+    sides: bool = True,
 ) -> NDArray[np.int8]:
     """Return which item was shown first: 1 = left, -1 = right, 0 = neither (or missing).
+
+    Parameters
+    ----------
+    first : Encoded
+    left, right : (N,) arrays of int
+    items : tuple of str
+    where : function of int
+        Names a row.
+    sides : bool
+        Whether left and right are places: of winners and losers only names will do.
 
     Raises
     ------
     DataError
-        A value that is no side and not one of the two items, with its row.
+        A value that is no side and not one of the two items, with its row; a side where there are
+        none.
     """
     labels = first.labels
     position = {item: i for i, item in enumerate(items)}
     reading = _reading(labels, _FIRST_WORDS, position, None)
+    if not sides and reading == "side":
+        told = np.array([_FIRST_WORDS.get(label, 0) != 0 for label in labels] + [False])
+        if side_told := first_where(told[first.codes]):
+            raise DataError(
+                f"{where(side_told.at)}: shown first is {labels[first.codes[side_told.at]]!r}, and "
+                "winner and loser do not say who stood on that side. Write the name of the item "
+                "that was first.",
+                kind="no_sides",
+                column="first",
+                value=labels[first.codes[side_told.at]],
+            )
     side = np.array([_FIRST_WORDS.get(label, 9) for label in labels] + [0], np.int8)[first.codes]
     if reading == "item":
         shown = np.array([position.get(label, -2) for label in labels] + [-1], np.int32)

@@ -13,6 +13,8 @@ from bayesfair.base.notices import Notice
 from bayesfair.comparisons.sources import Origin
 from bayesfair.errors import DataError, OptionError
 
+_FEW_LEVELS = 7  # more steps than this hardly any scale of ratings has
+
 __all__ = ["RankRules", "last_place_notices", "ranks_as_places"]
 
 
@@ -90,6 +92,32 @@ def ranks_as_places(
     if not lowest_is_best:
         _refuse_choices(value, group, last_tie)
         return kept, -value, []
+
+    def check_first_places(
+        value: NDArray[np.float64], group: NDArray[Any], entry: NDArray[Any]
+    ) -> None:
+        """Refuse numbers of which no ranking has a first place: ratings, or other quantities."""
+        if not len(value):
+            return
+        best = np.full(int(group.max()) + 1, np.inf)
+        np.minimum.at(best, group, value)
+        at_best = value == best[group]
+        tied = np.bincount(group[at_best], minlength=len(best))
+        # several that share the first place may have its mean, or the last of the places
+        if ((best == 1) | (best == (tied + 1) / 2) | (best == tied)).any():
+            return
+        i = int(entry[np.flatnonzero(at_best & (group == group[0]))[0]])
+        raise DataError(
+            f"{where(i)} is {rank[i]:g}, the lowest of this ranking, and no ranking has a 1. Ranks "
+            "count from 1 = best. If more is better (ratings, points), say lowest_is_best=False; "
+            "of a quantity of which less is better (times), give its negative with that.",
+            kind="no_first_place",
+            column="rank",
+            value=float(rank[i]),
+            source=source.name,
+            row=row(i),
+        )
+
     low = float(value.min(initial=0.0))
     refuse(
         value < 0,
@@ -98,7 +126,8 @@ def ranks_as_places(
     )
     _refuse_choices(value, group, last_tie)
     if low > 0 or not (value == 0).any():
-        return kept, value, []
+        check_first_places(value, group, entry)
+        return kept, value, _few_levels(value, group)
     best = np.full(int(ranking.max(initial=0)) + 1, np.inf)
     np.minimum.at(best, group, value)
     if differs := first_where((best[group] > 0) & (value == best[group])):
@@ -120,6 +149,27 @@ def ranks_as_places(
         n=int((value == 0).sum()),
     )
     return kept, value, [note]
+
+
+def _few_levels(value: NDArray[np.float64], group: NDArray[Any]) -> list[Notice]:
+    """Say that every ranking has ties on one scale of few numbers: these may be ratings."""
+    levels = np.unique(value)
+    found = np.unique(group)
+    pairs = np.unique(np.stack([group, value]), axis=1)
+    size, different = np.bincount(group)[found], np.bincount(pairs[0].astype(int))[found]
+    if len(found) < 2 or len(levels) > _FEW_LEVELS or (levels % 1).any():
+        return []
+    if (different == size).any() or len(levels) < 2:
+        return []
+    return [
+        Notice(
+            f"All of {len(found)} rankings have ties, on a scale of {len(levels)} numbers from "
+            f"{levels[0]:g} to {levels[-1]:g}, and 1 is read as best. If they are ratings of which "
+            "more is better, say lowest_is_best=False.",
+            kind="ratings_as_ranks",
+            n=len(found),
+        )
+    ]
 
 
 def _refuse_choices(value: NDArray[np.float64], group: NDArray[Any], last_tie: str | None) -> None:

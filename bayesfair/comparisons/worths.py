@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesfair.base.checks import as_numbers
+from bayesfair.base.checks import as_numbers, listed
 from bayesfair.base.labels import by_label
 from bayesfair.errors import ArmError, DataError
 from bayesfair.kernels.laws.gauss_best import gauss_best_probability
@@ -28,7 +28,7 @@ def known_worths(worth: Any, items: Sequence[str]) -> NDArray[np.float64]:
     Raises
     ------
     ArmError, DataError
-        If one lacks, or is no worth.
+        If one lacks, is of no item, or is no worth.
 
     Examples
     --------
@@ -45,6 +45,15 @@ def known_worths(worth: Any, items: Sequence[str]) -> NDArray[np.float64]:
                 kind="unknown_item",
                 column="worth",
                 value=lacking[0],
+            )
+        known = set(items)
+        if strange := [item for item in named if item not in known]:
+            raise ArmError(
+                f"worth= names {strange[0]!r} ({len(strange)} such), which is no item here: "
+                f"{listed(items, 6)}. Leave it out, or correct its name.",
+                kind="unknown_item",
+                column="worth",
+                value=strange[0],
             )
         worth = [named[item] for item in items]
     values = as_numbers(worth, "worth")

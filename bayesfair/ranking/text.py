@@ -43,13 +43,15 @@ def render_fit(
     rows = []
     most = len(numbers["items"]) if width is None else MOST_ROWS  # in a file all of them
     shown = numbers["items"][:most]
-    for label, row in zip(shortened(row["item"] for row in shown), shown, strict=True):
+    letters = shortened(in_runs(row["letters"] or "") or "-" for row in shown)
+    labels = shortened(row["item"] for row in shown)
+    for label, same, row in zip(labels, letters, shown, strict=True):
         rank, none = row["rank"], row["island"] is None
         line = [
             label,
             "no data" if none else str(rank["shared"]),
             "-" if none else str(row["tier"]),
-            in_runs(row["letters"] or "") or "-",
+            same,
             number(row["n"], 1),
             f"{row['n_wins']:.12g}",
             number(row["worth"]["mean"]),

@@ -11,7 +11,12 @@ from numpy.typing import ArrayLike
 
 from bayesfair.audit.criterion import Criterion, eps2_options
 from bayesfair.audit.duels.beliefs import checkpoints, path_of
-from bayesfair.audit.duels.findings import choices_check, duel_findings, propensities_check
+from bayesfair.audit.duels.findings import (
+    choices_check,
+    duel_findings,
+    propensities_check,
+    sides_unknown,
+)
 from bayesfair.audit.duels.judge import judge as judge_log
 from bayesfair.audit.duels.law import law_of
 from bayesfair.audit.duels.opponents import opponent_findings
@@ -74,7 +79,8 @@ def audit_comparisons(
     slot : {"first", "mean"}, optional
         What counts as :math:`\pi_t(i)`: the law of the item on the left, or half the probability of
         taking part. Both sum to 1. Where sides are assigned at random the two agree. Default: that
-        of the log, ``"first"`` unless it says more.
+        of the log, which is ``"first"``, and ``"mean"`` of duels of winner and loser: these do not
+        say who stood on the left (a notice of kind ``sides_unknown``).
     pair_probability : (T, k, k) or (k, k) array, optional
         ``[t, i, j]``: probability that round t puts item i on the left and j on the right. NaN =
         not on offer.
@@ -192,6 +198,8 @@ def audit_comparisons(
     needed, unknown = duels_needed(log, law, truth, path, judged, criterion)
     fits, notices = choices_check(log)
     checks = {"choices": fits}
+    if slot is None and not log.comparisons.sides:
+        notices.append(sides_unknown(log))
     notices += [
         *duel_findings(log, law, judged, criterion),
         *unknown,

@@ -17,14 +17,15 @@ from bayesfair.base.checks import counted, listed
 from bayesfair.base.notices import Notice
 from bayesfair.comparisons import DuelLog
 
-__all__ = ["choices_check", "duel_findings", "propensities_check"]
+__all__ = ["choices_check", "duel_findings", "propensities_check", "sides_unknown"]
 
 
 def duel_findings(log: DuelLog, law: Law, judged: Judged, criterion: Criterion) -> list[Notice]:
     """Return the notices of a log and of its verdict."""
     found = _slot(log)
+    found += _never_shown(log, law.windows)
     if not law.logged:
-        found += [*_came_or_went(log), *_windows(law)]
+        found += [*(_came_or_went(log) if len(law.windows.start) > 1 else []), *_windows(law)]
     return [*found, *_not_judged(log, criterion), *_cannot_fail(law.windows, judged, criterion)]
 
 
@@ -40,6 +41,21 @@ def _slot(log: DuelLog) -> list[Notice]:
             column="slot",
         )
     ]
+
+
+def sides_unknown(log: DuelLog) -> Notice:
+    """Say why duels of winner and loser are judged by who took part."""
+    given = "" if log.selection_probability is None else (
+        " The probabilities of the log are taken to be such halves, too."
+    )  # fmt: skip
+    return Notice(
+        "Winner and loser do not say who stood on the left, so that the law of the item there "
+        "cannot be judged: slot 'mean' was taken, half the probability of taking part. With "
+        f"columns left, right and winner slot 'first' can be judged.{given}",
+        kind="sides_unknown",
+        column="slot",
+        value=log.slot,
+    )
 
 
 def choices_check(log: DuelLog) -> tuple[Check, list[Notice]]:
@@ -122,6 +138,25 @@ def _came_or_went(log: DuelLog) -> list[Notice]:
             "offered.",
             kind="came_or_went",
             n=len(moved),
+        )
+    ]
+
+
+def _never_shown(log: DuelLog, windows: Windows) -> list[Notice]:
+    """Name the items of which the log says nothing: in no duel, and never known to be on offer."""
+    absent = np.isnan(windows.share).all(axis=0) & (log.seen()[1] < 0)
+    never = [log.items[i] for i in np.flatnonzero(absent)]
+    if not never:
+        return []
+    return [
+        Notice(
+            f"{listed(never, 5)} took part in no duel of the log, and nothing says that "
+            f"{'it was' if len(never) == 1 else 'they were'} on offer: the verdict and P* are "
+            "about the other items. Where it could have been shown, columns of probabilities say "
+            "so, and a DuelLog takes it as offered.",
+            kind="never_shown",
+            value=never[0],
+            n=len(never),
         )
     ]
 

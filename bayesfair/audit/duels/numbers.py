@@ -169,13 +169,16 @@ def _items(record: DuelRecord) -> list[dict[str, Any]]:
         scale = 1.0 if log.slot == "first" else 0.5
         filled = np.asarray(scale * log.taken(slice(int(windows.start[0]), None)))
     mean = filled / windows.length.sum()
+    # an item without a window on offer has no chance of being best there, not one of 0
+    absent = np.isnan(windows.share).all(axis=0)
+    mean[absent & (taken == 0)] = np.nan
     return [
         {
             "item": item,
             "n": int(taken[i]),
-            "p_best_subjective": finite_or_text(regrets.believed[i]),
-            "p_best_objective": finite_or_text(regrets.true[i]),
-            "selection_mean": finite_or_text(mean[i]),
+            "p_best_subjective": None if absent[i] else finite_or_text(regrets.believed[i]),
+            "p_best_objective": None if absent[i] else finite_or_text(regrets.true[i]),
+            "selection_mean": None if np.isnan(mean[i]) else float(mean[i]),
             "first_round": int(first[i]) if first[i] >= 0 else None,
             "last_round": int(last[i]) if last[i] >= 0 else None,
         }

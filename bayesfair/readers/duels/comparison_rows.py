@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from bayesfair.base.options import COMPARISON_OPTIONS, refuse_without_effect
 from bayesfair.comparisons import Comparisons
 from bayesfair.errors import DataError, OptionError
 from bayesfair.readers.duels.arena import open_json
+from bayesfair.readers.duels.doubts import check_losers, check_parts
 from bayesfair.readers.files.headers import missing_column
 from bayesfair.readers.files.paths import single_file
 from bayesfair.readers.files.tables import open_source
@@ -46,6 +48,7 @@ __all__ = [
     "watched_order",
 ]
 
+_TIES = {"tie", "ties", "tied", "draw", "draws", "drawn"}
 _JSON = {".jsonl", ".ndjson", ".json"}
 
 # Column names recognised without being told, first match wins.
@@ -121,6 +124,7 @@ class Rows:
     columns: dict[str, Any]
     row: NDArray[np.int64]
     order: NDArray[np.int64] | None
+    header: tuple[str, ...] = ()
 
     def text(self, name: str | None) -> Any:
         """Return a column as it is, in the order asked for; None for no column."""
@@ -221,7 +225,7 @@ def checked_columns(
     Raises
     ------
     OptionError
-        If the source lacks one of them.
+        If the source lacks one of them, or one was named for two parts.
     """
     header, found = opened.header, dict(used)
     side = first if first in ("left", "right") and first not in header else None
@@ -230,7 +234,10 @@ def checked_columns(
     for option, column in found.items():
         if column not in header:
             raise missing_column(column, option, opened.name, header)
-    return found | pairs_of_rankings(used, header), side
+    check_parts(found)
+    if kind_of(used) == "duels" and "loser" in set(header) - set(found.values()):
+        found["lost"] = "loser"  # held against the winner
+    return found | pairs_of_rankings(found, header), side
 
 
 def roles_of(used: Mapping[str, str]) -> dict[str, str]:
@@ -290,7 +297,7 @@ def load(source: Opened, used: Mapping[str, str], order: str | None = None) -> R
 
         values, _ = order_values(arrays[order], where)
         stable = np.argsort(values, kind="stable")
-    return Rows(source.name, arrays, row, stable)
+    return Rows(source.name, arrays, row, stable, tuple(source.header))
 
 
 def watched_order(source: Opened, used: Collection[str]) -> list[Notice]:
@@ -372,6 +379,16 @@ def check_wins(wins: Sequence[str]) -> None:
             column="wins",
             value=tuple(wins),
         )
+    ties = [bool(_TIES & set(re.findall("[a-z]+", name.casefold()))) for name in map(str, wins)]
+    if any(ties[:2]) and not all(ties):
+        tied = wins[ties.index(True)]
+        raise OptionError(
+            f"wins={tuple(wins)!r} has {tied!r} among the wins, and ties come last: wins of left, "
+            "wins of right, ties. If these are wins, rename the column.",
+            kind="ties_not_last",
+            column="wins",
+            value=tied,
+        )
 
 
 def counts(
@@ -409,7 +426,15 @@ def duels(
     _require(used, pair)
     if pair[0] == "left" and "winner" not in used:
         counts = "" if keep_rows else ", or wins=(.., ..), the columns of counts"
-        raise OptionError(f"duels need winner=, the column of outcomes{counts}.")
+        there = " There is a column 'winner': winner='winner'." if "winner" in rows.header else ""
+        raise OptionError(
+            f"duels need winner=, the column of outcomes{counts}.{there}",
+            kind="option_lacks",
+            column="winner",
+        )
+    if "lost" in used:
+        parts = [rows.text(used[part]) for part in ("left", "right", "winner", "lost")]
+        check_losers(rows.source, rows.lines, parts, options.get("outcomes"))
     return Comparisons.from_duels(
         rows.text(used[pair[0]]),
         rows.text(used[pair[1]]),

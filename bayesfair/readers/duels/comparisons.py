@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bayesfair.base.arguments import NAMES, PLAIN, each, takes
+from bayesfair.base.arguments import NAMES, PLAIN, TEXT_OR_FALSE, each, takes
 from bayesfair.base.checks import check_choice
 from bayesfair.base.options import COMPARISON_OPTIONS, KINDS, given, refuse_without_effect
 from bayesfair.comparisons import Comparisons, Origin
 from bayesfair.readers.duels.arena import JsonLines
 from bayesfair.readers.duels.comparison_rows import (
+    HEAD,
     check_wins,
     checked_columns,
     choices,
@@ -26,6 +27,7 @@ from bayesfair.readers.duels.comparison_rows import (
     roles_of,
     suffixes_of,
 )
+from bayesfair.readers.duels.doubts import unread_counts, unused_columns
 from bayesfair.readers.duels.preflib import SUFFIXES, read_preflib, refuse_other_data
 from bayesfair.readers.files.paths import single_file
 from bayesfair.typing import Source
@@ -37,7 +39,8 @@ _OF_TEXT = {"delimiter": COMPARISON_OPTIONS["delimiter"]}
 
 @takes(
     **each(PLAIN, "left", "right", "winner", "loser", "ranking", "item", "rank", "chosen",
-           "offered", "first", "weight"),
+           "offered", "first"),
+    **each(TEXT_OR_FALSE, "weight"),
     **each(NAMES, "wins", "orderings", "ranks"),
 )  # fmt: skip
 def read_comparisons(
@@ -58,7 +61,7 @@ def read_comparisons(
     offered: str | None = None,
     separator: str = "|",
     first: str | None = None,
-    weight: str | None = None,
+    weight: str | bool | None = None,
     items: Sequence[object] | None = None,
     partial: str | None = None,
     lowest_is_best: bool = True,
@@ -102,9 +105,10 @@ def read_comparisons(
         `separator`.
     first : str, optional
         Column that says who was shown first (a side or an item); or ``"left"``, ``"right"`` where
-        no column is called so: always that side.
-    weight : str, optional
-        Column of frequency weights.
+        no column is called so: always that side. With `winner` and `loser` there are no sides.
+    weight : str or False, optional
+        Column of frequency weights. An unused column of whole numbers that is called like counts
+        (``n``, ``count``, ``freq``, ...) is asked about; False: not used.
     items : sequence, optional
         All items, also those without data.
     partial : {"subset", "top"}
@@ -152,7 +156,7 @@ def read_comparisons(
     named = named_columns(
         {"left": left, "right": right, "winner": winner, "loser": loser,
          "ranking": ranking, "item": item, "rank": rank, "chosen": chosen, "offered": offered,
-         "weight": weight},
+         "weight": weight or None},
         {"wins": wins, "orderings": orderings, "ranks": ranks},
     )  # fmt: skip
     opened_source = open_table(source, format, delimiter, tuple(named.values()))
@@ -164,11 +168,13 @@ def read_comparisons(
     kinds |= {"offered_text"} if kind == "choices" else set()  # looked at once it is read
     refuse_without_effect(asked, kinds, COMPARISON_OPTIONS, KINDS[kind])
     used, side = checked_columns(opened_source, used, first)
+    noted = unread_counts(opened_source, used, weight, head=HEAD)
+    noted += unused_columns(opened_source.header, used.values())
     rows = load(opened_source, used)
     shared = {
         "items": items,
         "source": Origin(rows.source, rows.lines, roles_of(used)),
-        "weight": rows.number(weight),
+        "weight": rows.number(used.get("weight")),
         "missing": missing,
     }
     rank_options: dict[str, Any] = {"partial": partial, "last_tie": last_tie}
@@ -189,7 +195,8 @@ def read_comparisons(
         words = {"outcomes": outcomes, "winner_is": winner_is, "both_bad": both_bad,
                  "unknown": unknown} if kind == "duels" else {}  # fmt: skip
         made = duels(rows, used, side, keep_rows=False, **words, **shared)
-    return replace(made, notices=tuple(dict.fromkeys((*opened_source.notices, *made.notices))))
+    notices = (*opened_source.notices, *made.notices, *noted)
+    return replace(made, notices=tuple(dict.fromkeys(notices)))
 
 
 def _plain_list(names: Any) -> Any:

@@ -30,6 +30,7 @@ from bayesfair.readers.duels.comparison_rows import (
     suffixes_of,
     watched_order,
 )
+from bayesfair.readers.duels.doubts import unread_counts, unused_columns
 from bayesfair.readers.duels.preflib import SUFFIXES, refuse_other_data
 from bayesfair.readers.files.headers import missing_column
 from bayesfair.readers.files.paths import single_file
@@ -42,11 +43,12 @@ __all__ = ["read_duels"]
 _STAMPS = ("timestamp", "tstamp")
 _ITEM = "{item}"
 _USUAL = "p_{item}"
+_ONE_ROW = "Here each row is one decision, and counts have no order: give one row per duel"
 
 
 @takes(
     **each(PLAIN, "left", "right", "winner", "loser", "first", "order"),
-    **each(TEXT_OR_FALSE, "propensity", "probabilities"),
+    **each(TEXT_OR_FALSE, "propensity", "probabilities", "weight"),
 )
 def read_duels(
     source: Source,
@@ -60,6 +62,7 @@ def read_duels(
     order: str | bool | None = None,
     propensity: str | bool | None = None,
     probabilities: str | bool | None = None,
+    weight: bool | None = None,
     items: Sequence[object] | None = None,
     outcomes: Mapping[object, str] | None = None,
     winner_is: str | None = None,
@@ -77,7 +80,8 @@ def read_duels(
     format : {"auto", "table", "json"}
         ``"auto"`` goes by the file's suffix.
     left, right, winner, loser, first, items, outcomes, winner_is, both_bad, unknown, missing
-        As in `read_comparisons`.
+        As in `read_comparisons`. Columns of winner and loser do not say who stood on the left: such
+        a log is judged by who took part (``slot="mean"``), and a propensity of the left is refused.
     order : str or False, optional
         Column to sort rows by, stably. Default: ``timestamp`` or ``tstamp`` where there is one;
         else columns that look like times are watched, as in `read_comparisons`. False takes the
@@ -88,6 +92,9 @@ def read_duels(
     probabilities : str or False, optional
         Name of the columns that hold the law of the slot, with ``{item}`` for the item; empty =
         not on offer. Default: ``"p_{item}"`` where there are such columns. False: not used.
+    weight : False, optional
+        A column of whole numbers that is called like counts (``n``, ``count``, ``freq``, ...) is
+        refused: each row is one decision. False: not used.
     delimiter : str, optional
         Of text files; default: detected.
 
@@ -124,6 +131,14 @@ def read_duels(
             kind="wrong_kind",
             column="source",
         )
+    if isinstance(weight, str):
+        raise OptionError(
+            f"weight={weight!r} has no effect on a log of duels: each row is one decision, which "
+            "counts once. read_comparisons reads weights.",
+            kind="unused_option",
+            column="weight",
+            value=weight,
+        )
     named = named_columns(
         {"left": left, "right": right, "winner": winner, "loser": loser,
          "order": str(order) if order else None}, {},
@@ -141,6 +156,8 @@ def read_duels(
     law = _LawColumns.of(opened, propensity, probabilities)
     if not law.columns and propensity is None and probabilities is None:
         _refuse_unread(opened, used)
+    noted = unread_counts(opened, used | law.columns, weight, head=HEAD, remedy=_ONE_ROW)
+    noted += unused_columns(opened.header, {*used.values(), *law.columns.values()})
     rows = load(opened, used | law.columns, used.get("order"))
     watched = watched_order(opened, used.values()) if order is None and "order" not in used else []
     words = {"outcomes": outcomes, "winner_is": winner_is, "both_bad": both_bad,
@@ -149,7 +166,7 @@ def read_duels(
         rows, used, side, keep_rows=True, items=items, missing=missing, **words,
         source=Origin(rows.source, rows.lines, roles_of(used)),
     )  # fmt: skip
-    notices = tuple(dict.fromkeys((*opened.notices, *watched, *made.notices)))
+    notices = tuple(dict.fromkeys((*opened.notices, *watched, *made.notices, *noted)))
     made = replace(made, notices=notices)
     return DuelLog.from_comparisons(made, **law.values(rows, made.items), order=used.get("order"))
 
