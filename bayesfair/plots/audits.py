@@ -187,11 +187,12 @@ def plot_selection(audit: Numbered | Mapping[str, Any], *, ax: Axes | None = Non
     if of_duels and not logged:
         name = "share of the slot"
     by_mean = logged or of_duels
-    chosen = np.array([a["selection_mean"] if by_mean else a["n"] / n_rounds for a in arms])
+    shares = [a["selection_mean"] if by_mean else a["n"] / n_rounds for a in arms]
+    chosen = np.array(shares, dtype=np.float64)  # NaN of an item that was never on offer
     believed = np.array([a["p_best_subjective"] for a in arms], dtype=np.float64)
     if len(arms) > LABELLED_ARMS:
         axes = new_axes(ax, (4.8, 4.4))
-        top = 1.05 * max(chosen.max(), np.nanmax(believed))
+        top = 1.05 * max(np.nanmax(chosen), np.nanmax(believed))
         axes.plot([0, top], [0, top], color=FAINT, linewidth=1, label="calibrated")
         axes.plot(
             believed,
@@ -209,8 +210,8 @@ def plot_selection(audit: Numbered | Mapping[str, Any], *, ax: Axes | None = Non
     y = np.arange(len(arms))
     axes.hlines(y, np.minimum(believed, chosen), np.maximum(believed, chosen), color=FAINT)
     axes.plot(believed, y, "o", color=INK, markerfacecolor="none", label="P*, believed")
-    posterior = [a["p_best_objective"] for a in arms]
-    if None not in posterior:
+    posterior = np.array([a["p_best_objective"] for a in arms], dtype=np.float64)
+    if not np.isnan(posterior).all():
         true = numbers["criterion"]["model"] == "truth"
         axes.plot(posterior, y, "|", color=INK, label="P*, true" if true else "P*, posterior")
     axes.plot(chosen, y, "o", color=ACCENT, markersize=5, label=name)

@@ -96,6 +96,7 @@ def test_items_that_were_never_shown_have_no_chance_and_are_named():
         shown = item["item"] in "abc"
         for key in ("p_best_objective", "p_best_subjective", "selection_mean"):
             assert (item[key] is not None) == shown
+    assert len(bf.plots.plot_selection(numbers).get_yticklabels()) == 5
     offered = np.ones((60, 5), bool)
     could = bf.audit_comparisons(log, worth=worth, offered=offered, seed=1).to_dict()
     assert "never_shown" not in findings(could)

@@ -68,6 +68,9 @@ def test_they_are_told_apart_in_fits_duels_and_simulations(kind):
     tree = bf.fit(data, seed=1, draws=40)
     shown = first_column(render_fit(data, fit_summary(tree, data)), "item")
     assert len(set(shown)) == 2
+    numbers = fit_summary(tree, data)
+    numbers["items"][0]["letters"] = "".join(f"{c}{n}" for n in range(2, 20) for c in "aceg")
+    assert max(map(len, render_fit(data, numbers).split())) <= 60  # cut as labels are
     even = np.array([[0, 0.5], [0.5, 0]])
     audit = bf.audit_comparisons(data, pair_probability=even, worth=[1, 2], seed=1)
     assert len(set(first_column(str(audit), "item"))) == 2

@@ -156,7 +156,7 @@ def read_comparisons(
     named = named_columns(
         {"left": left, "right": right, "winner": winner, "loser": loser,
          "ranking": ranking, "item": item, "rank": rank, "chosen": chosen, "offered": offered,
-         "weight": weight or None},
+         "weight": weight if isinstance(weight, str) else None},
         {"wins": wins, "orderings": orderings, "ranks": ranks},
     )  # fmt: skip
     opened_source = open_table(source, format, delimiter, tuple(named.values()))
