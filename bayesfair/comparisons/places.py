@@ -103,8 +103,9 @@ def ranks_as_places(
         np.minimum.at(best, group, value)
         at_best = value == best[group]
         tied = np.bincount(group[at_best], minlength=len(best))
-        # several that share the first place may have its mean, or the last of the places
-        if ((best == 1) | (best == (tied + 1) / 2) | (best == tied)).any():
+        # several that share the first place may all have its mean, or the last of the places
+        some, ways = tied > 0, (best == (tied + 1) / 2, best == tied)
+        if (best == 1).any() or any(way[some].all() for way in ways):
             return
         i = int(entry[np.flatnonzero(at_best & (group == group[0]))[0]])
         raise DataError(

@@ -63,6 +63,8 @@ def test_numbers_without_a_first_place_are_no_ranks():
     with pytest.raises(bf.DataError) as error:
         bf.read_comparisons(rows)
     assert (error.value.kind, error.value.row) == ("no_first_place", 2)
+    with pytest.raises(bf.DataError):  # the 2 of the first is no first place: the second has 3
+        bf.Comparisons.from_rankings(ranks=[[2, 2, 3], [5, 4, 3]], items=list("abc"))
     # a shared first place may have the mean of its places, or the last of them
     for tied in ([[1.5, 1.5, 3]], [[2, 2, 3]], [[4, 2, 3], [1, 2, 3]]):
         assert bf.Comparisons.from_rankings(ranks=tied, items=list("abc")).n_comparisons
