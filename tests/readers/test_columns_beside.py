@@ -30,6 +30,17 @@ def test_counts_that_are_not_used_are_asked_about(name):
     assert (refused.value.kind, refused.value.column) == ("unused_option", "weight")
 
 
+@pytest.mark.parametrize("rows", ["", "a,b\n", "a,b,\n"])
+def test_a_file_without_a_count_is_read_or_refused_as_before(rows, tmp_path):
+    path = tmp_path / "none.csv"
+    path.write_text(f"winner,loser,n\n{rows}")
+    if rows.count(",") == 2:
+        assert bf.read_comparisons(path).n_comparisons == 1
+    else:
+        with pytest.raises(bf.DataError):
+            bf.read_comparisons(path)
+
+
 def test_what_is_no_count_is_named_among_the_unused_columns():
     for beside in ({"n": 1}, {"n": [0.5, 1, 2, 3]}, {"n": [-1, 1, 2, 3]}, {"judge": list("xyzx")}):
         made = bf.read_comparisons(SIDED.assign(**beside))

@@ -72,8 +72,10 @@ def unread_counts(
     alike = [c for c in opened.header if c.casefold() in _COUNTS and c not in used.values()]
     wins = [column for option, column in used.items() if option.startswith("wins[")]
     table = opened.sample([*alike, *wins], head) if alike else None
-    read = {c: meant_numbers(table.column(c)) for c in [*alike, *wins]} if table else {}
-    found = [c for c in alike if _counts(read[c]) and not _is_total(c, wins, read)]
+    read: dict[str, NDArray[np.float64] | None] = {}
+    if table is not None and table.num_rows:  # what is wrong with them is said when they are read
+        read = {c: meant_numbers(table.column(c)) for c in [*alike, *wins]}
+    found = [c for c in read if c in alike and _counts(read[c]) and not _is_total(c, wins, read)]
     if weight is False:
         return [] if found else [no_effect("weight", False, "no unused column looks like counts")]
     if not found:
