@@ -217,7 +217,9 @@ def test_pairs_and_winners_follow_the_logged_probabilities():
         ),
         (
             DataError,
-            lambda: DuelLog(Comparisons.from_duels(["a"], ["b"]), *np.zeros((2, 3), int), [0]),
+            lambda: DuelLog(
+                Comparisons.from_duels(["a"], ["b"], ["left"]), *np.zeros((2, 3), int), [0]
+            ),
             "cell has shape",
         ),
     ],

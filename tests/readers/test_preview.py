@@ -15,9 +15,9 @@ GUESSED = "item_id,click,pscore,day,note\nx,1,0.5,2,n1\ny,0,0.25,1,\nx,1,0.75,3,
 WHOLE = "arm,reward,p_a,p_b,timestamp,propensity\na,1,0.5,0.5,1,0.5\nb,0,0.25,0.75,2,0.75\n"
 NO_ARM = "choice,paid,w\na,1,3\n"
 MANY = (
-    "arm,reward,p_a,p_b,propensity,timestamp,site's,until,q_a,q_b,arm2,reward2,could_a,late,list\n"
-    "a,1.5,.5,.5,.5,1,x,0,.4,.6,b,0,1,2,a|b\nb,,.5,.5,.5,2,,0,.4,.6,a,1,1,3,a|b\n"
-    "a,1,.5,.5,.5,3,y,2,.4,.6,b,1,1,4,a|b\n"
+    "arm,reward,p_a,p_b,propensity,timestamp,site's,until,q_a,q_b,arm2,reward2,could_a,late,list,"
+    "sure\na,1.5,.5,.5,.5,1,x,0,.4,.6,b,0,1,2,a|b,1\nb,,.5,.5,.5,2,,0,.4,.6,a,1,1,3,a|b,1\n"
+    "a,1,.5,.5,.5,3,y,2,.4,.6,b,1,1,4,a|b,1\n"
 )
 NO_RULE = ["--probabilities", "", "--propensity", "propensity"]
 #: A value of each option of a log, with what it needs beside it.
@@ -26,11 +26,11 @@ GIVEN = {
     "order": [""], "by": ["arm2,could_a"], "arms": ["b,a"], "offered": ["list", *NO_RULE],
     "offered_delimiter": ["|", "--offered", "list", *NO_RULE], "known_at": ["late"],
     "known_until": ["until"], "waiting": ["1"], "round": [""],
-    "chosen": ["could_a", "--round", "timestamp", "--propensity", "could_a"], "format": ["json"],
+    "chosen": ["could_a", "--round", "timestamp", "--propensity", "sure"], "format": ["json"],
     "table": ["it's"],
     "unique": ["timestamp"], "user": ["site's"], "context": ["arm2,could_a"],
     "missing_context": ["not known", "--context", "site's"], "keep_prob": ["q_a", *NO_RULE],
-    "constant_within": ["arm,arm2", *NO_RULE], "rewards": ["1.5=0,1=1"], "missing": ["0.5"],
+    "constant_within": ["arm2,list", *NO_RULE], "rewards": ["1.5=0,1=1"], "missing": ["0.5"],
     "delimiter": [","], "decimal": ["."], "probability_tolerance": ["0.25"],
 }  # fmt: skip
 

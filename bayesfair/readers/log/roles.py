@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -39,7 +39,8 @@ def refuse_two_roles(asked: Mapping[str, Any], header: Sequence[str]) -> None:
     columns = {}
     for name in (*_ALONE, *_OTHERS):
         value = defaults.get(name) if asked[name] is None else asked[name]
-        found = [] if not value or value is True else names_in(value)
+        several = isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping))
+        found = names_in(value) if several else []  # what is no name is refused where it is used
         columns[name] = {(text_of(c) or "").strip() for c in found}.intersection(header)
     for other in (*_OTHERS, "propensity", "reward"):
         late = other == "context"
